@@ -164,6 +164,12 @@ class AnswerCache(Generic[Value]):
             known = self._answers.get(node)
             return known[1] if known is not None and known[0]() is state else None
 
+    def last(self, node: object) -> Value | None:
+        """What `node` answered last, in whatever state; None where that is forgotten."""
+        with self._lock:
+            known = self._answers.get(node)
+            return known[1] if known is not None else None
+
     def put(self, node: object, state: object, answer: Value, size: int) -> None:
         """Remembers an answer of `size` bytes, and forgets the oldest ones for it."""
         if size > BUDGET:

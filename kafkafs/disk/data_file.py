@@ -5,7 +5,6 @@ A `DataFile` is what all who read a segment hold, wherever its bytes come from (
 answering from the file it was opened on while the cache of `directory` moves on.
 """
 
-import errno
 import os
 import stat
 import threading
@@ -214,7 +213,8 @@ class LocalFile(DataFile):
             return self.size
 
     def _read_at_once(self, buffer: memoryview, position: int, passing: bool) -> int:
-        """What of it is in memory: none, where the file system cannot tell, or to ask would bring in what stays."""
+        """What of it is in memory: none, where the file system cannot tell, or to ask would bring in what stays. Any
+        other error the read that waits will meet, too."""
         flags: int | None = 0
         if passing or len(buffer) >= page_cache.LONG_READ:
             flags = page_cache.flags_at_once(self.device, len(buffer), self._options.cache_keep)
@@ -222,10 +222,8 @@ class LocalFile(DataFile):
             return 0
         try:
             return os.preadv(self.descriptor, [buffer], position, os.RWF_NOWAIT | flags)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EOPNOTSUPP):
-                return 0
-            raise self._failed(error) from error
+        except OSError:
+            return 0
 
     def _read_blocking(self, buffer: memoryview, position: int, passing: bool) -> int:
         """What the disk gives; less than there is only for a moment, while the file grows."""

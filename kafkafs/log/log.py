@@ -145,6 +145,10 @@ class Log:
         """The number of the last segment with a base offset at or below `offset`; 0 where none has one."""
         return segment_number(self._bases, offset)
 
+    def has(self, segment: Segment) -> bool:
+        """Whether it is one of the segments: one that was cut, compacted or replaced since is another."""
+        return bool(self.segments) and self.segments[self.number_at(segment.base_offset)] is segment
+
     def readable_from(self, offset: int) -> Iterator[Segment]:
         """The segments that may hold `offset` or something behind it. One that may not be read is a gap."""
         return filter(Segment.is_readable, self.segments_from(offset))

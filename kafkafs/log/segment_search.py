@@ -35,10 +35,11 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     index = segment.indexes.offset_index
     probes: list[Probe] | None = None if trace is no_trace else []
     entry = index.lookup(offset, probes)
-    segment.log().fetch(entry.position, max(FIRST_READ, entry.end - entry.position))
+    file = segment.log()
+    file.fetch(entry.position, max(FIRST_READ, entry.end - entry.position))
     step = 1
     while entry.slot >= 0:
-        confirmed = _confirmed(segment, entry) if entry.offset <= offset else None
+        confirmed = _confirmed(segment, file, entry) if entry.offset <= offset else None
         if trace is not no_trace:
             step_told = f"offset index {segment.name_of('index')}: slot {entry.slot} of {index.entries}: "
             step_told += f"offset {entry.offset} -> position {entry.position}"
@@ -65,13 +66,12 @@ def _probes(index: OffsetIndex, probes: list[Probe] | None, offset: int) -> str:
     return probes_told(index, probes or (), told, (f"at or before {offset}", f"behind {offset}"))
 
 
-def _confirmed(segment: Segment, entry: OffsetPosition) -> Start | None:
+def _confirmed(segment: Segment, file: DataFile, entry: OffsetPosition) -> Start | None:
     """The batch at the entry's position, if it may point there: that batch ends with its offset, or one that follows
     does, as older brokers index a whole append. Its base offset, outside the CRC, is then true too."""
     _, offset, position, end = entry
     if position <= 0:
         return None
-    file = segment.log()
     window = first_window(file, position, end - position)
     header = parse_batch(window.data, 0, position)
     if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= offset:

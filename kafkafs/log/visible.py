@@ -192,7 +192,7 @@ class Visible:
 
     def first_record(self, segment: Segment, run: BatchRun, row: int, offset: int) -> Records | None:
         """Of a batch that `batches` gave, the first record at or behind `offset`; None where it has none."""
-        for piece in self.records(segment, run._replace(rows=run.rows[row : row + 1])):
+        for piece in self.records(segment, BatchRun(run.data, run.position, run.rows[row : row + 1])):
             kept = piece.between(max(offset, self.log.start_offset), self.end)
             if len(kept):
                 return Records(kept.data, kept.rows[:1])

@@ -1,6 +1,7 @@
 """`.batches.jsonl`: a line for each batch, its header, its place and whether its CRC holds. Nothing is left out."""
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from kafkafs.format.batch import Batch, Batches, batch_at, walk
 from kafkafs.format.jsonl import batch_lines, unreadable_line
@@ -9,11 +10,11 @@ from kafkafs.log.log import Log
 from kafkafs.log.overlaps import first_offset, overlapping
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent
-from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.streams import Pieces
-from kafkafs.view.targets import LogLook, PointTarget, RangeTarget
+from kafkafs.view.targets import LogLook, RangeTarget
 
 _WINDOW = 1 << 20
 _LONGEST = 64 << 20
@@ -61,32 +62,38 @@ def damage_lines(segment: Segment, damage: Damage) -> Iterator[bytes]:
             return
 
 
-class BatchesPoint:
+class _Line(NamedTuple):
+    """The batch that a point leads to, or the damage in its place, and what is told of it."""
+
+    segment: Segment
+    found: Batch | Damage
+    text: bytes
+
+
+class BatchesPoint(PointView[_Line]):
     """The line of the batch that a point leads to."""
 
-    def __init__(self, view: PartitionView, target: PointTarget) -> None:
-        self._view = view
-        self._target = target
-
-    def _line(self, look: LogLook) -> tuple[Segment, Batch | Damage, bytes]:
+    def _find(self, look: LogLook) -> tuple[Segment, _Line, int]:
         segment, found = self._target.batch(look)
         if isinstance(found, Damage):
-            return segment, found, b"".join(damage_lines(segment, found))
-        data = segment.read(found.position, found.size)
-        return segment, found, b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
+            text = b"".join(damage_lines(segment, found))
+        else:
+            data = segment.read(found.position, found.size)
+            text = b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
+        return segment, _Line(segment, found, text), len(text)
 
     def attributes(self) -> Attributes:
         """The exact size, for which the line is made; the batch's largest timestamp, of damage the log's own time."""
         return self._view.ask(self._attributes)
 
     def _attributes(self, look: LogLook) -> Attributes:
-        segment, found, line = self._line(look)
+        segment, found, text = self._found(look)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-        return self._view.file_attributes([segment.log()], len(line), timestamp_ms, KEEP_S)
+        return self._view.file_attributes([segment.log()], len(text), timestamp_ms, KEEP_S)
 
     def open(self) -> BytesContent:
-        """The line, made once more and whole in memory; where the point leads to damage, all lines of that."""
-        return BytesContent(self._view.ask(self._line)[2])
+        """The line, whole in memory; where the point leads to damage, all lines of that."""
+        return BytesContent(self._view.ask(self._told).text)
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the raw batch: see `RawPoint`."""

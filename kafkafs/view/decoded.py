@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.disk.cached_value import OVERHEAD
 from kafkafs.errors import NoData, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.jsonl import JsonLines, LineMaker
@@ -20,7 +19,7 @@ from kafkafs.log.lineage import Lineage
 from kafkafs.log.lookup import Found
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Access, Attributes, BytesContent, NoXattrs
-from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream
@@ -202,25 +201,14 @@ class RecordAnswer(NamedTuple):
     shown: bytes | None
 
 
-class _OneRecord:
+class _OneRecord(PointView[RecordAnswer]):
     """What the views of one record share: the record, and its attributes with the answer's true size."""
 
-    def __init__(self, view: PartitionView, target: PointTarget) -> None:
-        self._view = view
-        self._target = target
-
-    def _found(self, look: LogLook) -> RecordAnswer:
-        """The record and what is shown of it; found once for each state of the log."""
-        answers = self._view.resources.answers
-        found: RecordAnswer | None = answers.get(self, look)
-        if found is not None:
-            found.segment.check(found.segment.log())
-        else:
-            record = self._target.record(look)
-            shown = self._shown(record, look.log.name)
-            found = RecordAnswer(record.segment, record.batch, record.offset, record.timestamp, shown)
-            answers.put(self, look, found, len(shown or b"") + OVERHEAD)
-        return found
+    def _find(self, look: LogLook) -> tuple[Segment, RecordAnswer, int]:
+        record = self._target.record(look)
+        shown = self._shown(record, look.log.name)
+        answer = RecordAnswer(record.segment, record.batch, record.offset, record.timestamp, shown)
+        return record.segment, answer, len(shown or b"")
 
     def _shown(self, found: Found, name: PartitionName) -> bytes | None:
         raise NotImplementedError
@@ -235,7 +223,7 @@ class _OneRecord:
 
     def open(self) -> BytesContent:
         """What `attributes` has mostly decoded already, whole in memory; NoData for null."""
-        found = self._view.ask(self._found)
+        found = self._view.ask(self._told)
         if found.shown is None:
             raise NoData(f"{self._view.shown_as}: the record at offset {found.offset} has null there")
         return BytesContent(found.shown)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafkafs.disk.cached_value import OVERHEAD
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.objects import fetched
 from kafkafs.errors import CorruptData, NotFound, TooLarge
@@ -16,7 +15,7 @@ from kafkafs.log.tiered import tiered_start
 from kafkafs.log.trace import moment
 from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes, BytesContent
-from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.targets import AtOffset, AtTime, BeforeTime, LogLook, PointTarget
 
@@ -29,7 +28,7 @@ class Explained(NamedTuple):
     text: bytes
 
 
-class Explanation:
+class Explanation(PointView[Explained]):
     """The steps that lead to a point's batch, told once for each state of the log: a `stat` wants their size.
 
     They are remembered rather than told again for the open. A second walk may have less to tell: by key, the first one
@@ -37,8 +36,7 @@ class Explanation:
     """
 
     def __init__(self, view: PartitionView, target: PointTarget, asked: str) -> None:
-        self._view = view
-        self._target = target
+        super().__init__(view, target)
         self._asked = asked
 
     def attributes(self) -> Attributes:
@@ -50,19 +48,18 @@ class Explanation:
         return self._view.file_attributes([found.segment.log()], len(found.text), found.timestamp, 0.0)
 
     def open(self) -> BytesContent:
-        """The text that was measured, whole in memory; told anew where the log has changed since."""
-        return BytesContent(self._view.ask(self._found).text)
+        """The text that was measured, whole in memory; told anew where the log is another since."""
+        return BytesContent(self._view.ask(self._told).text)
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
-    def _found(self, look: LogLook) -> Explained:
-        explanations = self._view.resources.explanations
-        found: Explained | None = explanations.get(self, look)
-        if found is not None:
-            found.segment.check(found.segment.log())
-            return found
+    def _find(self, look: LogLook) -> tuple[Segment, Explained, int]:
+        found = self._explained(look)
+        return found.segment, found, len(found.text)
+
+    def _explained(self, look: LogLook) -> Explained:
         steps: list[str] = []
         try:
             before = fetched()
@@ -72,7 +69,6 @@ class Explanation:
             found = self._in_the_tier(look)
             if found is None:
                 raise
-            explanations.put(self, look, found, len(found.text) + OVERHEAD)
             return found
         steps = list(dict.fromkeys(steps))  # where a scan starts over, it passes over the same damage once more
         lines = [
@@ -81,9 +77,7 @@ class Explanation:
             *self._answer_lines(look, segment, batch),
         ]
         text = ("\n".join(lines) + "\n").encode()
-        found = Explained(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
-        explanations.put(self, look, found, len(text) + OVERHEAD)
-        return found
+        return Explained(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
 
     def _in_the_tier(self, look: LogLook) -> Explained | None:
         """What is to be said of an offset that only a remote tier has."""

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
-from kafkafs.disk.cached_value import CachedValue
+from kafkafs.disk.cached_value import OVERHEAD, AnswerCache, CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
@@ -18,7 +18,7 @@ from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import KEEP_S, Access, Attributes, access, common
 from kafkafs.view.resources import Resources
-from kafkafs.view.targets import LogLook
+from kafkafs.view.targets import LogLook, PointTarget
 
 _MANY = 16
 """Logs of a view from which on they are looked at together: before, most are open already."""
@@ -228,6 +228,38 @@ def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, kee
     uid, gid, mode = granted
     mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else changed_ns
     return Attributes("file", mode & 0o444, uid, gid, size, 0, mtime_ns, 1, keep_s)
+
+
+class PointView(Generic[Answer]):
+    """What the views of one point share. The answer is found once for each state of the log; and an `open` gives the
+    one that was told of: `latest` may lead elsewhere a moment later, and the size that is known be another's."""
+
+    def __init__(self, view: PartitionView, target: PointTarget) -> None:
+        self._view = view
+        self._target = target
+        self._answers: AnswerCache[tuple[Segment, Answer]] = view.resources.answers
+
+    def _find(self, look: LogLook) -> tuple[Segment, Answer, int]:
+        """The segment that the point leads to, the answer, and how many bytes are in that."""
+        raise NotImplementedError
+
+    def _found(self, look: LogLook) -> Answer:
+        """The answer as of the look, for whoever tells of it."""
+        known = self._answers.get(self, look)
+        if known is not None:
+            return self._checked(*known)
+        segment, answer, size = self._find(look)
+        self._answers.put(self, look, (segment, answer), size + OVERHEAD)
+        return answer
+
+    def _told(self, look: LogLook) -> Answer:
+        """The answer that was told of last, if it still stands in the log; without one, that as of the look."""
+        last = self._answers.last(self)
+        return self._checked(*last) if last is not None and look.log.has(last[0]) else self._find(look)[1]
+
+    def _checked(self, segment: Segment, answer: Answer) -> Answer:
+        segment.check(segment.log())
+        return answer
 
 
 class ViewDirectory:

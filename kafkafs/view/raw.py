@@ -225,7 +225,8 @@ class RawPoint:
         return self._view.ask(self._open)
 
     def _open(self, look: LogLook) -> BatchContent:
-        segment, found = self._found(look)
+        told = self._known[1] if self._known is not None else None  # as of `partition_view.PointView`
+        segment, found = told if told is not None and look.log.has(told[0]) else self._found(look)
         extent = extent_of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
 
@@ -247,13 +248,14 @@ class RawRange(NoXattrs):
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
         self._view = view
         self._target = target
+        self._told: tuple[int, int | None] | None = None  # what the name means moves with the log: an `open` gives this
 
     def attributes(self) -> Attributes:
         """The exact size as of now; the largest timestamp that the indexes tell. Kept no moment where it may grow."""
         return self._view.ask(self._attributes)
 
     def _attributes(self, look: LogLook) -> Attributes:
-        start, end = self._target.offsets(look, isolated=False)
+        start, end = self._told = self._target.offsets(look, isolated=False)
         extents = extents_between(look.log, start, end)
         size = sum(extent.end - extent.position for extent in extents)
         settled = end is not None and end < look.log.end_offset
@@ -268,7 +270,7 @@ class RawRange(NoXattrs):
         return self._view.ask(self._open)
 
     def _open(self, look: LogLook) -> RawContent:
-        start, end = self._target.offsets(look, isolated=False)
+        start, end = self._told or self._target.offsets(look, isolated=False)
         growth = Growth(self._view, look, self._target) if end is None else None
         extents = extents_between(look.log, start, end)
         extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]

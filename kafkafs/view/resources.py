@@ -38,8 +38,7 @@ class Resources:
         """`directories` are all that the tree shows."""
         self.options = options
         self.partitions: LruCache[Any] = LruCache()  # a PartitionCache each
-        self.answers: AnswerCache[Any] = AnswerCache()  # of the points of `decoded`
-        self.explanations: AnswerCache[Any] = AnswerCache()  # of `explain`
+        self.answers: AnswerCache[Any] = AnswerCache()  # of points: see `partition_view.PointView`
         self.prefetch = Budget(prefetch.MEMORY, options.clock)
         self.text = TextBudget(options.clock)
         self.exact = ExactTexts(options.clock)

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,9 +19,11 @@ from kafkafs.view import partition_view
 from kafkafs.view.node import KEEP_S, FileNode
 from kafkafs.view.partition_view import PartitionCache, PartitionView
 from kafkafs.view.tree import PartitionDirectory
-from tests.log.making import log_of, made, partition_of, write_partition
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
+from tests.log.making import Made, log_of, made, partition_of, write_partition
 from tests.mounting import wait_until
-from tests.view.trees import node, tree
+from tests.view.trees import cat, node, read, tree
 
 
 @pytest.fixture
@@ -185,3 +188,46 @@ def test_a_look_sees_what_the_options_let_it_see(tmp_path):
     for isolation in ("read_uncommitted", "read_committed"):
         cache = PartitionCache(partition, ReadOptions(isolation=isolation), PartitionKeys(Budget(KEY_MEMORY)))
         assert cache.look_at(partition.log()).visible.visible.options.isolation == isolation
+
+
+POINTS = ["by-offset/latest", "by-offset/-1", "by-time/latest", "by-time/end-0s", "by-time/before-9999", "by-key/K"]
+SUFFIXES = ["", ".jsonl", ".value", ".batches.jsonl", ".explain"]
+MOVING = [
+    *(f"{point}{suffix}" for point in POINTS for suffix in SUFFIXES if f"{point}{suffix}" != "by-key/K.batches.jsonl"),
+    *(f"by-offset/-2..-0{suffix}" for suffix in ("", ".jsonl", ".batches.jsonl")),
+]
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_what_is_opened_is_what_was_told_of(tmp_path, name):
+    """The log of a busy topic grows between the two, and the kernel takes another size for a stale file."""
+    log = write_partition(tmp_path, {0: [keyed(0, 10), keyed(1, 20)]}) / f"{0:020}.log"
+    root = tree(tmp_path, log_fresh_s=0.0)
+    cat(root, f"t-0/{name}")  # a key is looked for but once, as `.explain` has it
+    text = cat(root, f"t-0/{name}")
+    point = cast(FileNode, node(root, f"t-0/{name}"))
+    assert point.attributes().size == len(text)
+    with open(log, "ab") as file:
+        file.write(keyed(2, 300).data)
+    assert len(cat(root, "t-0/by-offset/2.value")) == 300
+    assert read(point.open()) == text
+    assert cat(root, f"t-0/{name}") != text
+
+
+@pytest.mark.parametrize("name", [name for name in MOVING if not name.endswith(".explain")])
+def test_what_was_told_of_is_not_opened_of_another_log(tmp_path, name):
+    """One that was cut since, and written anew."""
+    log = write_partition(tmp_path, {0: [keyed(0, 10), keyed(1, 20)]}) / f"{0:020}.log"
+    root = tree(tmp_path, log_fresh_s=0.0)
+    cat(root, f"t-0/{name}")  # a key is looked for but once, as `.explain` has it
+    text = cat(root, f"t-0/{name}")
+    point = cast(FileNode, node(root, f"t-0/{name}"))
+    assert point.attributes().size == len(text)
+    log.write_bytes(keyed(0, 10).data + keyed(1, 33).data)
+    with suppress(Vanished):
+        assert read(point.open()) == cat(root, f"t-0/{name}")
+
+
+def keyed(offset: int, size: int) -> Made:
+    record = Record(offset, 1000 + offset, 0, b"K", b"%d" % (offset % 10) * size)
+    return Made(v2_batch([record]), (record,))
