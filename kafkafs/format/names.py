@@ -44,6 +44,10 @@ METADATA_LOG = f"{METADATA_TOPIC}-0"
 REMOTE_LOG_METADATA = "__remote_log_metadata"
 """The topic that tells what was moved to a remote tier."""
 
+OWN_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC, REMOTE_LOG_METADATA}
+"""All that a cluster makes for itself. They are never tiered; a topic of a user may begin with `__` too, and be tiered.
+Source: UnifiedLog.isRemoteLogEnabled."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionName:

@@ -19,6 +19,7 @@ from kafkafs.format.names import (
     GROUPS_TOPIC,
     INTERNAL_TOPICS,
     METADATA_LOG,
+    OWN_TOPICS,
     SHARE_TOPIC,
     TRANSACTIONS_TOPIC,
 )
@@ -241,7 +242,7 @@ def _without_tier(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapp
 def _in_tier(directory: DataDirectory, name: TierPartition) -> Replica | None:
     """A partition that no disk has; None where no tier has it either."""
     tier = directory.options.tiered
-    if tier is None or name.topic.startswith("__"):
+    if tier is None or name.topic in OWN_TOPICS:
         return None
     partition = directory.lost_partition(name)
     return Replica(directory, partition, tier.shown_as) if partition.segments() else None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, NotFound
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
-from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, PartitionName
+from kafkafs.format.names import LEADER_EPOCHS, OWN_TOPICS, PARTITION_METADATA, PartitionName
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
@@ -29,7 +29,7 @@ class RemotePartitions:
 
     def of(self, name: PartitionName) -> TierPart | None:
         """What the tier has of that partition; None for what is never tiered, as Kafka's own topics."""
-        if name.mark or name.topic.startswith("__"):
+        if name.mark or name.topic in OWN_TOPICS:
             return None
         return TierPart(
             self._tier,

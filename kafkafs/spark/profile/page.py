@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from markupsafe import Markup
 
+from kafkafs.format.names import OWN_TOPICS
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.charts import Bar, amount, bars, counted, minute, moment, over_time, rendered, table
 from kafkafs.spark.profile.measure import Numbers
@@ -67,7 +68,7 @@ def _volume(topics: Mapping[str, Numbers]) -> Markup:
 
 def _of_users(topics: Mapping[str, Numbers]) -> Mapping[str, Numbers]:
     """The topics that are not Kafka's own; those where there are no others."""
-    return {topic: each for topic, each in topics.items() if not topic.startswith("__")} or topics
+    return {topic: each for topic, each in topics.items() if topic not in OWN_TOPICS} or topics
 
 
 def _sum(numbers: Iterable[Numbers]) -> Numbers:
