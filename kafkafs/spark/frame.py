@@ -27,10 +27,10 @@ from kafkafs.spark.planning import PartitionLooks, planned
 from kafkafs.spark.schema_frame import registry_with_schemas
 from kafkafs.spark.source_options import Form, SourceOptions, forms, schema_options, wants_headers
 from kafkafs.spark.tasks import Task, data_loss, records_of
-from kafkafs.spark.typed.json_values import JsonColumn, Kind, arrow_type, merged
+from kafkafs.spark.typed.json_values import JsonColumn, Kind, merged, shape_of
 from kafkafs.spark.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, reader_schemas
-from kafkafs.spark.typed.registered import RegisteredColumn, column_type
-from kafkafs.spark.typed.typed_columns import Column, Columns, FieldName, Text
+from kafkafs.spark.typed.registered import RegisteredColumn
+from kafkafs.spark.typed.typed_columns import Column, Columns, FieldName, Text, column_type
 
 _FIELDS: tuple[FieldName, ...] = ("key", "value")
 _PASS_BYTES = 32 << 20  # of log, that a process looks through at once
@@ -130,7 +130,7 @@ def _json(options: SourceOptions, name: FieldName, given: DataType | None) -> Ty
         return Typed("json", to_arrow_type(given), kind)
     _, passes = _passes(options, name)
     kind = reduce(merged, kinds(LocalEngine(), passes, Pass.kind).values(), None)
-    return Typed("json", arrow_type(kind), kind)
+    return Typed("json", column_type(shape_of(kind)), kind)
 
 
 def kind_of_type(given: DataType) -> Kind:
@@ -141,7 +141,7 @@ def kind_of_type(given: DataType) -> Kind:
         case ArrayType():
             return ["list", kind_of_type(given.elementType)]
     for kind in ("boolean", "long", "double", "string"):
-        if from_arrow_type(arrow_type(kind)) == given:
+        if from_arrow_type(column_type(shape_of(kind))) == given:
             return kind
     has = "boolean, bigint, double, string, array and struct"
     raise UsageError(f"schema(...) has {given.simpleString()}, and a column of JSON is made of {has}")

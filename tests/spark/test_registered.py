@@ -27,8 +27,8 @@ from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.source_options import Choice
 from kafkafs.spark.typed.json_values import kind_of_values
 from kafkafs.spark.typed.kinds import ReaderSchema, named_payloads, reader_schemas_of
-from kafkafs.spark.typed.registered import RegisteredColumn, column_type
-from kafkafs.spark.typed.typed_columns import Columns
+from kafkafs.spark.typed.registered import RegisteredColumn
+from kafkafs.spark.typed.typed_columns import Columns, column_type
 from tests.format.decoded import records_of
 from tests.format.schemas.avro_drawn import encoded, record, schemas
 from tests.kafka import registered

@@ -12,8 +12,8 @@ from kafkafs.spark import arrow
 from kafkafs.spark.arrow import BatchMaker
 from kafkafs.spark.typed.json_values import JsonColumn, kind_of_values
 from kafkafs.spark.typed.kinds import reader_schemas_of
-from kafkafs.spark.typed.registered import RegisteredColumn, column_type
-from kafkafs.spark.typed.typed_columns import Columns
+from kafkafs.spark.typed.registered import RegisteredColumn
+from kafkafs.spark.typed.typed_columns import Columns, column_type
 from tests.format.batch_maker import v2_batch
 from tests.format.decoded import LIMIT
 from tests.format.golden import Record

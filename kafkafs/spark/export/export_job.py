@@ -19,8 +19,8 @@ from kafkafs.spark.tasks import data_loss
 from kafkafs.spark.typed import json_values
 from kafkafs.spark.typed.json_values import JsonColumn
 from kafkafs.spark.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
-from kafkafs.spark.typed.registered import RegisteredColumn, column_type
-from kafkafs.spark.typed.typed_columns import Column, FieldName
+from kafkafs.spark.typed.registered import RegisteredColumn
+from kafkafs.spark.typed.typed_columns import Column, FieldName, column_type
 
 if TYPE_CHECKING:
     from pyspark.core.broadcast import Broadcast

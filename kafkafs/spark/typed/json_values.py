@@ -19,7 +19,7 @@ import pyarrow as pa
 from kafkafs.errors import CorruptData
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.shape import Shape, default_text
-from kafkafs.spark.typed.typed_columns import FieldName
+from kafkafs.spark.typed.typed_columns import FieldName, column_type
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
@@ -108,25 +108,9 @@ def kind_of_values(values: Iterable[bytes | None]) -> Kind:
     return found
 
 
-def arrow_type(kind: Kind) -> pa.DataType:
-    """As Parquet and Spark will know it. A field that was always null becomes text, an object without fields too."""
-    match kind:
-        case "boolean":
-            return pa.bool_()
-        case "long":
-            return pa.int64()
-        case "double":
-            return pa.float64()
-        case ["list", inner]:
-            return pa.list_(arrow_type(inner))
-        case ["object", fields] if fields:
-            return pa.struct([pa.field(name, arrow_type(each)) for name, each in sorted(fields.items())])
-        case _:
-            return pa.string()
-
-
 def converter(kind: Kind) -> Convert:
-    """Brings a parsed value into the form of `arrow_type(kind)`. CorruptData where that does not hold it as it is."""
+    """Brings a parsed value into the form of a column of `shape_of(kind)`. CorruptData where that does not hold it as
+    it is."""
     match kind:
         case "boolean":
             return partial(_same, bool)
@@ -197,7 +181,7 @@ def _text(value: Any) -> str | None:
 
 
 def shape_of(kind: Kind) -> Shape:
-    """The same type for columns that lines of typed JSON become. A field that was always null is text."""
+    """The same type as that of a column. A field that was always null is text, an object without fields too."""
     match kind:
         case "boolean" | "long" | "double":
             return Shape(kind)
@@ -229,7 +213,7 @@ class JsonColumn:
     def __init__(self, field: FieldName, kind: Kind, as_type: pa.DataType | None = None) -> None:
         """`as_type` has the same fields in another order."""
         self._kind = kind
-        self.fields = pa.field(field, as_type or arrow_type(kind)), pa.field(f"{field}Bytes", pa.binary())
+        self.fields = pa.field(field, as_type or column_type(shape_of(kind))), pa.field(f"{field}Bytes", pa.binary())
 
     def parts(self, _: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:
         """See `Column`."""

@@ -25,37 +25,13 @@ from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.spark.typed.kinds import ReaderSchema
-from kafkafs.spark.typed.typed_columns import FieldName, fields_of
-
-_READ = {
-    "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(), "unsigned": pa.uint64(), "float": pa.int32(),
-    "double": pa.int64(), "date": pa.int32(),
-}  # fmt: skip
-_COLUMNS = {
-    "float": pa.float32(), "double": pa.float64(), "date": pa.date32(), "bytes": pa.binary(),
-    "timestamp-millis": pa.timestamp("ms", tz="UTC"), "timestamp-micros": pa.timestamp("us", tz="UTC"),
-    "local-timestamp-millis": pa.timestamp("ms"), "local-timestamp-micros": pa.timestamp("us"),
-}  # fmt: skip
+from kafkafs.spark.typed.typed_columns import READ_TYPES, FieldName, column_type, fields_of
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 _SIXES = np.full(256, 0, np.uint32)
 """What the characters of base64 stand for."""
 _SIXES[np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)] = np.arange(64)
-
-
-def column_type(shape: Shape) -> pa.DataType:
-    """The type in Arrow and Parquet. What is always null is text, an object without fields too."""
-    match shape.kind:
-        case "record" | "union" if shape.fields:
-            return pa.struct([pa.field(name, column_type(each)) for name, each in shape.fields])
-        case "array":
-            return pa.list_(column_type(shape.fields[0][1]))
-        case "map":
-            return pa.map_(pa.string(), column_type(shape.fields[0][1]))
-        case "decimal":
-            return pa.decimal128(shape.precision, shape.scale)
-    return _COLUMNS.get(shape.kind) or _READ.get(shape.kind, pa.string())
 
 
 def _read_type(shape: Shape) -> pa.DataType:
@@ -72,7 +48,7 @@ def _read_type(shape: Shape) -> pa.DataType:
             return pa.decimal128(shape.precision, shape.scale)
         case kind if "timestamp" in kind:
             return pa.int64()
-    return _READ.get(shape.kind, pa.string())
+    return READ_TYPES.get(shape.kind, pa.string())
 
 
 class TypedLines:

@@ -11,14 +11,41 @@ import pyarrow as pa
 
 from kafkafs.format.fields import Fields
 from kafkafs.format.records import Records
+from kafkafs.format.schemas.shape import Shape
 from kafkafs.spark.arrow import BatchMaker, groups
 
 FieldName = Literal["key", "value"]
+
+READ_TYPES = {
+    "boolean": pa.bool_(), "int": pa.int32(), "long": pa.int64(), "unsigned": pa.uint64(), "float": pa.int32(),
+    "double": pa.int64(), "date": pa.int32(),
+}  # fmt: skip
+"""The types as which a reader of lines of typed JSON takes them, by a shape's kind; of others it is text."""
+
+_COLUMNS = {
+    "float": pa.float32(), "double": pa.float64(), "date": pa.date32(), "bytes": pa.binary(),
+    "timestamp-millis": pa.timestamp("ms", tz="UTC"), "timestamp-micros": pa.timestamp("us", tz="UTC"),
+    "local-timestamp-millis": pa.timestamp("ms"), "local-timestamp-micros": pa.timestamp("us"),
+}  # fmt: skip
 
 
 def fields_of(fields: Fields, name: FieldName) -> Fields:
     """The fields of all keys, or of all values."""
     return fields[name == "value" :: 2]
+
+
+def column_type(shape: Shape) -> pa.DataType:
+    """The type in Arrow and Parquet. What is always null is text, an object without fields too."""
+    match shape.kind:
+        case "record" | "union" if shape.fields:
+            return pa.struct([pa.field(name, column_type(each)) for name, each in shape.fields])
+        case "array":
+            return pa.list_(column_type(shape.fields[0][1]))
+        case "map":
+            return pa.map_(pa.string(), column_type(shape.fields[0][1]))
+        case "decimal":
+            return pa.decimal128(shape.precision, shape.scale)
+    return _COLUMNS.get(shape.kind) or READ_TYPES.get(shape.kind, pa.string())
 
 
 class Column(Protocol):
