@@ -14,7 +14,7 @@ from kafkafs.dump.entries import NO_SEQUENCE, SMALLEST_SIZE, sequence_after, wra
 from kafkafs.dump.kafka_decoders import as_string
 from kafkafs.dump.single_lines import DumpedRecord
 from kafkafs.errors import CorruptData
-from kafkafs.format.batch import CODECS, HEADER_V2, LOG_OVERHEAD, Batch
+from kafkafs.format.batch import APPEND_TIME, CODEC, CODECS, HEADER_V2, LOG_OVERHEAD, Batch
 from kafkafs.format.codecs import decompress
 from kafkafs.format.memory import Memory
 from kafkafs.format.varints import varint, varlong
@@ -25,7 +25,6 @@ minutes, or fill the memory, and no broker writes them."""
 
 Bytes = bytes | memoryview
 _NONE, _ZSTD = 0, 4
-_MASK_CODEC, _LOG_APPEND_TIME = 0x07, 0x08
 _ENTRY = struct.Struct(">qi")  # offset, size of the message behind it
 
 
@@ -92,7 +91,7 @@ def _record(batch: Batch, body: Bytes, at: int) -> tuple[DumpedRecord, int]:
         header_keys.append(as_string(header_key))
     if at - start != size:
         raise CorruptData(f"a record of {size} bytes holds {at - start}")
-    is_append_time = bool(batch.attributes & _LOG_APPEND_TIME)
+    is_append_time = bool(batch.attributes & APPEND_TIME)
     timestamp = batch.max_timestamp if is_append_time else wrap(batch.base_timestamp + timestamp_delta, 64)
     sequence = sequence_after(batch.base_sequence, offset_delta) if batch.base_sequence >= 0 else NO_SEQUENCE
     offset = wrap(batch.base_offset + offset_delta, 64)
@@ -128,10 +127,10 @@ def _messages(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator
     if not last:
         raise CorruptData("a compressed message is empty")
     base = _inner_base(batch, last[0])
-    append_time = batch.max_timestamp if batch.attributes & _LOG_APPEND_TIME and batch.magic else None
+    append_time = batch.max_timestamp if batch.attributes & APPEND_TIME and batch.magic else None
     for offset, message in _inner(unpacked):
-        if message[5] & _MASK_CODEC:
-            _check_codec(message[5] & _MASK_CODEC)
+        if message[5] & CODEC:
+            _check_codec(message[5] & CODEC)
             raise CorruptData("an inner message is compressed itself")
         yield _message(message, wrap(base + offset, 64), append_time if message[4] == 1 else None)
 

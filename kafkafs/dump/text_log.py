@@ -20,6 +20,7 @@ from kafkafs.dump.rendering import Text, has_kernels, header_lines, record_lines
 from kafkafs.dump.single_lines import DumpedRecord, record_line, unreadable_header
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import (
+    CODEC,
     CODECS,
     HEADER_V2,
     UNCHECKED,
@@ -91,7 +92,7 @@ class TextLog:
     def _goes_singly(self, rows: Batches) -> Flags:
         if not self._options.is_deep:
             return np.zeros(len(rows), np.bool_)
-        unknown = rows["attributes"] & 7 >= len(CODECS)
+        unknown = rows["attributes"] & CODEC >= len(CODECS)
         many_controls = is_control(rows) & (rows["count"] > PIECE)
         corrupt_message = (rows["magic"] < 2) & (rows["valid"] != VALID)
         singly: Flags = unknown | corrupt_message | many_controls

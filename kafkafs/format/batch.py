@@ -50,8 +50,9 @@ _HEADER_V1 = struct.Struct(">qiIBbq")  # the same and a timestamp
 SMALLEST = {0: 12 + 14, 1: 12 + 22, 2: HEADER_V2.size}
 """Whole entry sizes below which no entry of that magic can be true."""
 
-TRANSACTIONAL, CONTROL = 0x10, 0x20
-"""Bits of the attributes of v2."""
+CODEC, APPEND_TIME, TRANSACTIONAL, CONTROL, DELETE_HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
+"""Bits of the attributes, of v0 and v1 the first two alone. With APPEND_TIME the largest timestamp is each record's;
+a cleaner sets DELETE_HORIZON where it has met tombstones. Source: DefaultRecordBatch."""
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NO_TIMESTAMP = -1
@@ -91,7 +92,7 @@ class Batch:
     @property
     def codec(self) -> int:
         """0 to 4, an index into CODECS; 5 to 7 are undefined."""
-        return self.attributes & 7
+        return self.attributes & CODEC
 
     @property
     def is_wrapped(self) -> bool:
@@ -103,7 +104,7 @@ class Batch:
         """How Kafka names it; None for v0, which has no timestamps."""
         if self.magic == 0:
             return None
-        return "LogAppendTime" if self.attributes & 8 else "CreateTime"
+        return "LogAppendTime" if self.attributes & APPEND_TIME else "CreateTime"
 
     @property
     def is_transactional(self) -> bool:
@@ -260,7 +261,7 @@ def is_overfull(rows: Batches) -> bool:
 
 def is_wrapped(rows: Batches) -> Flags:
     """Which rows are compressed messages of v0 and v1, whose `base_offset` repeats their last one."""
-    flags: Flags = (rows["magic"] < 2) & (rows["attributes"] & 7 != 0)
+    flags: Flags = (rows["magic"] < 2) & (rows["attributes"] & CODEC != 0)
     return flags
 
 

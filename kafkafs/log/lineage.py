@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
-from kafkafs.format.batch import Batch
+from kafkafs.format.batch import DELETE_HORIZON, Batch
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.log import Log
@@ -117,10 +117,6 @@ def topic_id(log: Log) -> str | None:
         return None
 
 
-_DELETE_HORIZON = 0x40
-"""The bit of a batch's attributes that the cleaner sets where it has met tombstones. Source: DefaultRecordBatch."""
-
-
 class BatchMark(NamedTuple):
     """What is remembered of a batch. `cleaned`: that compaction has passed over it, or may have."""
 
@@ -185,7 +181,7 @@ def _mark(log: Log, offset: int) -> BatchMark | None:
 
 def _mark_of(batch: Batch) -> BatchMark:
     has_gaps = batch.count < batch.last_offset - batch.base_offset + 1
-    cleaned = has_gaps or batch.is_wrapped or (batch.magic >= 2 and bool(batch.attributes & _DELETE_HORIZON))
+    cleaned = has_gaps or batch.is_wrapped or (batch.magic >= 2 and bool(batch.attributes & DELETE_HORIZON))
     return BatchMark(batch.base_offset, batch.last_offset, batch.leader_epoch, batch.max_timestamp, batch.crc, cleaned)
 
 

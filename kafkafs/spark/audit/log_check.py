@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from kafkafs.errors import KafkafsError, TooLarge, Vanished
-from kafkafs.format.batch import LARGEST_HEADER, Batch, Batches, batch_at, crc_holds, parse_batch
+from kafkafs.format.batch import APPEND_TIME, LARGEST_HEADER, Batch, Batches, batch_at, crc_holds, parse_batch
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
@@ -201,7 +201,6 @@ def _chunks(segment: Segment, start: int, end: int) -> Iterator[bytes]:
         yield file.read(position, min(1 << 20, end - position))
 
 
-_LOG_APPEND_TIME = 8  # in a batch's attributes: the time is the batch's, and no record's
 _NONE = np.iinfo(np.int64).min
 
 
@@ -215,7 +214,7 @@ def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
             yield from _last_offset(run, piece, where)
             continue
         yield _refused(run, piece, where)
-    told = (largest != _NONE) & (rows["magic"] >= 2) & (rows["attributes"] & _LOG_APPEND_TIME == 0)
+    told = (largest != _NONE) & (rows["magic"] >= 2) & (rows["attributes"] & APPEND_TIME == 0)
     for row in np.flatnonzero(told & (largest != rows["max_timestamp"])).tolist():
         batch = batch_at(rows, row)
         yield where.finding(

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.batch import CODECS, Batches, is_control, is_transactional
+from kafkafs.format.batch import CODEC, CODECS, Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun
@@ -280,7 +280,7 @@ class _Meter:
                 self._records(piece, rows)
 
     def _codecs(self, rows: Batches) -> None:
-        numbers = rows["attributes"] & 7
+        numbers = rows["attributes"] & CODEC
         for number in np.unique(numbers).tolist():
             mine = rows[numbers == number]
             codec = self._codec(number)
@@ -300,8 +300,8 @@ class _Meter:
         found.tombstones += int(((values < 0) & (keys >= 0)).sum())
         found.transactional += int(is_transactional(batches)[rows["batch"]].sum())
         _count_powers(found.record_sizes, sizes)
-        for number in np.unique(attributes & 7).tolist():
-            mine = attributes & 7 == number
+        for number in np.unique(attributes & CODEC).tolist():
+            mine = attributes & CODEC == number
             codec = self._codec(number)
             codec.records += int(mine.sum())
             codec.content += int(sizes[mine].sum())
