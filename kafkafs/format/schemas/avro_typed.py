@@ -13,11 +13,10 @@ from kafkafs.errors import CorruptData
 from kafkafs.format.native import layout
 from kafkafs.format.schemas.avro_names import RECORDS, Json, Names, parse_schema, record_fields
 from kafkafs.format.schemas.avro_program import AvroProgram, Compiler, decimal_scale, fixed_size
-from kafkafs.format.schemas.shape import MOST_DIGITS, Shape, default_text
+from kafkafs.format.schemas.shape import MOST_COLUMNS, MOST_DIGITS, Shape, default_text
 from kafkafs.format.strings import json_string
 
 _MOST_INSTRUCTIONS = 50_000
-_MOST_COLUMNS = 5_000
 _NUMBERS = ("int", "long", "float", "double")
 _NAMED = (*RECORDS, "enum", "fixed")
 _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-nanos")
@@ -85,13 +84,13 @@ class _Shapes:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._left = _MOST_COLUMNS
+        self._left = MOST_COLUMNS
 
     def of(self, schema: Json, namespace: str, open_: tuple[int, ...]) -> Shape:
         """The shape of a type inside the records `open_`."""
         self._left -= 1
         if self._left < 0:
-            raise CorruptData(f"the schema has more than {_MOST_COLUMNS} columns")
+            raise CorruptData(f"the schema has more than {MOST_COLUMNS} columns")
         found = _resolved(schema, namespace, self._names)
         if found.kind == "union":
             inner = [self.of(branch, namespace, open_) for branch in _others(found)]

@@ -17,6 +17,9 @@ from kafkafs.format.strings import json_string
 MOST_DIGITS = 38
 """Of a decimal in columns."""
 
+MOST_COLUMNS = 5_000
+"""Of one schema, inner ones counted; one with more is refused."""
+
 
 class Shape(NamedTuple):
     """A column's type: `kind` is `null`, `boolean`, `int`, `long`, `unsigned`, `float`, `double`, `bytes`, `string`,

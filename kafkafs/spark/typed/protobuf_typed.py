@@ -22,10 +22,9 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from kafkafs.errors import CorruptData
 from kafkafs.format.schemas.protobuf import ProtobufSchema
 from kafkafs.format.schemas.reference import Reference
-from kafkafs.format.schemas.shape import Shape, double_bits, float_bits
+from kafkafs.format.schemas.shape import MOST_COLUMNS, Shape, double_bits, float_bits
 from kafkafs.format.strings import json_string
 
-_MOST_COLUMNS = 5_000
 _GOOGLE = "google.protobuf."
 _WRAPPERS = frozenset(
     f"{_GOOGLE}{name}Value"
@@ -50,7 +49,7 @@ class ProtobufReader:
         self._source = text, tuple(references)
         self._schema = ProtobufSchema(text, references)
         self._kind = self._schema.named(name)
-        self._left = _MOST_COLUMNS
+        self._left = MOST_COLUMNS
         self.shape, self._put = self._message(self._kind.DESCRIPTOR, ())
 
     def decoder(self, text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
@@ -77,7 +76,7 @@ class ProtobufReader:
     def _message(self, descriptor: Any, open_: tuple[str, ...]) -> tuple[Shape, Put]:
         self._left -= 1
         if self._left < 0:
-            raise CorruptData(f"the schema has more than {_MOST_COLUMNS} columns")
+            raise CorruptData(f"the schema has more than {MOST_COLUMNS} columns")
         if descriptor.full_name in _AS_TEXT:
             return Shape("string"), self._canonical
         if descriptor.full_name in _WRAPPERS:
