@@ -18,13 +18,12 @@ from kafkafs.dump.dump_source import ReadableFile, Source
 from kafkafs.dump.entries import UnreadableEntry, entry_at, sequence_before
 from kafkafs.dump.single_lines import optional_long
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batch import LARGEST_HEADER, Batch, walk
+from kafkafs.format.batch import LARGEST_HEADER, NO_TIMESTAMP, Batch, walk
 from kafkafs.format.index import ABORTED, OffsetIndex, TimeIndex
 from kafkafs.format.producer_snapshot import HEADER_SIZE, ProducerState, check_size, parse_producer_snapshot
 from kafkafs.format.records import Records, decode
 
 PADDING = (0, 0)
-NO_TIMESTAMP = -1
 NOT_FOUND = -1
 _AT_ONCE = 4096  # entries
 Entries = np.ndarray[tuple[int], np.dtype[np.void]]

@@ -22,6 +22,7 @@ from kafkafs.format.messages.topic_records import (
     parse_fields,
     parse_record,
 )
+from kafkafs.format.strings import java_boolean
 
 _DELETED = "<DELETE>"
 _STATUS = "transactionStatus"
@@ -143,7 +144,7 @@ def _segment(value: Fields) -> str:
         f", brokerId={value['brokerId']}, maxTimestampMs={value['maxTimestampMs']}"
         f", eventTimestampMs={value['eventTimestampMs']}, segmentLeaderEpochs={epochs}"
         f", segmentSizeInBytes={value['segmentSizeInBytes']}, customMetadata={_custom(value)}, state={state}"
-        f", txnIdxEmpty={_java(value['txnIndexEmpty'])}}}"
+        f", txnIdxEmpty={java_boolean(value['txnIndexEmpty'])}}}"
     )
 
 
@@ -170,7 +171,7 @@ def _snapshot(value: Fields) -> str:
         f", endOffset={value['endOffset']}, maxTimestampMs={value['maxTimestampMs']}"
         f", segmentLeaderEpochs={_epochs(value)}"
         f", segmentSizeInBytes={value['segmentSizeInBytes']}, customMetadata={_custom(value)}, state={state}"
-        f", txnIdxEmpty={_java(value['txnIndexEmpty'])}}}"
+        f", txnIdxEmpty={java_boolean(value['txnIndexEmpty'])}}}"
     )
 
 
@@ -208,7 +209,3 @@ def _state(number: int, names: tuple[str, ...], refusal: str) -> str:
     if not 0 <= number < len(names):
         raise Refused(refusal)
     return names[number]
-
-
-def _java(value: bool) -> str:
-    return "true" if value else "false"

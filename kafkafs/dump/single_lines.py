@@ -8,6 +8,7 @@ from kafkafs.dump.entries import NO_SEQUENCE, UnreadableEntry
 from kafkafs.dump.kafka_decoders import Decoder
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import Batch
+from kafkafs.format.strings import java_boolean
 
 NO_TIMESTAMP_TYPE = "NoTimestampType"
 
@@ -65,7 +66,7 @@ def _metadata(batch: Batch, record: DumpedRecord) -> bytes:
     if batch.magic >= 2:
         keys = b",".join(record.header_keys)
         return f"{front} sequence: {record.sequence} headerKeys: [".encode() + keys + b"]"
-    return f"{front} isValid: {_java(record.is_valid)} crc: {record.crc}".encode()
+    return f"{front} isValid: {java_boolean(record.is_valid)} crc: {record.crc}".encode()
 
 
 def _contents(record: DumpedRecord, options: DumpOptions) -> bytes:
@@ -86,7 +87,3 @@ def _decoded(data: bytes, decode: Decoder) -> bytes:
         return decode(data)
     except CorruptData as error:  # Kafka's tool ends here
         return f"<{error}>".encode()
-
-
-def _java(value: bool) -> str:
-    return "true" if value else "false"

@@ -32,6 +32,11 @@ def java_string(data: bytes) -> str:
     return data.decode("utf-8", _ERRORS)
 
 
+def java_boolean(value: bool) -> str:
+    """true or false."""
+    return "true" if value else "false"
+
+
 def java_double(value: float) -> str:
     """As `Double.toString` writes it: 1.0, 1.0E10, Infinity."""
     if not math.isfinite(value):
