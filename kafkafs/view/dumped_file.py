@@ -5,6 +5,7 @@ Apart from `real_files`, for all that dumps takes long to import.
 
 from collections.abc import Hashable, Iterator
 from contextlib import suppress
+from copy import copy
 from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
@@ -46,12 +47,12 @@ class DumpedFile(NoXattrs):
         return self._told.attributes(self._view.file_attributes(files.files(), 0, -1, 0.0), self._text(files))
 
     def open(self) -> ExactContent | Stream:
-        """The dump of what was told, as long as the files are as they were; else of those of that name now. NotFound
-        without one. Once its log was cut, a read is Vanished."""
+        """The dump of what was told, as long as the files are as they were, or a log that only grew; else of those of
+        that name now. NotFound without one. Once its log was cut, a read is Vanished."""
         files = self._files()
-        text = self._told.use(lambda told: told == files.span, lambda: self._text(files))
+        text = self._told.use(files.has, lambda: self._text(files))
         if text is not None:
-            return ExactContent(text, files)
+            return ExactContent(text, self._shared(files.as_of(text.span)))
         return Stream(files.dump, 0, self._view.resources.text)
 
     def _text(self, files: "_Files") -> ExactText[LogSpan] | None:
@@ -72,27 +73,51 @@ class DumpedFile(NoXattrs):
 
     def _files(self) -> "_Files":
         """The files of now: the same for all who have opened them in this state."""
-        files = _Files(self._view, self._name)
+        return self._shared(_Files(self._view, self._name))
+
+    def _shared(self, files: "_Files") -> "_Files":
         known: _Files = self._view.resources.dumps.setdefault(files.key, files)
         return known
 
 
 class _Files:
-    """The files that one dump reads, as they were at first: a file, and of an index the log that it is held against."""
+    """The files that one dump reads, as they were at first: a file, and of an index the log beside it, of which the
+    dump tells no more than that it is there, and not empty."""
 
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view
+        self._name = name
         self._path = view.path_of(name)
         self._logs = {segment.log_name: segment for segment in view.ask(lambda look: look.log.segments)}
         self._opened: dict[str, _AsSeen] = {}
         data, (stem, _, kind) = self.open(name), name.partition(".")
-        self.stored = data.size
+        self.stored, beside = data.size, None
         if kind.startswith(("index", "timeindex")):
             self.stored = min(data.size, data.file.stat().st_blocks * 512)  # the last one's has 10 MiB of holes
             with suppress(NotFound):
-                self.open(f"{stem}.log")
-        self.span = LogSpan(0, data.size, (), tuple(file.state for file in self._opened.values()))
-        self.key: Hashable = (view.shown_as, name, self.span)
+                log = self.open(f"{stem}.log")
+                beside = log.file.inode, log.size > 0
+        segments = () if data.segment is None else (data.segment,)
+        self.span = LogSpan(0, data.size, segments, (data.state, beside))
+
+    @property
+    def key(self) -> Hashable:
+        """What tells them from others, and from themselves in another state."""
+        return self._view.shown_as, self._name, self.span
+
+    def has(self, told: LogSpan) -> bool:
+        """Whether they are as that span had them; or it is of this log, which only grew."""
+        grew = bool(told.segments) and told.segments == self.span.segments and told.end <= self.span.end
+        return told == self.span or grew
+
+    def as_of(self, told: LogSpan) -> "_Files":
+        """The files as that span, which they have, had them."""
+        if told == self.span:
+            return self
+        before = copy(self)
+        before.span = told
+        before._opened = {self._name: self._opened[self._name].up_to(told.end)}
+        return before
 
     def files(self) -> Iterator[DataFile]:
         """All of them."""
@@ -124,7 +149,13 @@ class _AsSeen:
         self.file = file
         self.size = about.st_size
         self.state = about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
-        self._segment = segment
+        self.segment = segment
+
+    def up_to(self, size: int) -> "_AsSeen":
+        """The same file, when it was no longer than that."""
+        before = copy(self)
+        before.size = size
+        return before
 
     def read(self, position: int, size: int) -> bytes:
         """The bytes at `position`; fewer only at the end."""
@@ -138,6 +169,6 @@ class _AsSeen:
         return max(0, min(size, self.size - position))
 
     def _checked(self, data: Bytes) -> Bytes:
-        if self._segment is not None:
-            self._segment.check(self.file)
+        if self.segment is not None:
+            self.segment.check(self.file)
         return data
