@@ -204,7 +204,10 @@ def shown_replicas(found: Sequence[ShownReplica]) -> list[ReplicaRow]:
 
 
 def twins(view: PartitionView, replicas: Sequence[ReplicaRow]) -> list[str]:
-    """Sentences about the same partition in another directory of the same broker, where it should be once."""
+    """Sentences about the same partition in another directory of the same broker, where it should be once: but for what
+    is on its way there, or was left behind."""
+    if view.partition.name.mark:
+        return []
     here, path = node_id(view.data_directory), str(view.data_directory.path)
     return [
         f"{other.dataDirectory} holds this partition too; it is shown as {other.name}"

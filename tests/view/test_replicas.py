@@ -53,6 +53,15 @@ def test_a_deleted_directory_never_counts(tmp_path):
     assert [replica["name"] for replica in told(root, f"t-0.{'0' * 32}-delete")["replicas"]] == ["t-0"]
 
 
+@pytest.mark.parametrize("mark", ["future", "delete", "stray"])
+def test_a_move_between_two_disks_of_a_broker_is_no_problem(tmp_path, mark):
+    """Regression: the copy that was being made of a partition told of the partition as of a second one."""
+    one, two = disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 1, 2)
+    (two / "t-0").rename(two / f"t-0.{'0' * 32}-{mark}")
+    root = tree(one, two)
+    assert [told(root, name)["problems"] for name in ("t-0", f"t-0.{'0' * 32}-{mark}")] == [[], []]
+
+
 def test_a_broker_s_own_data_has_its_id_and_its_last_epoch(tmp_path):
     dataset = Dataset("4.3.1", "stopped")
     shutil.copytree(dataset.path / "segments-0", tmp_path / "segments-0")
