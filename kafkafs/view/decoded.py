@@ -230,7 +230,7 @@ class _OneRecord(PointView[RecordAnswer]):
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the record's batch, and the record's own offset."""
-        found = self._view.ask(self._found)
+        found = self._view.ask(self._told)
         return batch_xattrs(found.segment, found.batch, found.offset)
 
 

@@ -187,7 +187,7 @@ class Growth:
 
 
 class RawPoint:
-    """The one batch that a point leads to."""
+    """The one batch that a point leads to. It remembers that itself, where `PointView` would take 6 of 66 us more."""
 
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
@@ -195,28 +195,22 @@ class RawPoint:
         self._known: tuple[ReferenceType[LogLook], LocatedBatch] | None = None
 
     def _found(self, look: LogLook) -> LocatedBatch:
-        """The batch, or the damage in its place; found once for each state of the log."""
+        """The batch, or the damage in its place, as of the look."""
         known = self._known
-        if known is not None and known[0]() is look:
-            return known[1]
-        place = self._target.batch(look)
-        self._known = ref(look), place  # not the look: a name that is remembered must not keep an old log
-        return place
+        return _checked(known[1]) if known is not None and known[0]() is look else self._target.batch(look)
 
-    def _checked(self, look: LogLook) -> LocatedBatch:
-        """The same, held against the log once more: what was known may have changed since."""
-        place = self._found(look)
-        segment, _ = place
-        segment.check(segment.log())
-        return place
+    def _told(self, look: LogLook) -> LocatedBatch:
+        """What `attributes` found last, as `PointView` has it."""
+        known = self._known
+        return _checked(known[1]) if known is not None and look.log.has(known[1][0]) else self._found(look)
 
     def attributes(self) -> Attributes:
         """The batch's exact size and largest timestamp; of damage in its place the size, and the log's own time."""
         return self._view.ask(self._attributes)
 
     def _attributes(self, look: LogLook) -> Attributes:
-        # what is found only now was checked where it was found
-        segment, found = self._checked(look) if self._known else self._found(look)
+        segment, found = place = self._found(look)
+        self._known = ref(look), place  # not the look: a name that is remembered must not keep an old log
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._view.file_attributes([segment.log()], found.size, timestamp_ms, KEEP_S)
 
@@ -225,8 +219,7 @@ class RawPoint:
         return self._view.ask(self._open)
 
     def _open(self, look: LogLook) -> BatchContent:
-        told = self._known[1] if self._known is not None else None  # as of `partition_view.PointView`
-        segment, found = told if told is not None and look.log.has(told[0]) else self._found(look)
+        segment, found = self._told(look)
         extent = extent_of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
 
@@ -235,11 +228,18 @@ class RawPoint:
         return self._view.ask(self._xattrs)
 
     def _xattrs(self, look: LogLook) -> Mapping[str, bytes]:
-        segment, found = self._checked(look)
+        segment, found = self._found(look)
         if not isinstance(found, Batch):
             return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
         offset = self._target.leads_to(look)
         return batch_xattrs(segment, found, offset)
+
+
+def _checked(place: LocatedBatch) -> LocatedBatch:
+    """The same, held against the log once more: what was known may have changed since."""
+    segment, _ = place
+    segment.check(segment.log())
+    return place
 
 
 class RawRange(NoXattrs):
