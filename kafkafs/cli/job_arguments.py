@@ -89,7 +89,7 @@ def add_export(commands: Commands) -> None:
         metavar="OUT",
         help="a new directory, or that of an earlier run: a path, or a URI as in s3a://bucket/name",
     )
-    add_topics(parser.add_mutually_exclusive_group(), "all but Kafka's own")
+    add_topics(parser.add_mutually_exclusive_group(), "all but Kafka's internal ones")
     for side, word in (("from", "at or after"), ("to", "before")):
         limit = parser.add_mutually_exclusive_group()
         limit.add_argument(
