@@ -30,6 +30,7 @@ from kafkafs.revive.place import Target, check_apart
 from kafkafs.revive.releases import Release, fitted, newest_for, release
 from kafkafs.revive.scanning import Corrupt
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, choose_topics, made_up_id
+from kafkafs.revive.whole_image import WholeImage
 
 _LOCK = ".lock"
 _FLOCK = struct.Struct("hhqqi4x")  # type, whence, start, length, process: struct flock of 64 bit Linux
@@ -177,13 +178,7 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     cluster_id = disks.cluster_id or made_up_id("cluster", *sorted(str(each.path) for each in disks.directories))
     chosen = choose_topics(disks.directories, image, choices.topics, cluster_id)
     if not chosen.topics:
-        then = "" if choices.until_ms is None else " of that moment"
-        why = (
-            f"the metadata{then} know no topic"
-            if image
-            else "no metadata, and no directory that is a topic's partition"
-        )
-        raise UsageError(f"there is nothing to revive: {why}")
+        raise UsageError(f"there is nothing to revive: {_why_nothing(image, choices)}")
     segments = list(_segments(chosen.topics))
     features = dict(image.features) if image else {}
     target = newest_for(features) if choices.kafka is None else release(choices.kafka)
@@ -195,23 +190,33 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     end = cluster if choices.until_ms is None else Cluster(disks.directories, options)
     if image is None:
         end.look()  # an id is given out once, whatever the moment
-    number = choices.node_id if choices.node_id is not None else (disks.nodes or (1,))[0]
-    where = (cluster_id, str(choices.to.resolve()), str(number))
-    before = image.brokers.get(number) if image else None
-    node = Node(
-        number, made_up_id("directory", *where), made_up_id("incarnation", *where), choices.host, choices.port,
-        before.rack if before else None,
-    )  # fmt: skip
     if disks.cluster_id is None:
         sentences.append("nothing tells the cluster's id, so it gets one")
     if image is None:
         sentences.append("no metadata: settings, rights, quotas and users of the cluster are not on these disks")
     return Plan(
-        disks, metadata, tuple(chosen.topics), target, kept, node, cluster_id,
+        disks, metadata, tuple(chosen.topics), target, kept, _node(disks, choices, image, cluster_id), cluster_id,
         _next_producer_id(end, image.next_producer_id if image else 0), sum(map(log_size, segments)),
         sum(log_size(each) for each in segments if each.object is not None),
         (*metadata.sentences, *chosen.sentences, *sentences),
         (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)), cluster,
+    )  # fmt: skip
+
+
+def _why_nothing(image: WholeImage | None, choices: Choices) -> str:
+    if image is None:
+        return "no metadata, and no directory that is a topic's partition"
+    return f"the metadata{'' if choices.until_ms is None else ' of that moment'} know no topic"
+
+
+def _node(disks: Disks, choices: Choices, image: WholeImage | None, cluster_id: str) -> Node:
+    """The one node; its ids are the same whenever it is made at the same place."""
+    number = choices.node_id if choices.node_id is not None else (disks.nodes or (1,))[0]
+    where = (cluster_id, str(choices.to.resolve()), str(number))
+    before = image.brokers.get(number) if image else None
+    return Node(
+        number, made_up_id("directory", *where), made_up_id("incarnation", *where), choices.host, choices.port,
+        before.rack if before else None,
     )  # fmt: skip
 
 
