@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
-from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
+from kafkafs.format.checkpoints import (
+    LeaderEpoch,
+    parse_leader_epochs,
+    parse_offset_checkpoint,
+    parse_partition_metadata,
+)
 from kafkafs.format.names import (
     BROKER_DIRECTORIES,
     CLEANER_OFFSETS,
@@ -131,31 +136,33 @@ def check_epochs(partition: Partition, data_directory: str, told: Epochs) -> lis
                 "leader-epoch-checkpoint", f"epoch {after.epoch} from offset {after.start_offset} cannot follow"
                 f" epoch {before.epoch} from offset {before.start_offset}", offset=after.start_offset,
             ))  # fmt: skip
-    starts = {epoch.epoch: epoch.start_offset for epoch in epochs}
     if findings:
         return findings
-    if not starts:
+    if not epochs:
         named = [each for each in told if each[0] >= 0]
         message = "it is empty, and batches are of leader epoch {0} from offset {1} on"
         return [where.finding("leader-epoch-checkpoint", message.format(*each), offset=each[1]) for each in named[:1]]
-    for epoch, first, _ in told:
-        start = starts.get(epoch)
-        following = [other for other in epochs if other.epoch > epoch and other.start_offset <= first]
-        if epoch < 0:
-            continue
-        if following:
-            message = (
-                f"it lets leader epoch {following[0].epoch} begin at offset {following[0].start_offset},"
-                f" and a batch at {first} is still of epoch {epoch}"
-            )
-        elif start is None and epoch > epochs[0].epoch:
-            message = f"batches from offset {first} on are of leader epoch {epoch}, which it does not name"
-        elif start is not None and first < start != epochs[0].start_offset:  # the first is cut off at the log start
-            message = f"it lets leader epoch {epoch} begin at offset {start}, and a batch at {first} is of it"
-        else:
-            continue
-        findings.append(where.finding("leader-epoch-checkpoint", message, offset=first))
-    return findings
+    return [
+        where.finding("leader-epoch-checkpoint", message, offset=first)
+        for epoch, first, _ in told
+        if epoch >= 0 and (message := _against_batches(epochs, epoch, first))
+    ]
+
+
+def _against_batches(epochs: Sequence[LeaderEpoch], epoch: int, first: int) -> str:
+    """What a checkpoint says wrongly of an epoch whose first batch is at `first`; "" where it says nothing wrong."""
+    start = next((each.start_offset for each in epochs if each.epoch == epoch), None)
+    following = next((each for each in epochs if each.epoch > epoch and each.start_offset <= first), None)
+    if following is not None:
+        return (
+            f"it lets leader epoch {following.epoch} begin at offset {following.start_offset},"
+            f" and a batch at {first} is still of epoch {epoch}"
+        )
+    if start is None and epoch > epochs[0].epoch:
+        return f"batches from offset {first} on are of leader epoch {epoch}, which it does not name"
+    if start is not None and first < start != epochs[0].start_offset:  # the first is cut off at the log start
+        return f"it lets leader epoch {epoch} begin at offset {start}, and a batch at {first} is of it"
+    return ""
 
 
 def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int], int], clean: bool) -> list[Finding]:
