@@ -15,7 +15,7 @@ from kafkafs.dump.kafka_decoders import as_string
 from kafkafs.dump.single_lines import DumpedRecord
 from kafkafs.errors import CorruptData
 from kafkafs.format.batch import APPEND_TIME, CODEC, CODECS, HEADER_V2, LOG_OVERHEAD, Batch
-from kafkafs.format.codecs import decompress
+from kafkafs.format.codecs import ZSTD, decompress
 from kafkafs.format.memory import Memory
 from kafkafs.format.varints import varint, varlong
 
@@ -24,7 +24,7 @@ MOST_RECORDS, MOST_HEADERS = 1_000_000, 1_000_000
 minutes, or fill the memory, and no broker writes them."""
 
 Bytes = bytes | memoryview
-_NONE, _ZSTD = 0, 4
+_NONE = 0
 _ENTRY = struct.Struct(">qi")  # offset, size of the message behind it
 
 
@@ -117,7 +117,7 @@ def _messages(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator
         yield _message(wrapper, batch.last_offset, None)
         return
     _check_codec(batch.codec)
-    if batch.codec == _ZSTD:
+    if batch.codec == ZSTD:
         raise CorruptData(f"format v{batch.magic} has no zstd")
     _, value = _fields(wrapper)
     if value is None:

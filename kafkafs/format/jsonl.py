@@ -23,14 +23,13 @@ from kafkafs.format.records import Records, Rows
 _ROOMS = Buffers(2 << 20, keep=4)
 """Each for some pieces of output, one behind the other."""
 
-_LITTLE = 64 << 10
+LITTLE = 64 << 10
 """Bytes of a room that are not worth another piece."""
 
 _FEW = 64
 """Records whose lines may have a smaller buffer."""
 
 _TYPES = {CREATE_TIME: '"CreateTime"', LOG_APPEND_TIME: '"LogAppendTime"'}
-
 
 _ONE = 4 << 10
 """Bytes that most lines find room in: tried first for one record alone."""
@@ -85,7 +84,7 @@ class JsonLines:
 
     def _room(self, rows: Rows, number: int, total: int) -> Array:
         """Where the next piece goes: on in the same room, or into a small buffer where only few records are left."""
-        if len(self._left) >= _LITTLE:
+        if len(self._left) >= LITTLE:
             return self._left
         if total - number > _FEW:
             return _ROOMS.take()

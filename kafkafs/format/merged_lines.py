@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.jsonl import LineMaker
+from kafkafs.format.jsonl import LITTLE, LineMaker
 from kafkafs.format.memory import Array, Buffers
 from kafkafs.format.records import Records, Rows
 
@@ -28,9 +28,6 @@ _BEHIND = 16
 """Bytes behind all texts: the kernel takes as many at a time."""
 
 _ROOMS = Buffers(1 << 20, keep=4)
-_LITTLE = 64 << 10
-"""Bytes of a room that are not worth another piece."""
-
 _NEW_LINE = ord("\n")
 
 
@@ -76,7 +73,7 @@ class MergedLines:
                 yield from self._long_line(first)
             elif not is_empty:  # there was no room for it
                 made = len(room)
-            room = room[made:] if len(room) - made >= _LITTLE else _ROOMS.take()
+            room = room[made:] if len(room) - made >= LITTLE else _ROOMS.take()
             if is_empty and not self._fill(first):
                 waiting = waiting[waiting != first]
 

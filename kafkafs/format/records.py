@@ -20,7 +20,7 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs, kernels
-from kafkafs.format.batch import Batches, Bytes
+from kafkafs.format.batch import CODEC, Batches, Bytes
 from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import OFFSET_ORDER, RECORD_ROW, SOUND
@@ -153,7 +153,7 @@ class _Work:
 
     def codec(self, number: int) -> int:
         """The codec's number of one batch."""
-        return int(self.batches["attributes"][number]) & 7
+        return int(self.batches["attributes"][number]) & CODEC
 
     def is_empty(self, number: int) -> bool:
         """Whether it is a v2 batch of 0 records."""
