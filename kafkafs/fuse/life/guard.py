@@ -27,7 +27,7 @@ KILLED = 128
 
 Daemon = Callable[[Callable[[], None]], int]  # serves, calls its argument when the mount answers, returns an exit code
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 def supervise(mountpoint: Path, daemon: Daemon) -> int:
@@ -120,12 +120,12 @@ def _stay(mountpoint: Path, child: int) -> int:
     signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # Python's own end undoes handlers: the next would kill us
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
-        log.error("the daemon was ended by signal %d", -code)
+        logger.error("the daemon was ended by signal %d", -code)
     try:
         if take_away_if_dead(mountpoint) and code != 0:
-            log.error("unmounted %r in its stead", str(mountpoint))
+            logger.error("unmounted %r in its stead", str(mountpoint))
     except OSError as error:
-        log.error("cannot unmount %r: %s", str(mountpoint), error.strerror)
+        logger.error("cannot unmount %r: %s", str(mountpoint), error.strerror)
     return _as_a_shell_has_it(code)
 
 

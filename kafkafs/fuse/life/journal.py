@@ -94,7 +94,7 @@ def start(log_file: Path | None = None, syslog: bool = False) -> None:
     logging.raiseExceptions = False  # a log that cannot be written must not end the mount
 
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 _writing = threading.Lock()
 
 
@@ -107,7 +107,7 @@ def log_all(root: "trio.lowlevel.Task | None", calls: Iterable[str] = ()) -> Non
         return
     try:
         for call in calls:
-            log.warning("call %s", call, extra=UNLIMITED)
+            logger.warning("call %s", call, extra=UNLIMITED)
         _log_alike("task", ((task.name, _awaits(task.coro)) for task in _tasks(root)))
         _log_alike("thread", _threads())
     finally:
@@ -135,7 +135,7 @@ def _log_alike(kind: str, places: Iterable[tuple[str, list[str]]]) -> None:
     for name, place in places:
         alike[" < ".join(place)].append(name)
     for stack, names in alike.items():
-        log.warning("%s %s: %s", kind, ", ".join(names), stack, extra=UNLIMITED)
+        logger.warning("%s %s: %s", kind, ", ".join(names), stack, extra=UNLIMITED)
 
 
 def _tasks(task: "trio.lowlevel.Task | None") -> Iterator["trio.lowlevel.Task"]:

@@ -50,7 +50,7 @@ MAX_TASKS = WAITING_LIMIT + 4096  # every waiting read occupies one, and others 
 SWITCH_INTERVAL_S = 0.0005  # how long a worker's Python code may keep the trio thread waiting
 RECEIVE_RETRIES = 10
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     connection_fd = _mount(operations, mountpoint, settings)
     settings.claim.confirm()
     settings.claim.release()
-    log.info("mounted %r at %r", settings.fsname, str(mountpoint))
+    logger.info("mounted %r at %r", settings.fsname, str(mountpoint))
     confinement = confine([*settings.data_dirs, *settings.readable], settings.owner, settings.network)
     trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
 
@@ -135,7 +135,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
             nursery.start_soon(_end_on_signal, waiting, nursery.cancel_scope)
             with non_blocking(), reads_that_end():  # this thread, and with it every task on it
                 await _answer_requests()
-            log.info("unmounted")
+            logger.info("unmounted")
             nursery.cancel_scope.cancel()
     finally:
         workers.close()
@@ -147,7 +147,7 @@ async def _answer_requests() -> None:
         try:
             return await pyfuse3.main(MIN_TASKS, MAX_TASKS)
         except* OSError as errors:
-            log.error("receiving from the kernel failed: %r", errors.exceptions)
+            logger.error("receiving from the kernel failed: %r", errors.exceptions)
         await trio.sleep(0.05 * attempt)
     return None
 
@@ -158,7 +158,7 @@ async def _end_on_signal(waiting: WaitingReads, scope: trio.CancelScope) -> None
     with trio.open_signal_receiver(*ENDING_SIGNALS) as signals:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (*ENDING_SIGNALS, signal.SIGUSR1))
         async for number in signals:
-            log.info("ending on %s", signal.Signals(number).name)
+            logger.info("ending on %s", signal.Signals(number).name)
             waiting.close()
             await trio.sleep(0)
             scope.cancel()

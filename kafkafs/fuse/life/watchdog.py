@@ -21,7 +21,7 @@ WARN_BEATS = 10
 END_BEATS = 60
 EXIT_HUNG = 75  # EX_TEMPFAIL of sysexits(3): trying again may help
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 async def beat_for_ever() -> None:
@@ -61,8 +61,8 @@ class Watchdog:
             missed = 0 if self._beaten else missed + 1
             self._beaten = False
             if missed == WARN_BEATS:
-                log.error("nothing was answered for %d s", missed * self._beat_s)
+                logger.error("nothing was answered for %d s", missed * self._beat_s)
                 journal.log_all(self._root)
             if missed == END_BEATS:
-                log.critical("ending, since nothing was answered for %d s", missed * self._beat_s)
+                logger.critical("ending, since nothing was answered for %d s", missed * self._beat_s)
                 self._end(EXIT_HUNG)

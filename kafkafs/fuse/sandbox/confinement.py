@@ -120,7 +120,7 @@ _OPTIONAL = (  # of the extra `schemas`
 ON_DEMAND = ("kafkafs.disk.bucket", "kafkafs.format.tiers.cipher")  # large: who needs them has imported them already
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +139,20 @@ def confine(readable: Sequence[Path], owner: Owner | None, network: Network | No
     close_imports()
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1:
-        log.error("%d threads started too early and are not confined: a bug, please report it", threads - 1)
+        logger.error("%d threads started too early and are not confined: a bug, please report it", threads - 1)
     forbid_new_privileges()
     abi = _restrict([*readable, PROC, *(network or Network()).readable], network)
     try:
         become(owner)
     except OSError as error:
-        log.warning("cannot become user %s: %s", owner.uid if owner else None, error.strerror)
+        logger.warning("cannot become user %s: %s", owner.uid if owner else None, error.strerror)
     hide_memory()
     missing = refuse_all_but_reading(connecting=network is not None)
     if missing:
-        log.warning("%s", missing)
-    log.info("confined: user %d, Landlock ABI %d, %s system call filter", os.geteuid(), abi, "no" if missing else "a")
+        logger.warning("%s", missing)
+    logger.info(
+        "confined: user %d, Landlock ABI %d, %s system call filter", os.geteuid(), abi, "no" if missing else "a"
+    )
     return Confinement(os.geteuid(), abi, not missing)
 
 
@@ -188,8 +190,8 @@ def _restrict(paths: Sequence[Path], network: Network | None) -> int:
     try:
         abi = landlock.allow_reading_only(paths, () if network is None else network.ports)
     except OSError as error:
-        log.warning("Landlock failed (%s): the daemon could open other files that its user may open", error.strerror)
+        logger.warning("Landlock failed (%s): the daemon could open other files that its user may open", error.strerror)
         return 0
     if not abi:
-        log.warning("this kernel has no Landlock: the daemon could open other files that its user may open")
+        logger.warning("this kernel has no Landlock: the daemon could open other files that its user may open")
     return abi

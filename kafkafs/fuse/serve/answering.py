@@ -26,7 +26,7 @@ import trio
 from kafkafs.errors import ERRNO, KafkafsError
 from kafkafs.view.node import Attributes, Kind
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class Measured(Protocol):
@@ -53,15 +53,15 @@ def answering(handler: Callable[..., Awaitable[T]]) -> Callable[..., Any]:
         except KafkafsError as error:
             number = ERRNO[type(error)]
             if number == errno.EIO:
-                log.warning("%s: %s", name, error)
+                logger.warning("%s: %s", name, error)
         except MemoryError:
             number = errno.ENOMEM
-            log.error("%s: out of memory", name)
+            logger.error("%s: out of memory", name)
         except trio.Cancelled:
             number = errno.EIO
         except Exception as error:
             number = errno.EIO
-            log.error("bug in %s: %r", name, error, exc_info=error)
+            logger.error("bug in %s: %r", name, error, exc_info=error)
         finally:
             self.metrics.latency[name].observe(perf_counter() - started)
         self.metrics.errors[name, number] += 1

@@ -23,7 +23,7 @@ from kafkafs.view.node import Disk, Tree
 EVERY_S = 0.4
 MEMORY_EVERY_S = 2.0
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 async def sweep(tree: Tree, inodes: Inodes, workers: Workers) -> None:
@@ -44,7 +44,7 @@ async def _sweep_disk(disk: Disk, workers: Workers) -> None:
         except KafkafsError:
             continue  # a disk that does not answer is told about where it is asked for
         except Exception as error:
-            log.error("bug in sweeping %r: %r", disk.lane, error, exc_info=error)
+            logger.error("bug in sweeping %r: %r", disk.lane, error, exc_info=error)
 
 
 async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:

@@ -55,7 +55,7 @@ class CallKind(Enum):
     CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: one overdue tells that it does
 
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 class _Lane:
@@ -265,7 +265,7 @@ class Workers:
     def _give_up(self, job: _Job) -> None:
         """Its time is over: the caller gets an error, and the thread counts as stuck until it is back."""
         if job.task is not None and job.kind is not CallKind.CANARY:
-            log.error("no answer from the disk of %r in time", job.lane.key)
+            logger.error("no answer from the disk of %r in time", job.lane.key)
             error = DiskError(f"the disk of {job.lane.key!r} does not answer")
             trio.lowlevel.reschedule(job.task, outcome.Error(error))
             self._leave(job)
