@@ -15,13 +15,12 @@ from kafkafs.format.batch import Batches
 from kafkafs.format.messages.topic_records import InternalTopic, Problem, Unreadable
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import Damage, Start
+from kafkafs.log.listing import ATTEMPTS
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.segment_search import scan_start
-
-_ATTEMPTS = 5
 
 
 class Replay(Protocol):
@@ -77,7 +76,7 @@ class Following:
 
     def catch_up(self) -> bool:
         """Reads what has come; False where nothing has. NotFound where the directory is gone."""
-        for _ in range(_ATTEMPTS - 1):
+        for _ in range(ATTEMPTS - 1):
             try:
                 return self._catch_up()
             except Vanished:

@@ -27,7 +27,8 @@ from kafkafs.format.names import (
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 _BESIDE = (LEADER_EPOCHS, PARTITION_METADATA)
-_ATTEMPTS = 5
+ATTEMPTS = 5
+"""How often something is asked of a log whose files vanish under it; the last time that is the answer."""
 
 
 class ListedFile(NamedTuple):
@@ -66,12 +67,12 @@ def list_partition(root: Directory, partition: str, indexes: Directory | None = 
 
     Where `indexes` has an index for a segment, that one counts and not the broker's own.
     """
-    for attempt in range(1, _ATTEMPTS + 1):
+    for attempt in range(1, ATTEMPTS + 1):
         about = root.stat(partition)
         try:
             listing = _look(root, partition, (about.st_ino, about.st_mtime_ns))
         except Vanished:
-            if attempt == _ATTEMPTS:
+            if attempt == ATTEMPTS:
                 raise
             continue
         if (after := root.stat(partition)).st_mtime_ns == about.st_mtime_ns and after.st_ino == about.st_ino:

@@ -19,7 +19,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
-from kafkafs.log.listing import NOTHING, Listing, list_partition
+from kafkafs.log.listing import ATTEMPTS, NOTHING, Listing, list_partition
 from kafkafs.log.log import Log, Tail, find_tail, segment_number
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 RELIST_S = 10.0
 """After so long the directory is listed anew even if its time stamp is the same: files may have changed in place."""
 
-_ATTEMPTS = 5
 Answer = TypeVar("Answer")
 
 
@@ -129,7 +128,7 @@ class Partition:
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one where files vanished under it."""
-        for _ in range(_ATTEMPTS - 1):
+        for _ in range(ATTEMPTS - 1):
             log = self._unasked()
             try:
                 return question(log)
@@ -166,7 +165,7 @@ class Partition:
 
     def _look_with_retries(self) -> Log:
         """A look; another one where files vanish during it."""
-        for _ in range(_ATTEMPTS - 1):
+        for _ in range(ATTEMPTS - 1):
             try:
                 return self._look()
             except Vanished:

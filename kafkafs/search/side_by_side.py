@@ -27,6 +27,7 @@ from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.records import Records, Refusal
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import cuts
+from kafkafs.log.listing import ATTEMPTS
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.partition import Partition
@@ -37,7 +38,6 @@ from kafkafs.search.selection import FieldMaker, Selection
 
 UNIT_BYTES = 16 << 20
 _FIRST_UNIT_BYTES = 1 << 20
-_ATTEMPTS = 5
 OPTIONS = ReadOptions()
 
 
@@ -135,7 +135,7 @@ def selected(
             return
         except Vanished:
             attempts += 1
-            if attempts == _ATTEMPTS:
+            if attempts == ATTEMPTS:
                 raise
             unit.partition.look_again()
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from kafkafs.errors import Denied, NotFound, UsageError, Vanished
 from kafkafs.log.extents import cuts
+from kafkafs.log.listing import ATTEMPTS
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import Isolation, ReadOptions
@@ -26,7 +27,6 @@ from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffse
 from kafkafs.spark.offsets import names as names_of
 
 Plan = TypeVar("Plan")
-_ATTEMPTS = 5
 
 
 class PartitionLook:
@@ -71,7 +71,7 @@ def planned(
     locations: Mapping[TopicPartition, Location], isolation: Isolation, plan: Callable[[PartitionLooks], Plan]
 ) -> Plan:
     """What `plan` makes of one look at each partition; made again of later looks where files vanish under it."""
-    for _ in range(_ATTEMPTS - 1):
+    for _ in range(ATTEMPTS - 1):
         try:
             return plan(looks(locations, isolation))
         except Vanished:

@@ -16,6 +16,7 @@ from pyspark.sql.datasource import InputPartition
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.records import Records
 from kafkafs.log.lineage import Lineage
+from kafkafs.log.listing import ATTEMPTS
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import Isolation, ReadOptions
@@ -25,7 +26,6 @@ from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.source_options import SourceOptions
 
 logger = logging.getLogger(__name__)
-_ATTEMPTS = 5
 
 
 @dataclass
@@ -105,7 +105,7 @@ def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str],
             return
         except Vanished:
             attempts += 1
-            if attempts == _ATTEMPTS:
+            if attempts == ATTEMPTS:
                 raise
             partition(each.location).look_again()
 
