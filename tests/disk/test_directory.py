@@ -22,11 +22,15 @@ from kafkafs.errors import Denied, DiskError, Exhausted, NotFound, Vanished, Wou
 from tests.disk.descriptors import descriptors, few_descriptors, open_below
 
 
+def write_files(tmp_path, numbers: range) -> None:
+    for number in numbers:
+        (tmp_path / "d" / str(number)).write_bytes(b"%d" % number * 100)
+
+
 @pytest.fixture
 def root(tmp_path):
     (tmp_path / "d").mkdir()
-    for number in range(KEPT_FILES + 100):
-        (tmp_path / "d" / str(number)).write_bytes(b"%d" % number * 100)
+    write_files(tmp_path, range(300))
     return Directory(str(tmp_path))
 
 
@@ -35,6 +39,7 @@ def inode(tmp_path, name: str) -> int:
 
 
 def test_the_cache_keeps_few_files_and_closes_the_rest(root, tmp_path):
+    write_files(tmp_path, range(300, KEPT_FILES + 100))
     before = descriptors()
     for number in range(KEPT_FILES + 100):
         root.open(f"d/{number}", inode(tmp_path, f"d/{number}"))

@@ -22,8 +22,15 @@ NOON_MS = 20_000 * 24 * 3_600_000 + 12 * 3_600_000
 
 def run(program: str, place: Path) -> str:
     """A program on a Spark that has Delta's jars, in a process of its own; its directories lie in `place`."""
-    every = ",".join(map(str, packages.delta()))
-    submit = f"--master local[1] --conf spark.ui.enabled=false --conf spark.log.level=OFF --jars {every} pyspark-shell"
+    settings = {
+        "ui.enabled": "false",
+        "log.level": "OFF",
+        "sql.shuffle.partitions": "1",
+        "databricks.delta.snapshotPartitions": "1",  # of fifty, most are empty here
+        "jars": ",".join(map(str, packages.delta())),
+    }
+    given = " ".join(f"--conf spark.{name}={value}" for name, value in settings.items())
+    submit = f"--master local[1] {given} pyspark-shell"
     set_ = {"PYSPARK_SUBMIT_ARGS": submit, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     program = program.replace("/var/kafka-logs", str(place / "data")).replace("/data/", f"{place}/")
     done = subprocess.run(

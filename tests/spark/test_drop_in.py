@@ -20,15 +20,15 @@ spark = SparkSession.builder.master("local[2]").config(map=quiet).getOrCreate()
 register(spark)
 def answer(name, place, options):
     try:
-        read = spark.read.format(name).option(*place).options(**options).load()
+        read = spark.read.format(name).options(**place).options(**options).load()
         rows = sorted((tuple(map(str, row)) for row in read.drop("headers").collect()), key=lambda row: row[2:5])
         return [read.dtypes, rows, read.where("offset >= 5").count()]
     except Exception:
         return "refused"
 for text in asked:
     options = json.loads(text)
-    theirs = answer("kafka", ("kafka.bootstrap.servers", address), options)
-    ours = answer("kafkafs", ("path", path), options)
+    theirs = answer("kafka", {"kafka.bootstrap.servers": address, "kafka.fetch.max.wait.ms": 20}, options)
+    ours = answer("kafkafs", {"path": path}, options)
     print(json.dumps([ours == theirs, ours == "refused", theirs == "refused", len(ours[1])]))
 """
 EACH = {"0": 3, "1": -2}
