@@ -18,7 +18,7 @@ from kafkafs.cluster.row_lines import known
 from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 
-Kind = Literal["classic", "consumer", "share", "streams"]
+GroupKind = Literal["classic", "consumer", "share", "streams"]
 TellProblem = Callable[[tuple[int, str]], None]
 """Hears of a record that cannot be read: its offset, and what is wrong with it."""
 
@@ -35,7 +35,7 @@ _VERSION = struct.Struct(">h")
 _STABLE = {"consumer": 0, "streams": 1}
 """The state of a member, on disk, that has all it was assigned and nothing to give back."""
 
-_PREFIXES: Mapping[Kind, str] = {"consumer": "ConsumerGroup", "share": "ShareGroup", "streams": "StreamsGroup"}
+_PREFIXES: Mapping[GroupKind, str] = {"consumer": "ConsumerGroup", "share": "ShareGroup", "streams": "StreamsGroup"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Group:
     Where one of its records cannot be read, `state` is None; where that one tells the members, they are None.
     """
 
-    kind: Kind
+    kind: GroupKind
     state: str | None
     protocol_type: str | None = None
     protocol: str | None = None
@@ -129,9 +129,9 @@ def _record_name(kind: int) -> str:
     return names_by_number(InternalTopic.OFFSETS.value, "Key")[kind].removesuffix("Key")
 
 
-def _kind(found: _Found) -> Kind:
+def _kind(found: _Found) -> GroupKind:
     """The type that was written last, since a group can be moved from one protocol to the other."""
-    heads: dict[str, Kind] = {"GroupMetadata": "classic"}
+    heads: dict[str, GroupKind] = {"GroupMetadata": "classic"}
     heads.update((f"{prefix}Metadata", kind) for kind, prefix in _PREFIXES.items())
     there = [name for name in heads if name in found.offset]
     if there:
@@ -187,7 +187,7 @@ def _embedded(name: str, data: bytes) -> Mapping[str, Any] | None:
     return None if version < 0 else parse_fields("clients", name, version, data[_VERSION.size :])
 
 
-def _newer(kind: Kind, found: _Found, about: Topics) -> Group:
+def _newer(kind: GroupKind, found: _Found, about: Topics) -> Group:
     prefix = _PREFIXES[kind]
     head = found.one(f"{prefix}Metadata") or {}
     target = found.one(f"{prefix}TargetAssignmentMetadata") or {}
@@ -236,7 +236,7 @@ def _newer(kind: Kind, found: _Found, about: Topics) -> Group:
     )
 
 
-def _state(kind: Kind, epoch: int, assignment_epoch: int, members: Sequence[Mapping[str, Any]]) -> str:
+def _state(kind: GroupKind, epoch: int, assignment_epoch: int, members: Sequence[Mapping[str, Any]]) -> str:
     if not members:
         return "Empty"
     if kind == "share":

@@ -21,15 +21,15 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.segment_search import Newest, has_true_end, newest
 
-State = Literal["ok", "padded", "missing", "damaged"]
+IndexState = Literal["ok", "padded", "missing", "damaged"]
 
 
 class SegmentHealth(NamedTuple):
     """The state of each of a segment's indexes, and what is to be said about the segment."""
 
-    offset_index: State
-    time_index: State
-    transaction_index: State
+    offset_index: IndexState
+    time_index: IndexState
+    transaction_index: IndexState
     problems: tuple[str, ...]
     largest: int | None = None  # the segment's largest timestamp, where the look has told it; -1 for none
 
@@ -54,7 +54,7 @@ def _of_a_tier(segment: Segment) -> SegmentHealth:
     """What its objects tell: to look into each would be a request for each."""
     if trouble := segment.files.trouble:
         return SegmentHealth("missing", "missing", "missing", (trouble,))
-    states: dict[str, State] = {kind: "ok" if kind in segment.listed else "missing" for kind in INDEX_KINDS}
+    states: dict[str, IndexState] = {kind: "ok" if kind in segment.listed else "missing" for kind in INDEX_KINDS}
     return SegmentHealth(states["index"], states["timeindex"], states["txnindex"], ())
 
 
@@ -115,11 +115,11 @@ def is_compacted_away(segment: Segment) -> bool:
     return all(kind in segment.listed and length == 0 for kind, length in lengths.items())
 
 
-def _states(segment: Segment, found: Newest | None) -> tuple[State, State, State]:
+def _states(segment: Segment, found: Newest | None) -> tuple[IndexState, IndexState, IndexState]:
     return _offset_index(segment), _time_index(segment, found), _transaction_index(segment)
 
 
-def _offset_index(segment: Segment) -> State:
+def _offset_index(segment: Segment) -> IndexState:
     if "index" not in segment.listed:
         return "missing"
     index = segment.indexes.offset_index
@@ -134,7 +134,7 @@ def _offset_index(segment: Segment) -> State:
     return "padded" if index.is_padded else "ok"
 
 
-def _time_index(segment: Segment, found: Newest | None) -> State:
+def _time_index(segment: Segment, found: Newest | None) -> IndexState:
     """`found`: the newest batch of the whole log, where it is closed."""
     if "timeindex" not in segment.listed:
         return "missing"
@@ -151,7 +151,7 @@ def _time_index(segment: Segment, found: Newest | None) -> State:
     return "damaged" if not is_true else "padded" if index.is_padded else "ok"
 
 
-def _transaction_index(segment: Segment) -> State:
+def _transaction_index(segment: Segment) -> IndexState:
     try:
         return "missing" if segment.indexes.aborted() is None else "ok"
     except UNREADABLE:

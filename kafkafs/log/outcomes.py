@@ -202,8 +202,8 @@ class Outcomes:
             self._met.setdefault(producer, []).append(_Markers(rows["last_offset"][own], abort[own]))
 
 
-Kind = Literal["begin", "commit", "abort", "emptied"]
-_KINDS: dict[int, Kind] = {ControlType.ABORT: "abort", EMPTIED: "emptied"}  # anything else commits
+EventKind = Literal["begin", "commit", "abort", "emptied"]
+_KINDS: dict[int, EventKind] = {ControlType.ABORT: "abort", EMPTIED: "emptied"}  # anything else commits
 
 
 class Event(NamedTuple):
@@ -211,7 +211,7 @@ class Event(NamedTuple):
 
     offset: int
     producer: int
-    kind: Kind
+    kind: EventKind
 
 
 class Aborted(NamedTuple):

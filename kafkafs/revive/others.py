@@ -18,7 +18,7 @@ from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.revive.topics import Replica
 
 
-class Found(NamedTuple):
+class OtherBatches(NamedTuple):
     """Batches of another replica, and the file they stand in."""
 
     place: str
@@ -43,7 +43,7 @@ class Missing(NamedTuple):
 
 def elsewhere(
     first: int, last: int, others: Sequence[Replica], epochs: Sequence[LeaderEpoch], *, is_dense: bool = False
-) -> Iterator[Found | Missing]:
+) -> Iterator[OtherBatches | Missing]:
     """What others have of the offsets `first` to `last`, and what none has, in order. `epochs`: as the broker of the
     replica that counts noted them. `is_dense`: nothing was compacted, so what one has not another may have."""
     if first > last:
@@ -65,7 +65,7 @@ def elsewhere(
             if isinstance(item, Damage) or not _fit(rows := _between(item.rows, begin, last), epochs):
                 yield from further(begin, end)
             elif len(rows):
-                yield Found(other.place, segment.log(), item._replace(rows=rows))
+                yield OtherBatches(other.place, segment.log(), item._replace(rows=rows))
             at = end + 1
         if is_dense:
             yield from further(at, last)

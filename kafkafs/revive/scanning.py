@@ -43,7 +43,7 @@ from kafkafs.revive.markers import (
     written,
 )
 from kafkafs.revive.noted import Noted, aborts, has_rest, with_noted_aborts
-from kafkafs.revive.others import Borrowing, Found, Missing, elsewhere
+from kafkafs.revive.others import Borrowing, Missing, OtherBatches, elsewhere
 from kafkafs.revive.tally import Leaving, Loss, Tally, count_records
 from kafkafs.revive.topics import Replica
 
@@ -196,7 +196,7 @@ class PartitionScan:
         """What other replicas have of the damaged offsets is kept; what none has is lost. Garbage between batches whose
         offsets follow one another is no loss."""
         for each in self._elsewhere(damage.base_offset, damage.last_offset):
-            if isinstance(each, Found):
+            if isinstance(each, OtherBatches):
                 self._borrow(each, keeping)
             else:
                 self._damage(each.first, each.last, f"{damage.size} bytes at {damage.position} of {segment.log_name}"
@@ -213,7 +213,7 @@ class PartitionScan:
         kept of the segment, or in segments of its own, each given when it begins. `lost` is told what none has."""
         file = None
         for each in self._elsewhere(first, end - 1):
-            if isinstance(each, Found):
+            if isinstance(each, OtherBatches):
                 if keeping.pieces and each.file is not file:
                     keeping = self._keeping(int(each.run.rows["base_offset"][0]), transactions)
                     yield keeping
@@ -225,12 +225,12 @@ class PartitionScan:
             if self._is_over:
                 return
 
-    def _elsewhere(self, first: int, last: int) -> Iterator[Found | Missing]:
+    def _elsewhere(self, first: int, last: int) -> Iterator[OtherBatches | Missing]:
         if self._is_over or last < max(first, self.tally.start_offset):
             return iter(())
         return elsewhere(first, last, self._others, self._noted.epochs(), is_dense=self._is_dense)
 
-    def _borrow(self, found: Found, keeping: Keeping) -> None:
+    def _borrow(self, found: OtherBatches, keeping: Keeping) -> None:
         run = self._up_to_the_moment(found.run)
         if len(run.rows):
             keeping.take(run, found.file)

@@ -51,7 +51,7 @@ def parse_key_name(name: str) -> KeyName | None:
     return KeyName(b"".join(decoded), suffix)
 
 
-def printable(key: bytes) -> str:
+def shown_name(key: bytes) -> str:
     """The key as a name that a terminal shows as it is: whatever it would not is written as %XX."""
     text = key.decode("utf-8", "surrogateescape")
     return "".join(c if c.isprintable() and c not in "%/" else _escaped(c) for c in text)
@@ -109,7 +109,7 @@ class ByKey(ViewDirectory):
         make = _MAKERS.get(asked.suffix) if asked is not None else None
         if asked is None or make is None:
             raise NotFound(f"{name!r} is no query by key")
-        return make(self._view, AtKey(asked.key), f"by-key/{printable(asked.key)}")
+        return make(self._view, AtKey(asked.key), f"by-key/{shown_name(asked.key)}")
 
 
 class History(NoXattrs):

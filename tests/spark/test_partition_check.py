@@ -17,7 +17,7 @@ from kafkafs.spark.audit.partition_check import (
     check_joints,
     check_small_files,
     is_compacted,
-    open_by_snapshot,
+    open_before,
 )
 from tests.log.making import made, partition_of, write_partition
 
@@ -155,7 +155,7 @@ def test_what_is_open_where_a_segment_begins_stands_in_its_snapshot(tmp_path):
     (directory / f"{9:020}.snapshot").write_bytes(snapshot((7, 3), (8, -1)))
     (directory / f"{10:020}.snapshot").write_bytes(snapshot((7, 3))[:-1])
     partition = partition_of(tmp_path)
-    assert [open_by_snapshot(partition, offset) for offset in (0, 9, 10, 11)] == [{}, {7: 3}, None, None]
+    assert [open_before(partition, offset) for offset in (0, 9, 10, 11)] == [{}, {7: 3}, None, None]
 
 
 def test_a_partition_that_the_cleaner_knows_is_compacted(tmp_path):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.index import ABORTED_SIZE
-from kafkafs.log.outcomes import Event, Kind
+from kafkafs.log.outcomes import Event, EventKind
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import SegmentTransactions, check_transactions
 
@@ -46,7 +46,7 @@ def written(steps: list[tuple[int, str]]) -> list[tuple[int, list[Event], list[E
     began: dict[int, int] = {}
     for offset, (producer, word) in enumerate(steps):
         _, events, entries = segments[-1]
-        kind: Kind
+        kind: EventKind
         match word:
             case "roll":
                 if events:

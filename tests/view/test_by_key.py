@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import NoData, NotFound
-from kafkafs.view.by_key import KeyName, parse_key_name, printable
+from kafkafs.view.by_key import KeyName, parse_key_name, shown_name
 from kafkafs.view.node import DirectoryNode, FileNode
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
@@ -118,5 +118,5 @@ def test_a_name_may_be_of_any_length():
 
 
 def test_keys_are_shown_as_a_terminal_may_see_them():
-    assert printable(b"a\x1b[2J/%\xff") == "a%1B[2J%2F%25%FF"
-    assert printable("schlüssel 1".encode()) == "schlüssel 1"
+    assert shown_name(b"a\x1b[2J/%\xff") == "a%1B[2J%2F%25%FF"
+    assert shown_name("schlüssel 1".encode()) == "schlüssel 1"

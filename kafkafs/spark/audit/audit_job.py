@@ -26,7 +26,7 @@ from kafkafs.spark.audit.index_check import (
 )
 from kafkafs.spark.audit.log_check import ValidBatches, check_log
 from kafkafs.spark.audit.partition_check import (
-    Epochs,
+    EpochSpans,
     OffsetSpan,
     check_data_directory,
     check_epochs,
@@ -36,7 +36,7 @@ from kafkafs.spark.audit.partition_check import (
     check_topic_ids,
     check_twins,
     is_compacted,
-    open_by_snapshot,
+    open_before,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.jobs import Engine, Progress, no_progress
@@ -53,7 +53,7 @@ class SegmentReport:
     unit: SegmentUnit
     findings: list[Finding]
     batches: int = 0
-    epochs: Epochs = field(default_factory=list)
+    epochs: EpochSpans = field(default_factory=list)
     span: OffsetSpan | None = None
     transactions: SegmentTransactions | None = None
 
@@ -205,7 +205,7 @@ def _partition(
         findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
         compacted = is_compacted(directory, partition)
         left = list(dropwhile(lambda report: report.span is None, reports))  # the broker deletes the oldest meanwhile
-        begun = None if compacted or not left else open_by_snapshot(partition, left[0].unit.base_offset)
+        begun = None if compacted or not left else open_before(partition, left[0].unit.base_offset)
         findings += check_transactions([report.transactions for report in left], begun)
         if not compacted and not partition.name.mark:
             findings += check_joints([report.span for report in left])

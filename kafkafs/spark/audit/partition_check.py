@@ -42,7 +42,7 @@ OFFSET_CHECKPOINTS = {
     RECOVERY_POINTS: "recovery point",
     CLEANER_OFFSETS: "first dirty offset",
 }
-Epochs = list[tuple[int, int, int]]
+EpochSpans = list[tuple[int, int, int]]
 """(leader epoch, first and last offset under it) as the batches of a partition tell, in offset order."""
 
 
@@ -68,7 +68,7 @@ def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
     return (partition.name.topic, partition.name.partition) in cleaned
 
 
-def open_by_snapshot(partition: Partition, offset: int) -> dict[int, int] | None:
+def open_before(partition: Partition, offset: int) -> dict[int, int] | None:
     """The transactions open at the offset where a segment begins, producer to first offset; None where nothing tells.
 
     Before offset 0 is nothing.
@@ -118,7 +118,7 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
     return findings
 
 
-def check_epochs(partition: Partition, data_directory: str, told: Epochs) -> list[Finding]:
+def check_epochs(partition: Partition, data_directory: str, told: EpochSpans) -> list[Finding]:
     """The batches' leader epochs against each other and against the checkpoint."""
     where = Where(data_directory, f"{partition.name.directory}/{LEADER_EPOCHS}")
     try:
