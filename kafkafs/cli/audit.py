@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from kafkafs.cli.endings import drop_output
-from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, engine, file_to_write, is_local
+from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, file_to_write, is_local, named_directories
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.audit.audit_job import Report, audit, untold
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _audit(arguments: argparse.Namespace) -> Report:
     with SparkProgress("audit", "looking" if is_local(arguments) else "starting Spark") as progress:
-        paths = data_directories(arguments.data_dirs)
+        paths = named_directories(arguments.data_dirs)
         topics = chosen_topics(arguments, paths)
         place = file_to_write(arguments.report, paths) if arguments.report else None
         with engine(arguments, "audit", progress) as where:

@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 
-from kafkafs.cli.spark_command import SparkProgress, data_directories
+from kafkafs.cli.spark_command import SparkProgress, named_directories
 from kafkafs.errors import UsageError
 from kafkafs.format.times import parse_time_ms
 from kafkafs.log.read_options import tier_source
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace) -> Request:
-    paths = data_directories(arguments.data_dirs)
+    paths = named_directories(arguments.data_dirs)
     if arguments.file_mb <= 0:
         raise UsageError("--file-mb must be positive")
     topics = topic_choice(arguments.topics, arguments.topic_pattern)

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, file_to_write
+from kafkafs.cli.spark_command import SparkProgress, chosen_topics, file_to_write, named_directories
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.profile.profile_job import profile
@@ -13,7 +13,7 @@ from kafkafs.spark.session import session
 def run(arguments: argparse.Namespace) -> int:
     """Writes the page, and says of how many records it is."""
     with SparkProgress("profile") as progress:
-        paths = data_directories(arguments.data_dirs)
+        paths = named_directories(arguments.data_dirs)
         topics = chosen_topics(arguments, paths)
         place = file_to_write(arguments.html, paths)
         with session(arguments.master, "profile", progress.starting) as spark:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from kafkafs.cli.spark_command import SparkProgress, chosen_topics, data_directories, engine, is_local
+from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, is_local, named_directories
 from kafkafs.errors import UsageError
 from kafkafs.spark.reindex_job import check_target, reindex, reindex_keys
 
@@ -11,7 +11,7 @@ from kafkafs.spark.reindex_job import check_target, reindex, reindex_keys
 def run(arguments: argparse.Namespace) -> int:
     """Writes the indexes, or those of keys, and says how many, and what in the logs is not valid."""
     with SparkProgress("reindex", "looking" if is_local(arguments) else "starting Spark") as progress:
-        paths = data_directories(arguments.data_dirs)
+        paths = named_directories(arguments.data_dirs)
         if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
             raise UsageError("--interval-bytes must not be negative")
         topics = chosen_topics(arguments, paths)

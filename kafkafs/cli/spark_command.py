@@ -12,12 +12,10 @@ from types import TracebackType
 from kafkafs.cli.status_line import StatusLine
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
-from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.topic_choice import TopicChoice, topic_choice
 from kafkafs.spark.jobs import Engine, Step
 from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.locations import data_directory
+from kafkafs.spark.locations import data_directories, data_directory
 from kafkafs.spark.session import session
 from kafkafs.spark.source_options import named_paths
 
@@ -52,14 +50,15 @@ class SparkProgress:
         self._line.show(step.name, step.done_bytes, step.size, f"{step.done:,} of {step.units:,} parts")
 
 
-def data_directories(words: Sequence[str]) -> tuple[Path, ...]:
-    """The directories that are named, absolute, each once; UsageError for what is no data directory."""
+def named_directories(words: Sequence[str]) -> tuple[Path, ...]:
+    """The directories that are named, absolute, each once; UsageError for what is no data directory, or
+    of another cluster than the first."""
     found = named_paths(words)
     for path in found:
         mount = mounted_at(path)
         if mount is not None and mount.filesystem == FILESYSTEM:
             raise UsageError(f"{str(path)!r} is a mount of kafkafs; name the data directory behind it: {mount.source}")
-    check_one_cluster(open_data_directory(path) for path in found)
+    data_directories(found)  # for what it refuses
     return found
 
 

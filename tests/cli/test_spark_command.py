@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.cli import spark_command, status_line
-from kafkafs.cli.spark_command import SparkProgress, data_directories, engine, file_to_write, is_local
+from kafkafs.cli.spark_command import SparkProgress, engine, file_to_write, is_local, named_directories
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, Mount
 from kafkafs.spark.jobs import Step
@@ -27,7 +27,7 @@ def test_a_directory_is_read_once_however_it_is_named(data, monkeypatch):
     """Twice, every record would be counted twice."""
     monkeypatch.chdir(data.parent)
     words = ["data", str(data), f"file://{data}", str(data.parent / "dat*")]
-    assert data_directories(words) == (data,)
+    assert named_directories(words) == (data,)
 
 
 @pytest.mark.parametrize("word", ["nowhere", "file", "*.none"])
@@ -35,7 +35,7 @@ def test_what_is_no_data_directory_is_refused_with_a_sentence(word, tmp_path):
     """Spark takes seconds to start, and its own error would be a page."""
     (tmp_path / "file").touch()
     with pytest.raises(UsageError) as caught:
-        data_directories([str(tmp_path / word)])
+        named_directories([str(tmp_path / word)])
     assert word in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -45,9 +45,9 @@ def test_a_mount_is_refused_and_what_lies_behind_it_is_named(data, monkeypatch):
     mount = Mount(str(data), FILESYSTEM, "/var/kafka-logs", "0:50")
     monkeypatch.setattr(spark_command, "mounted_at", lambda path: mount)
     with pytest.raises(UsageError, match="is a mount of kafkafs; name the data directory behind it: /var/kafka-logs"):
-        data_directories([str(data)])
+        named_directories([str(data)])
     monkeypatch.setattr(spark_command, "mounted_at", lambda path: replace(mount, filesystem="xfs"))
-    assert data_directories([str(data)]) == (data,)
+    assert named_directories([str(data)]) == (data,)
 
 
 def test_a_report_is_written_beside_the_data(data, monkeypatch):
