@@ -20,7 +20,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batches, Flags, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
 from kafkafs.format.names import segment_file
-from kafkafs.format.producer_snapshot import open_transactions
+from kafkafs.format.producer_snapshot import open_in_snapshot
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
@@ -112,7 +112,7 @@ def open_by_snapshot(segment: Segment) -> dict[int, int] | None:
     """The transactions open where the segment begins, producer to first offset, as a producer snapshot tells; None
     where there is none, or it is damaged."""
     try:
-        return open_transactions(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
+        return open_in_snapshot(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
     except (NotFound, CorruptData):
         return None
 

@@ -29,7 +29,7 @@ from kafkafs.format.names import (
     parse_partition_name,
     segment_file,
 )
-from kafkafs.format.producer_snapshot import is_cut, open_transactions, parse_producer_snapshot
+from kafkafs.format.producer_snapshot import is_cut, open_in_snapshot, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.partition import Partition
@@ -76,7 +76,7 @@ def open_before(partition: Partition, offset: int) -> dict[int, int] | None:
     if offset == 0:
         return {}
     try:
-        return open_transactions(
+        return open_in_snapshot(
             partition.root.read_whole(f"{partition.name.directory}/{segment_file(offset, 'snapshot')}")
         )
     except (NotFound, CorruptData):
