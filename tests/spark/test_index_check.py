@@ -177,3 +177,17 @@ def test_a_log_without_timestamps_has_no_time_index():
     offsets = b"".join(OFFSETS.pack(number + 1, at) for number, at in enumerate(positions))
     assert look(log, (offsets, b"")) == []
     assert look(log, (offsets, TIMES.pack(5, 0))) != []
+
+
+def test_of_an_emptied_segment_no_time_is_asked_for(tmp_path):
+    """Regression: "this is a bug", where its offset index had entries and its time index none."""
+    directory = write_partition(tmp_path, {BASE: [], BASE + 9: [made(BASE + 9, [1])]})
+    (directory / f"{BASE:020}.index").write_bytes(OFFSETS.pack(3, 70))
+    (directory / f"{BASE:020}.timeindex").touch()
+
+    def question(look: SegmentLook) -> list[list[str]]:
+        where = Where(str(tmp_path), "t-0/x")
+        _, valid = check_log(look, where, False)
+        return [kinds(check(look.segment, where, valid, False)) for check in (check_offset_index, check_time_index)]
+
+    assert SegmentUnit(tmp_path, "t-0", BASE, 0).ask(question) == [["offset-index-entry"], []]

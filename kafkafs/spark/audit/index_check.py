@@ -133,7 +133,7 @@ def check_time_index(segment: Segment, where: Where, valid: ValidBatches, clean:
         findings.append(where.finding(
             "time-index-end", f"it {last}, and the largest timestamp of its closed segment is {largest}"
         ))  # fmt: skip
-    if ended and not findings and not valid.damaged:
+    if ended and not findings and not valid.damaged and len(highest):
         findings += _untimed(segment, where, valid, highest, times)
     return findings
 
