@@ -118,6 +118,25 @@ def test_what_the_system_refuses_is_told_in_a_sentence(data, place, limit):
     assert mounted_at(place) is None
 
 
+def test_a_thread_that_is_refused_is_told_before_the_mount_answers(data, place, tmp_path):
+    """Regression: exit code 0, and the mount gone a moment later without a word, where the last thread was refused."""
+    (tmp_path / "sitecustomize.py").write_text("""
+import threading
+start = threading.Thread.start
+def start_unless_watchdog(thread):
+    if thread.name == "watchdog":
+        raise RuntimeError("can't start new thread")
+    start(thread)
+threading.Thread.start = start_unless_watchdog
+""")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = run(KAFKAFS, "mount", data, place, "--background", env=environment, check=False)
+    assert (done.returncode, done.stderr.partition(b";")[0]) == (
+        1, b"kafkafs: the system starts no more threads or processes",
+    )  # fmt: skip
+    wait_until(lambda: mounted_at(place) is None)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

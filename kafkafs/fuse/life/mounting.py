@@ -29,7 +29,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal
 from kafkafs.fuse.life.mount_claim import Claim
-from kafkafs.fuse.life.watchdog import beat_for_ever
+from kafkafs.fuse.life.watchdog import Watchdog, beat_for_ever
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.serve.answering import Metrics
@@ -118,7 +118,7 @@ def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int 
 
 
 async def _serve(operations: Operations, lanes: int, connection_fd: int | None) -> None:
-    operations.workers = workers = Workers(lanes)
+    operations.workers, watchdog = (workers := Workers(lanes)), Watchdog()  # their threads, before the mount answers
     operations.waiting = waiting = WaitingReads(
         functools.partial(operations.read_in_worker, kind=CallKind.WAKE), connection_fd
     )
@@ -128,7 +128,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
     signal.signal(signal.SIGUSR1, lambda *_: journal.log_all(root, workers.calls()))
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(beat_for_ever)
+            nursery.start_soon(beat_for_ever, watchdog)
             nursery.start_soon(workers.watch)
             nursery.start_soon(waiting.pulse)
             nursery.start_soon(sweep, operations.tree, operations.inodes, workers)

@@ -24,9 +24,8 @@ EXIT_HUNG = 75  # EX_TEMPFAIL of sysexits(3): trying again may help
 logger = logging.getLogger(__name__)
 
 
-async def beat_for_ever() -> None:
+async def beat_for_ever(watchdog: "Watchdog") -> None:
     """What the trio thread does for it, as long as the mount stands."""
-    watchdog = Watchdog()
     try:
         while True:
             await trio.sleep(BEAT_S)
