@@ -125,7 +125,7 @@ def _object(value: bytes | None) -> Mapping[str, object]:
 
 
 def load_decoders() -> None:
-    """Has all that decoding takes be imported now."""
+    """Has all that decoding takes be imported now: what confines the mount asks here, since it knows no formats."""
     load_libraries()
 
 

@@ -5,7 +5,7 @@ raises CorruptData with what is wrong; what cannot be parsed counts as absent fo
 """
 
 import base64
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kafkafs.errors import CorruptData
@@ -13,7 +13,9 @@ from kafkafs.errors import CorruptData
 MOST_BYTES = 16 << 20
 """Of a file of this module: no broker has so many partitions, and nobody reads more of one."""
 
-TopicPartition = tuple[str, int]
+CheckpointOffsets = dict[tuple[str, int], int]
+"""Offsets by topic and partition."""
+
 _METADATA_BYTES = 4096
 _LONGEST = len(str(-(2**63)))
 
@@ -26,15 +28,15 @@ class LeaderEpoch:
     start_offset: int
 
 
-def parse_offset_checkpoint(data: bytes) -> dict[TopicPartition, int]:
-    """Offsets by (topic, partition) of a `*-offset-checkpoint`; an empty file, which Kafka leaves about, has none."""
-    offsets: dict[TopicPartition, int] = {}
+def parse_offset_checkpoint(data: bytes) -> CheckpointOffsets:
+    """What is in a `*-offset-checkpoint`; an empty file, which Kafka leaves about, has none."""
+    offsets: CheckpointOffsets = {}
     for topic, partition, offset in _entries(data, fields=3):
         offsets[topic, _int32(partition)] = _int64(offset)
     return offsets
 
 
-def offset_checkpoint_bytes(offsets: Mapping[TopicPartition, int]) -> bytes:
+def offset_checkpoint_bytes(offsets: CheckpointOffsets) -> bytes:
     """What `parse_offset_checkpoint` reads."""
     return _file_of([f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())])
 

@@ -13,7 +13,7 @@ from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, WouldBlock
-from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
+from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, PartitionName
 from kafkafs.log.read_options import ReadOptions
 
@@ -24,8 +24,8 @@ logger = logging.getLogger(__name__)
 class Checkpoints:
     """The offsets that a data directory's checkpoint files hold; a file that cannot be parsed counts as absent."""
 
-    start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
-    high_watermarks: dict[TopicPartition, int] = field(default_factory=dict)
+    start_offsets: CheckpointOffsets = field(default_factory=dict)
+    high_watermarks: CheckpointOffsets = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
     def of(self, name: PartitionName) -> tuple[int | None, int | None]:
@@ -73,7 +73,7 @@ class CheckpointFiles:
             return None
         return about.st_ino, about.st_size, about.st_mtime_ns
 
-    def _parsed(self, name: str, problems: list[str]) -> dict[TopicPartition, int]:
+    def _parsed(self, name: str, problems: list[str]) -> CheckpointOffsets:
         try:
             return parse_offset_checkpoint(self._root.read_whole(name))
         except NotFound as error:

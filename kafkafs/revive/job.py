@@ -13,7 +13,7 @@ from typing import Any
 
 from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
-from kafkafs.format.checkpoints import TopicPartition, offset_checkpoint_bytes
+from kafkafs.format.checkpoints import CheckpointOffsets, offset_checkpoint_bytes
 from kafkafs.format.names import (
     CLEAN_SHUTDOWN,
     CLEANER_OFFSETS,
@@ -210,7 +210,7 @@ def _write_cluster(plan: Plan, work: _Work, place: NewDirectory, configs: Sequen
 
 
 def _write_checkpoints(plan: Plan, work: _Work, place: NewDirectory) -> None:
-    ends, starts, cleaned = dict[TopicPartition, int](), dict[TopicPartition, int](), dict[TopicPartition, int]()
+    ends, starts, cleaned = CheckpointOffsets(), CheckpointOffsets(), CheckpointOffsets()
     noted = {directory.path: cleaner_offsets(directory) for directory in plan.disks.directories}
     for topic, each in plan.partitions():
         told = work.told.get(f"{topic.name}-{each.number}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState
 from kafkafs.errors import CorruptData, KafkafsError, UsageError
-from kafkafs.format.checkpoints import TopicPartition, parse_offset_checkpoint
+from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
 from kafkafs.format.names import (
     CLEANER_OFFSETS,
     GROUPS_TOPIC,
@@ -215,7 +215,7 @@ def made_up_id(*parts: str) -> str:
     return base64.urlsafe_b64encode(raw[:16])[:22].decode()
 
 
-def cleaner_offsets(directory: DataDirectory) -> dict[TopicPartition, int]:
+def cleaner_offsets(directory: DataDirectory) -> CheckpointOffsets:
     """Up to where the cleaner has worked on which partitions of a data directory."""
     try:
         return parse_offset_checkpoint(directory.root.read_whole(CLEANER_OFFSETS))
