@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kafkafs.cli import mount_options
-from kafkafs.cli.parser import Commands
+from kafkafs.cli.parser import Commands, add_options
 from kafkafs.view import manual
 
 
@@ -25,6 +25,6 @@ def add_mount(commands: Commands) -> None:
     )
     parser.add_argument("data_dirs", metavar="DATA_DIR", nargs="+", type=Path, help="a broker's log.dirs entry")
     parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="an empty directory")
-    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="options")
+    add_options(parser, "options")
     parser.add_argument("--background", action="store_true", help="return when the mount answers, and serve on")
     parser.add_argument("--log-file", metavar="FILE", type=Path, help="log here (else standard error, or syslog)")

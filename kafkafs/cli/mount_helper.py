@@ -13,6 +13,7 @@ from pathlib import Path
 import kafkafs
 from kafkafs.cli import mount, mount_options
 from kafkafs.cli.endings import run_honestly
+from kafkafs.cli.parser import add_options
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import mountpoint
 
@@ -25,7 +26,7 @@ def build() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mount.kafkafs", description="Mount Kafka data directories; run by mount(8).")
     parser.add_argument("data_dirs", metavar="DATA_DIR[:DATA_DIR...]", help="a broker's log.dirs entry, or several")
     parser.add_argument("mountpoint", metavar="MOUNTPOINT", type=Path, help="an empty directory")
-    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="mount options")
+    add_options(parser, "mount options")
     parser.add_argument("-s", dest="sloppy", action="store_true", help="ignore unknown options")
     parser.add_argument("-f", dest="fake", action="store_true", help="check everything, mount nothing")
     parser.add_argument("-n", action="store_true", help="taken, without effect: there is no mtab to write")

@@ -119,6 +119,11 @@ def add_topics(parser: argparse._ActionsContainer, default: str = "all") -> None
     parser.add_argument("--topic-pattern", metavar="REGEX", help="topics whose whole name it matches: 'orders.*'")
 
 
+def add_options(parser: argparse._ActionsContainer, told: str) -> None:
+    """`-o`, whose words `mount_options` has; `told` is its help."""
+    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help=told)
+
+
 def add_tiered_key(parser: argparse.ArgumentParser) -> None:
     """`--tiered-key`, of commands that read remote segments, too."""
     parser.add_argument(

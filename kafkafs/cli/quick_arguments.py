@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.cli.endings import EXIT_USAGE
-from kafkafs.cli.parser import TIME_BACK, Commands, Parser, add_topics, take_for_values, whole_number
+from kafkafs.cli.parser import TIME_BACK, Commands, Parser, add_options, add_topics, take_for_values, whole_number
 
 
 def add_ls(commands: Commands) -> None:
@@ -82,7 +82,7 @@ def _add_paths(parser: Parser, paths: str) -> None:
     parser.add_argument("data_dirs", metavar="DATA_DIR[,DATA_DIR...]", help="a broker's log.dirs")
     within = "as below a mount point; patterns fit listed names"
     parser.add_argument("paths", metavar="PATH", nargs=paths, default=[], help=within)  # else `*` is called required
-    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help="as of mount")
+    add_options(parser, "as of mount")
     parser.spread = "paths"
 
 
@@ -117,10 +117,7 @@ def add_grep(commands: Commands) -> None:
     fields.add_argument("--header", action="append", default=[], metavar="NAME", help="in the headers of that name")
     part = parser.add_argument_group("what is searched")
     add_topics(part)
-    part.add_argument(
-        "-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[],
-        help="tiered=SOURCE and what belongs to it, as of mount: in remote segments, too",
-    )  # fmt: skip
+    add_options(part, "tiered=SOURCE and what belongs to it, as of mount: in remote segments, too")
     part.add_argument("--from-offset", metavar="OFFSET", help="the first offset")
     part.add_argument("--to-offset", metavar="OFFSET", help="the first offset that is too large")
     part.add_argument("--from-time", metavar="TIME", help="from the first record at or after this; as in by-time/")
