@@ -5,6 +5,7 @@ import sys
 import time
 
 from kafkafs.cli.spark_command import SparkProgress, named_directories
+from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.format.times import parse_time_ms
 from kafkafs.log.read_options import tier_source
@@ -23,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         request = _request(arguments)
         out = output(arguments.to)
         for path in request.paths:
-            if out.local is not None and out.local.resolve().is_relative_to(path.resolve()):
+            if out.local is not None and is_within(out.local, path):
                 raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
         with claimed(out) as claim:
             settled = settle(out, request)

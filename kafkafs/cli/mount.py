@@ -12,6 +12,7 @@ from pathlib import Path
 from kafkafs.cli import mount_options
 from kafkafs.cli.endings import EXIT_FAILED, run_honestly, say
 from kafkafs.disk.objects import is_bucket, shown
+from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.guard import KILLED, Daemon, supervise, supervise_in_background
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     claim = Claim(place)
     mountpoint.check(place, data_dirs)
     for data_dir in data_dirs:
-        if log_file and mountpoint.is_within(log_file.resolve().parent, data_dir):
+        if log_file and is_within(log_file, data_dir):
             raise UsageError(f"the log file {str(log_file)!r} lies inside {str(data_dir)!r}, where nothing is written")
     try:
         journal.start(log_file, syslog=arguments.background)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from kafkafs.cli.status_line import StatusLine
+from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
 from kafkafs.log.topic_choice import TopicChoice, topic_choice
@@ -73,7 +74,7 @@ def chosen_topics(arguments: argparse.Namespace, paths: Sequence[Path]) -> Topic
 def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:
     """The file that a job writes at its end, absolute; UsageError before it begins where that will not be possible."""
     place = path.absolute()
-    if any(place.resolve().is_relative_to(each.resolve()) for each in data_directories):
+    if any(is_within(place, each) for each in data_directories):
         raise UsageError(f"{str(place)!r} lies inside a data directory, where nothing is written")
     if not place.parent.is_dir():
         raise UsageError(f"{str(place)!r} cannot be written: there is no directory {str(place.parent)!r}")

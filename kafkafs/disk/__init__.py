@@ -11,7 +11,7 @@
     budget              what many hold together, memory or open files, and which of them lets go
     objects             where a remote tier's objects lie: a directory or a `bucket`; `sources` opens either
     chunked_file        an object that is fetched in chunks, of which `chunk_cache` has those read lately
-    whereabouts         where segments are, when what was named is no data directory
+    whereabouts         where segments are, when what was named is no data directory; what lies in which
 
 Nothing here knows what is in a file.
 """

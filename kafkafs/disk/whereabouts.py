@@ -1,6 +1,7 @@
 """Where segments are, when what was named is no data directory: its neighbours, one level down and up, tell.
 
-People name a volume (`data-0`, with `kafka-log0` in it), a partition, a topic, a file in a partition, or a mount.
+People name a volume (`data-0`, with `kafka-log0` in it), a partition, a topic, a file in a partition, or a mount. And
+whether a place lies in a directory, whatever it is called: nothing is written into data.
 """
 
 import json
@@ -16,6 +17,19 @@ _MOST_LOOKED_AT = 1000
 _MANIFEST = ".kafkafs/status.json"  # what only a mount has
 
 IsDataDirectory = Callable[[Path], bool]
+
+
+def is_within(inner: Path, outer: Path) -> bool:
+    """Whether `inner`, which need not exist yet, is `outer` or lies below it, through links and bind mounts too."""
+    place = Path(os.path.realpath(inner))
+    return any(_is_same(step, outer) for step in (place, *place.parents))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def hint(path: Path, is_data_directory: IsDataDirectory) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.disk.system_calls import sync_file_system
+from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import DiskError, UsageError
 
 REPORT = "revive.json"
@@ -215,10 +216,8 @@ def check_apart(path: Path, sources: Iterable[Path]) -> None:
     """UsageError where NEW_DIR and a directory that is read lie in each other, or `log.dirs` could not name it."""
     if "," in str(path) or str(path) != str(path).strip():
         raise UsageError(f"{str(path)!r} cannot be a log.dirs of Kafka: it has a comma, or a blank at an end")
-    place = path.resolve()
     for each in sources:
-        source = each.resolve()
-        if place.is_relative_to(source) or source.is_relative_to(place):
+        if is_within(path, each) or is_within(each, path):
             raise UsageError(f"{str(path)!r} and {str(each)!r} lie in each other; name a directory apart")
 
 

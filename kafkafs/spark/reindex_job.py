@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kafkafs.cluster.image import TOPIC_RESOURCE
 from kafkafs.cluster.metadata import read_once
+from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_header
 from kafkafs.format.names import METADATA_LOG, parse_partition_name, segment_file
@@ -65,9 +66,8 @@ def reindex(
 
 def check_target(target: Path, data_directories: Sequence[Path]) -> None:
     """Makes the index directory. UsageError where it would be written into the data, or cannot be made."""
-    place = target.resolve()
     for path in data_directories:
-        if place.is_relative_to(path.resolve()):
+        if is_within(target, path):
             raise UsageError(f"the index directory {str(target)!r} lies inside {str(path)!r}, where nothing is written")
     try:
         target.mkdir(parents=True, exist_ok=True)

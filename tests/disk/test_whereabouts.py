@@ -1,10 +1,11 @@
-"""Whoever names a directory near the data is told the one to name."""
+"""Whoever names a directory near the data is told the one to name; and what lies in which directory."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from kafkafs.disk.whereabouts import partitions_of
+from kafkafs.disk.whereabouts import is_within, partitions_of
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import open_data_directory
 from tests.log.making import made, write_partition
@@ -93,3 +94,16 @@ def test_partitions_are_named_by_their_ends():
     assert partitions_of("orders", names) == "orders-0 to orders-10"
     assert partitions_of("orders-eu", names) == "orders-eu-3"
     assert partitions_of("payments", names) == ""
+
+
+def test_within_is_told_by_identity_and_not_by_names(tmp_path):
+    outer, inner = tmp_path / "outer", tmp_path / "outer/inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(inner)
+    assert is_within(inner, outer)
+    assert is_within(outer, outer)
+    assert is_within(tmp_path / "link", outer)
+    assert not is_within(outer, inner)
+    assert not is_within(tmp_path / "outer-too", outer)
+    assert not is_within(inner, Path("/nowhere"))
+    assert not is_within(Path("/nowhere"), outer)

@@ -5,7 +5,6 @@ import re
 import signal
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from kafkafs.fuse.life.mountpoint import (
     Mount,
     check,
     is_stale,
-    is_within,
     mounted_at,
     mounts,
     real_path,
@@ -195,19 +193,6 @@ def test_a_disk_that_does_not_answer_is_named(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=re.escape(f"the disk of '{tmp_path / 'data'}' does not answer")):
         check(tmp_path / "mount", [tmp_path / "data"])
     opening.set()
-
-
-def test_within_is_told_by_identity_and_not_by_names(tmp_path):
-    outer, inner = tmp_path / "outer", tmp_path / "outer/inner"
-    inner.mkdir(parents=True)
-    (tmp_path / "link").symlink_to(inner)
-    assert is_within(inner, outer)
-    assert is_within(outer, outer)
-    assert is_within(tmp_path / "link", outer)
-    assert not is_within(outer, inner)
-    assert not is_within(tmp_path / "outer-too", outer)
-    assert not is_within(inner, Path("/nowhere"))
-    assert not is_within(Path("/nowhere"), outer)
 
 
 def test_what_is_no_mount_is_not_unmounted(tmp_path):

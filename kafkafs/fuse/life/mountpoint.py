@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkafs.disk.system_calls import last_error
+from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 
 FILESYSTEM = "fuse.kafkafs"
@@ -170,19 +171,6 @@ def take_away_if_dead(path: Path | str) -> bool:
         return False
     unmount(path, lazily=True)
     return True
-
-
-def is_within(inner: Path, outer: Path) -> bool:
-    """Whether `inner`, which need not exist yet, is `outer` or lies below it, through bind mounts too."""
-    place = Path(os.path.realpath(inner))
-    return any(_is_same(step, outer) for step in (place, *place.parents))
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
 
 
 def _unescape(field: str) -> str:
