@@ -57,7 +57,7 @@ class TextBudget(Budget):
 
     def __init__(self, clock: Callable[[], float], limit: int = TEXT_MEMORY) -> None:
         super().__init__(limit, clock)
-        self._turns = threading.Semaphore(max(1, (os.cpu_count() or 1) - 1))
+        self._turns = threading.Semaphore(max(1, len(os.sched_getaffinity(0)) - 1))
 
     @contextmanager
     def turn(self) -> Iterator[None]:
