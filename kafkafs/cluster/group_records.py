@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 from kafkafs.cluster.following import what_is_wrong
 from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, LastValue, kind_of
 from kafkafs.cluster.row_lines import known
+from kafkafs.format.messages.reading import ZERO_UUID
 from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 
@@ -282,9 +283,6 @@ def _sorted(members: Iterable[Member]) -> tuple[Member, ...]:
     return tuple(sorted(members, key=lambda member: member.member_id))
 
 
-_ZERO_ID = "A" * 22
-
-
 class Commit(NamedTuple):
     """An offset that a group committed. `producer_id` is that of a transaction that is still open, else None."""
 
@@ -314,12 +312,12 @@ def read_commits(records: Iterable[tuple[bytes, LastValue]], problem: TellProble
 
 
 def _commit(key: dict[str, Any], value: dict[str, Any], producer_id: int) -> Commit:
-    topic_id = value.get("topicId", _ZERO_ID)
+    topic_id = value.get("topicId", ZERO_UUID)
     return Commit(
         key["topic"],
         key["partition"],
         value["offset"],
-        None if topic_id == _ZERO_ID else topic_id,
+        None if topic_id == ZERO_UUID else topic_id,
         known(value.get("leaderEpoch", -1)),
         value["metadata"],
         known(value.get("commitTimestamp", -1)),

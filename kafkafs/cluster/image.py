@@ -4,10 +4,10 @@ Sources: MetadataDelta and the deltas below it, PartitionRegistration.merge, Bro
 """
 
 import struct
-from base64 import urlsafe_b64decode
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from kafkafs.format.messages.message_values import uuid_bytes
 from kafkafs.format.messages.topic_records import Message
 
 NO_LEADER_CHANGE = -2
@@ -235,7 +235,7 @@ class Image:
 
 def _in_order(ids: Iterable[str]) -> tuple[str, ...]:
     """Ids of directories in Java's order, as a broker keeps them: two longs with a sign."""
-    return tuple(sorted(ids, key=lambda text: struct.unpack(">qq", urlsafe_b64decode(f"{text}=="))))
+    return tuple(sorted(ids, key=lambda text: struct.unpack(">qq", uuid_bytes(text))))
 
 
 _CHANGES: Mapping[str, Callable[[Image, Mapping[str, Any]], None]] = {

@@ -5,7 +5,6 @@ that is gone. What the metadata does not know is told by its directories alone, 
 a lost topic is worse than one too many.
 """
 
-import base64
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState
 from kafkafs.errors import CorruptData, KafkafsError, UsageError
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
+from kafkafs.format.messages.message_values import uuid_text
 from kafkafs.format.names import (
     CLEANER_OFFSETS,
     GROUPS_TOPIC,
@@ -212,7 +212,7 @@ def _id_of(claims: Sequence[_Claim], cluster_id: str, chosen: Chosen) -> str:
 def made_up_id(*parts: str) -> str:
     """An id that the same parts always give, in Kafka's spelling."""
     raw = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
-    return base64.urlsafe_b64encode(raw[:16])[:22].decode()
+    return uuid_text(raw[:16])
 
 
 def cleaner_offsets(directory: DataDirectory) -> CheckpointOffsets:

@@ -45,6 +45,11 @@ def uuid_text(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw)[:22].decode("ascii")
 
 
+def uuid_bytes(text: str) -> bytes:
+    """The 16 bytes of a uuid's text."""
+    return base64.urlsafe_b64decode(f"{text}==")
+
+
 def unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
     """An int as Java reads it, which may come out negative, and the position behind it."""
     if data[at] < 0x80:

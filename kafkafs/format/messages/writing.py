@@ -7,13 +7,12 @@ A field that is not given has its default, and a tagged one with its default is 
 that the schema has not. Source: MessageDataGenerator of 4.3.1.
 """
 
-import base64
 import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kafkafs.errors import UsageError
-from kafkafs.format.messages.message_values import NUMBERS
+from kafkafs.format.messages.message_values import NUMBERS, uuid_bytes
 from kafkafs.format.messages.reading import default
 from kafkafs.format.messages.schema import NO_VERSIONS, Field, MessageSchema, names_by_number, schema
 from kafkafs.format.messages.topic_records import FRAME_VERSION, InternalTopic
@@ -66,7 +65,7 @@ class _Writer:
         if kind in NUMBERS:
             return struct.pack(f">{NUMBERS[kind]}", value)
         if kind == "uuid":
-            return base64.urlsafe_b64decode(f"{value}==")
+            return uuid_bytes(value)
         if kind in self._schema.structures:
             return self._nested(field, kind, value, is_tagged)
         is_compact = self._is_flexible if field.flexible is None else self._version in field.flexible
