@@ -4,13 +4,17 @@ import errno
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 from tests.live.moves import Moves
+from tests.log.making import made, write_partition
 from tests.mounting import PATIENCE_S, run, wait_until
 
 pytestmark = pytest.mark.urgent
@@ -157,6 +161,34 @@ def test_waiting_costs_next_to_nothing_and_waking_takes_a_moment(mount, broker):
         follower.wait(PATIENCE_S)
     print(f"\nwakes: {[round(delay * 1000) for delay in delays]} ms")
     assert sorted(delays)[2] < 0.2
+
+
+MOVING = ["by-offset/latest", "by-offset/latest.value", "by-offset/-9..-2", "by-time/latest.jsonl",
+          "by-time/latest.batches.jsonl", "by-key/k0", f"segments/{0:020}.log.txt"]  # fmt: skip
+
+
+def test_no_name_is_refused_that_means_something_else_each_moment(mount, tmp_path):
+    """Between `stat` and `open` the log has grown: one open in seven was a stale file, and each of the dump."""
+    log = write_partition(tmp_path / "data", {0: [made(0, [1], size=9)]}) / f"{0:020}.log"
+    written, stop = 1, threading.Event()
+
+    def write() -> None:
+        nonlocal written
+        with open(log, "ab", buffering=0) as file:
+            while not stop.wait(0.0005):
+                file.write(v2_batch([Record(written, written, 0, b"k0", b"v" * (written % 300))]))
+                written += 1
+
+    mounted = mount(tmp_path / "data")
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for name in MOVING:
+            before = written
+            wait_until(lambda name=name, before=before: read(mounted / "t-0" / name) and written > before + 300)
+    finally:
+        stop.set()
+        writer.join()
 
 
 @pytest.mark.parametrize("hole", [True, False])
