@@ -184,8 +184,9 @@ def test_no_name_is_refused_that_means_something_else_each_moment(mount, tmp_pat
     writer.start()
     try:
         for name in MOVING:
-            before = written
-            wait_until(lambda name=name, before=before: read(mounted / "t-0" / name) and written > before + 300)
+            path, before = mounted / "t-0" / name, written
+            while written < before + 300:
+                assert read(path)
     finally:
         stop.set()
         writer.join()
