@@ -216,6 +216,8 @@ def check_apart(path: Path, sources: Iterable[Path]) -> None:
     """UsageError where NEW_DIR and a directory that is read lie in each other, or `log.dirs` could not name it."""
     if "," in str(path) or str(path) != str(path).strip():
         raise UsageError(f"{str(path)!r} cannot be a log.dirs of Kafka: it has a comma, or a blank at an end")
+    if os.fsencode(path).decode(errors="replace") != str(path):
+        raise UsageError(f"{str(path)!r} cannot be a log.dirs of Kafka: Java names no file by bytes that are no UTF-8")
     for each in sources:
         if is_within(path, each) or is_within(each, path):
             raise UsageError(f"{str(path)!r} and {str(each)!r} lie in each other; name a directory apart")

@@ -120,3 +120,10 @@ def test_source_and_target_must_not_lie_in_each_other(tmp_path):
             check_apart(place, (source,))
     with pytest.raises(UsageError, match="comma"):
         check_apart(tmp_path / "a,b", ())
+
+
+def test_a_name_that_java_cannot_say_is_refused(tmp_path):
+    """Regression: `log.dirs=.../\\udcffrv`, behind which the broker would have made an empty directory of its own."""
+    check_apart(tmp_path / "größer", ())
+    with pytest.raises(UsageError, match="bytes that are no UTF-8"):
+        check_apart(tmp_path / os.fsdecode(b"\xffrv"), ())
