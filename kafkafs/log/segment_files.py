@@ -102,7 +102,10 @@ class SegmentFiles:
 
     def name_of(self, kind: str) -> str:
         """The file's name; the one that it would have, where there is none."""
-        return self.listed[kind].name if kind in self.listed else segment_file(self.base_offset, kind)
+        if kind in self.listed:
+            return self.listed[kind].name
+        plain = segment_file(self.base_offset, kind)  # beside a swap file an older segment's, if there is one
+        return f"{plain}.swap" if self.is_cut_short else plain
 
     def open(self, kind: str) -> DataFile:
         """One of the files, open for as long as the directory's cache or another reader keeps it."""

@@ -110,6 +110,20 @@ def test_an_index_that_has_come_is_told(tmp_path, place):
         files.check_names()
 
 
+def test_beside_a_swap_file_no_file_of_an_older_segment_counts(tmp_path, place):
+    """Regression: where a broker had died while it swapped files, `audit` and `reindex` ended, since the segment "changes
+    again and again": the transaction index of the segment before had its name still."""
+    for kind in ("log", "index", "timeindex"):
+        (place / segment_file(0, kind)).rename(place / f"{segment_file(0, kind)}.swap")
+    (place / segment_file(0, "txnindex")).write_bytes(b"")
+    files = files_of(tmp_path)
+    assert files.name_of("txnindex") == f"{segment_file(0, 'txnindex')}.swap"
+    files.check_names()
+    (place / files.name_of("txnindex")).write_bytes(b"")
+    with pytest.raises(Vanished, match=r"txnindex\.swap"):
+        files.check_names()
+
+
 def test_what_is_lent_is_used_and_not_kept(tmp_path, place):
     files = files_of(tmp_path)
     with files.inside() as inside:
