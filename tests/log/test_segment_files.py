@@ -111,7 +111,7 @@ def test_an_index_that_has_come_is_told(tmp_path, place):
 
 
 def test_beside_a_swap_file_no_file_of_an_older_segment_counts(tmp_path, place):
-    """Regression: where a broker had died while it swapped files, `audit` and `reindex` ended, since the segment "changes
+    """Regression: where a broker had died while it swapped files, `audit` and `reindex` said that the segment "changes
     again and again": the transaction index of the segment before had its name still."""
     for kind in ("log", "index", "timeindex"):
         (place / segment_file(0, kind)).rename(place / f"{segment_file(0, kind)}.swap")
