@@ -13,7 +13,8 @@
     producers        what a broker knows of producers; whose transactions are open at a log's end
     lineage          whether a log is still the one that a reader began with, in this process or another
     rebuilding       a segment's indexes made anew
-    health           what is wrong with a partition, as far as its small files and its borders tell
+    health           what is wrong with a partition, as far as its small files and its borders tell; `segment_health`:
+                     what that is of one segment
     replicas         one partition in the data directories of several brokers; `divergence`: where two of them part
     tier             segments that a broker has moved to a remote tier; `tiered`: where the log of such a topic begins
     read_options     what a reader can choose; `topic_choice`: which topics a command is to look at

@@ -4,9 +4,10 @@ The directory keeps few files open (see `disk.directory`), so each is asked for 
 """
 
 import os
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from stat import S_ISREG
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.cached_value import ValidatedValue
@@ -15,6 +16,7 @@ from kafkafs.disk.directory import Directory, Inside
 from kafkafs.errors import Denied, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
+from kafkafs.log.segment_health import SegmentHealth
 
 
 class Files(Protocol):
@@ -71,13 +73,25 @@ class Files(Protocol):
         """The same files, none of them open."""
 
 
+Stamp = tuple[int, ...]
+"""Inode, size and time of change of each file: they change when a file does, or who may read it."""
+
+
+class Whole(NamedTuple):
+    """A file, open, its attributes, and all of its bytes."""
+
+    file: DataFile
+    about: os.stat_result
+    data: bytes
+
+
 class SegmentFiles:
     """The files of the segment with `base_offset` in the directory `partition`, as a `Listing` has them.
 
     `_open` is written by any thread, without a lock: what it knows of a kind is a file or None, and either is right.
     """
 
-    __slots__ = ("_acl", "_indexes", "_open", "_partition", "_root", "base_offset", "listed")
+    __slots__ = ("_acl", "_indexes", "_open", "_partition", "_root", "base_offset", "health", "listed")
 
     def __init__(
         self, root: Directory, partition: str, base: int, listed: dict[str, ListedFile], indexes: Directory | None
@@ -89,6 +103,7 @@ class SegmentFiles:
         self.base_offset = base
         self.listed = listed
         self._open: dict[str, ReferenceType[DataFile]] = {}
+        self.health: ValidatedValue[SegmentHealth] = ValidatedValue()  # what `health` has found, by their stamp
         self._acl: ValidatedValue[tuple[bytes | None]] = ValidatedValue()  # of the log, by its time of change
 
     object = None
@@ -153,19 +168,31 @@ class SegmentFiles:
             return None
         return (about, known[0]) if about.st_ino == listed.inode else None
 
-    def stamp(self, inside: Inside) -> tuple[int, ...]:
-        """Changes when one of the files does: inode, size and time of each. Vanished where one is gone: list anew."""
-        found: list[int] = []
+    def stamp(self, inside: Inside) -> Stamp:
+        """That of the files as they are now. Vanished where one is gone: list anew."""
         try:
-            for file in self.listed.values():
-                if file.rebuilt:
-                    about = self._root_of(file).stat(f"{self._partition}/{file.name}")
-                else:
-                    about = inside.stat(file.name)
-                found += (about.st_ino, about.st_size, about.st_mtime_ns)
+            return stamp_of(
+                self._root_of(file).stat(f"{self._partition}/{file.name}") if file.rebuilt else inside.stat(file.name)
+                for file in self.listed.values()
+            )
         except NotFound as error:
             raise Vanished(f"a file of {self.name_of('log')!r} is gone: {error}") from error
-        return tuple(found)
+
+    def whole(self, inside: Inside, most: int) -> dict[str, Whole] | None:
+        """All of each file by its kind; None where one has more bytes than that, cannot be read, or is another now."""
+        found: dict[str, Whole] = {}
+        for kind, listed in self.listed.items():
+            if listed.rebuilt:
+                return None
+            try:
+                file = inside.open(listed.name)
+                about = file.stat()
+                if about.st_ino != listed.inode or about.st_size > most:
+                    return None
+                found[kind] = Whole(file, about, file.read(0, about.st_size))
+            except KafkafsError:
+                return None
+        return found
 
     def lend(self, inside: Inside) -> list[DataFile]:
         """The files, open as long as the caller holds them, so that a look at many segments keeps none of them.
@@ -215,3 +242,11 @@ class SegmentFiles:
 
     def _root_of(self, file: ListedFile) -> Directory:
         return self._indexes if file.rebuilt and self._indexes is not None else self._root
+
+
+def stamp_of(files: Iterable[os.stat_result]) -> Stamp:
+    """That of files with these attributes."""
+    found: list[int] = []
+    for about in files:
+        found += (about.st_ino, about.st_size, about.st_ctime_ns)
+    return tuple(found)
