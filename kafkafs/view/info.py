@@ -12,11 +12,12 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, V
 from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
-from kafkafs.log.health import SegmentHealth, look_at_all, problems_of_listing
+from kafkafs.log.health import look_at_all, problems_of_listing
 from kafkafs.log.log import Log, largest_in, newest_data
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
+from kafkafs.log.segment_health import SegmentHealth
 from kafkafs.log.tiered import log_start
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes
@@ -42,7 +43,7 @@ class Info(MadeFile):
 
         def about(look: LogLook) -> Attributes:
             """Of the log as it is."""
-            local = [segment for segment in look.log.segments if segment.object is None]
+            local = _local(look.log)
             return self._view.attributes_over(local, _logs(local), -1)
 
         return self._view.ask(about)
@@ -55,6 +56,10 @@ class Info(MadeFile):
     def _text(self, look: LogLook) -> bytes:
         fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, look).items())
         return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
+
+
+def _local(log: Log) -> list[Segment]:
+    return [segment for segment in log.segments if segment.object is None]
 
 
 def _logs(segments: Sequence[Segment]) -> Iterator[DataFile]:
@@ -85,6 +90,9 @@ def describe(view: PartitionView, look: LogLook) -> dict[str, object]:
     topic_id = _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
     epochs = _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
     health = look_at_all(log.segments)
+    local, logs = _local(log), [one.log for one in health if one.log is not None]
+    if logs and len(logs) == len(local):
+        view.note_logs(local, logs)
     for one in health:
         problems += one.problems
     is_tiered = any(segment.object is not None for segment in log.segments)

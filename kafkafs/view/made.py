@@ -54,10 +54,10 @@ class MadeFile(NoXattrs):
 
     def attributes(self) -> Attributes:
         """The true size, for which the text is made; 0 of one that is too long."""
-        about = self._about()
         if not self._texts.limit:
-            return about
+            return self._about()
         text = MadeText(self._make())
+        about = self._about()
         if len(text.data) > self._texts.limit:
             self._told = None
             return about

@@ -263,8 +263,12 @@ class Access(NamedTuple):
 
 def access(about: os.stat_result, acl: bytes | None = None) -> Access:
     """The access that a file's attributes and its `system.posix_acl_access` grant."""
-    mode = about.st_mode & 0o777
-    return Access(about.st_uid, about.st_gid, _without_mask(mode, acl) if acl else mode)
+    return access_of(about.st_uid, about.st_gid, about.st_mode, acl)
+
+
+def access_of(uid: int, gid: int, mode: int, acl: bytes | None) -> Access:
+    """The same, of attributes one by one."""
+    return Access(uid, gid, _without_mask(mode & 0o777, acl) if acl else mode & 0o777)
 
 
 def common(all_of: Sequence[Access]) -> Access:

@@ -14,9 +14,10 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
+from kafkafs.log.segment_health import LogAttributes
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.node import KEEP_S, Access, Attributes, access, common
+from kafkafs.view.node import KEEP_S, Access, Attributes, access, access_of, common
 from kafkafs.view.resources import Resources
 from kafkafs.view.targets import LogLook, PointTarget
 
@@ -196,6 +197,11 @@ class PartitionView:
             return self.file_attributes(logs, 0, timestamp_ms, 0.0)
         granted, changed_ns = found
         return _of_file(granted, changed_ns, 0, timestamp_ms, 0.0)
+
+    def note_logs(self, segments: Sequence[Segment], logs: Sequence[LogAttributes]) -> None:
+        """A look at all of these logs has just met these: they are not asked again in a moment."""
+        granted = [access_of(*each) for each in dict.fromkeys(log[:-1] for log in logs)]
+        self._cache.shared_access.store(SharedAccess(segments, (common(granted), logs[-1].mtime_ns)))
 
     def _shared_access(self, segments: Sequence[Segment]) -> tuple[Access, int] | None:
         """What all of their logs grant, and when the last one was written [ns]; None where one is not there as it was

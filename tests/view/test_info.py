@@ -2,14 +2,17 @@
 
 import json
 import os
+from typing import cast
 
 import pytest
 
 from kafkafs.disk.data_file import LocalFile
 from kafkafs.errors import DiskError
 from kafkafs.format.batch import CONTROL, TRANSACTIONAL
+from kafkafs.view import partition_view
+from kafkafs.view.node import FileNode
 from tests.log.making import made, spread, write_partition, write_start
-from tests.view.trees import cat, tree
+from tests.view.trees import cat, node, tree
 
 FIELDS = [
     "topic", "partition", "topicId", "logStartOffset", "localLogStartOffset", "logEndOffset", "highWatermark",
@@ -17,6 +20,18 @@ FIELDS = [
     "segments", "problems",
 ]  # fmt: skip
 BATCHES = [made(number * 3, [1000 + number] * 3) for number in range(12)]
+
+
+def refusing(bad):
+    """Reads as a disk gives them that has a bad block in that file."""
+    read = LocalFile.read
+
+    def failing(file, position, size, **how):
+        if file.name.endswith(bad):
+            raise DiskError("the disk says no")
+        return read(file, position, size, **how)
+
+    return failing
 
 
 def info(data, partition="t-0"):
@@ -94,6 +109,29 @@ def test_a_transaction_index_that_cannot_be_true_is_damaged(tmp_path):
     assert file.name in str(told["problems"])
 
 
+def test_who_may_read_it_is_told_by_the_look_that_its_text_takes(tmp_path, monkeypatch):
+    """There can be 20,000 logs: each is asked once. What one grants by now counts at once."""
+    directory = write_partition(tmp_path, {base: [made(base, [1])] for base in range(20)})
+    logs = [directory / f"{base:020}.log" for base in range(20)]
+    for log in logs:
+        log.chmod(0o644)
+    shown = cast(FileNode, node(tree(tmp_path), "t-0/info.json"))
+    monkeypatch.setattr(partition_view, "_granted_by_all", None)
+    for number, mode in ((0, 0o640), (7, 0o604), (19, 0o644)):
+        logs[number].chmod(mode)
+        about = shown.attributes()
+        assert (about.mode, about.mtime_ns) == (0o440 if number == 0 else 0o400, logs[-1].stat().st_mtime_ns)
+
+
+def test_who_may_read_it_counts_of_a_log_too_that_a_disk_refuses(tmp_path, monkeypatch):
+    directory = write_partition(tmp_path, {base: [made(base, [1])] for base in range(20)})
+    for log in directory.glob("*.log"):
+        log.chmod(0o600 if log.name == f"{7:020}.log" else 0o644)
+    shown = cast(FileNode, node(tree(tmp_path), "t-0/info.json"))
+    monkeypatch.setattr(LocalFile, "read", refusing(f"{7:020}.log"))
+    assert shown.attributes().mode == 0o400
+
+
 def test_what_changes_beside_the_logs_is_seen(tmp_path):
     """Regression: info was remembered as long as the log stayed the same."""
     directory = write_partition(tmp_path, {0: BATCHES[:1]})
@@ -135,16 +173,10 @@ def test_a_damaged_time_index_tells_no_largest_timestamp(tmp_path):
 def test_a_closed_log_that_a_disk_refuses_is_a_gap(tmp_path, monkeypatch):
     """Regression: one bad block in a thousand segments made the whole file "Input/output error"."""
     write_partition(tmp_path, spread(BATCHES, 4))
-    bad, read = f"{12:020}.log", LocalFile.read
-
-    def failing(file, position, size, **how):
-        if file.name.endswith(bad):
-            raise DiskError("the disk says no")
-        return read(file, position, size, **how)
-
+    bad = f"{12:020}.log"
     root = tree(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(LocalFile, "read", failing)
+        patched.setattr(LocalFile, "read", refusing(bad))
         told = json.loads(cat(root, "t-0/info.json"))
     assert largest(told) == [1003, None, 1011]
     assert told["problems"] == [f"{bad} cannot be read: the disk says no"]
