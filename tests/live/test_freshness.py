@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.view.node import KEEP_S
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.live.moves import Moves
@@ -190,6 +191,23 @@ def test_no_name_is_refused_that_means_something_else_each_moment(mount, tmp_pat
     finally:
         stop.set()
         writer.join()
+
+
+def test_who_asks_between_does_not_change_what_is_opened(mount, tmp_path):
+    """A descriptor of O_PATH keeps the inode: the kernel asks for its attributes when they have run out, and opens it
+    without a lookup."""
+    log = write_partition(tmp_path / "data", {0: [made(0, [1], size=9)]}) / f"{0:020}.log"
+    names = mount(tmp_path / "data") / "t-0/by-offset"
+    value = read(names / "latest.value")
+    descriptor = os.open(names / "latest.value", os.O_PATH)
+    with open(log, "ab") as file:
+        file.write(made(1, [2], size=300).data)
+    wait_until((names / "1.value").exists)
+    time.sleep(KEEP_S)  # what the kernel was told of has run out
+    assert os.fstat(descriptor).st_size == len(value)
+    assert read(Path(f"/proc/self/fd/{descriptor}")) == value
+    os.close(descriptor)
+    assert len(read(names / "latest.value")) > len(value)
 
 
 @pytest.mark.parametrize("hole", [True, False])

@@ -59,18 +59,11 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
-        """The child's attributes, asked in the same call unless it waits for another disk; one more reference."""
+        """The child's attributes; one more reference."""
         parent = self.inodes[parent_id]
         if len(name) > NAME_MAX and getattr(parent.node, "has_long_names", False):  # up to 1,024 bytes the kernel asks
             raise NameTooLong(f"a name has {len(name)} bytes, and may have {NAME_MAX}; `kafkafs cat` takes longer ones")
-        directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
-        try:
-            node, attributes = _look_up(directory, child, lane)
-        except WouldBlock:
-            look = functools.partial(_look_up, directory, child, lane)
-            node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
-        if attributes is None:
-            attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
+        node, attributes = await self._looked_up(parent, name, ctx)
         inode = self.inodes.refer(parent, name, attributes, node)
         return self._entry.fill(inode.node_id, inode.number, attributes)
 
@@ -78,14 +71,18 @@ class Operations(pyfuse3.Operations):
     async def getattr(self, node_id: int, ctx: RequestContext) -> EntryAttributes:
         """Of what is open what was told before, with the size by now of what grows; else the node's own as of now.
 
-        Who asks by name has been told by `lookup`: here it is the handle that is asked about, or might be.
+        Who asks by name has been told by `lookup`: here it is the handle that is asked about, or might be. A file is
+        asked by a new node, since one opens what it told of last, and the kernel may not take the new size.
         """
         inode = self.inodes[node_id]
         told = inode.told
         if told is None or not (inode.opened or told.is_fixed):
-            now: Attributes = await self._ask(inode.lane, inode.node.attributes)
+            if inode.kind == "file" and inode.parent is not None:
+                node, now = await self._looked_up(inode.parent, inode.name, ctx)
+            else:
+                node, now = inode.node, await self._ask(inode.lane, inode.node.attributes)
             if inode.may_become(now):  # it may have been opened meanwhile
-                inode.told = now
+                inode.node, inode.told = node, now
             told = inode.told or now
         elif inode.growing:
             told = told._replace(size=await self._ask(inode.lane, inode.growing[-1].grow))
@@ -226,6 +223,18 @@ class Operations(pyfuse3.Operations):
         self.inodes.note_read(file.inode, 0)
 
     # Asking
+
+    async def _looked_up(self, parent: Inode, name: bytes, ctx: RequestContext) -> tuple[Node, Attributes]:
+        """The child of that name and its attributes, asked in the same call unless it waits for another disk."""
+        directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
+        try:
+            node, attributes = _look_up(directory, child, lane)
+        except WouldBlock:
+            look = functools.partial(_look_up, directory, child, lane)
+            node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
+        if attributes is None:
+            attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
+        return node, attributes
 
     async def _usage(self, disk: Disk) -> Usage:
         """`find` and `du` ask too, on whichever disk they are: none that hangs or fails may keep them from theirs."""
