@@ -165,6 +165,7 @@ class TimeCheck:
         self._options = options
         self._findings = findings
         self._starts = _Starts(source)
+        self._start, self._position, self._asked = -1, 0, 0
         self._before = NO_TIMESTAMP
 
     def entry(self, timestamp: int, offset: int) -> None:
@@ -181,11 +182,16 @@ class TimeCheck:
         self._before = timestamp
 
     def _batch_ending_at_or_after(self, offset: int) -> Batch | None:
-        position, end = self._starts.before(offset), self._log.size
-        while (entry := _entry_in_log(self._log, position, end)) is not None:
+        """The first from where the offset index says; a larger offset from there goes on where the one before ended.
+        Without that a segment whose offset index is gone would be read as often as it has entries."""
+        start, end = self._starts.before(offset), self._log.size
+        if start != self._start or offset < self._asked:
+            self._position = start
+        self._start, self._asked = start, offset
+        while (entry := _entry_in_log(self._log, self._position, end)) is not None:
             if isinstance(entry, Batch) and entry.last_offset >= offset:
                 return entry
-            position += entry.size
+            self._position += entry.size
         return None
 
     def _max_timestamp(self, batch: Batch) -> int:

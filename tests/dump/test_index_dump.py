@@ -9,6 +9,7 @@ import pytest
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.index_dump import FieldLines
 from kafkafs.format.kernels import crc32c
+from tests.counting import counted
 from tests.dump.dumped import Dumped, dumped, source_of
 from tests.format.batch_maker import v2_around
 
@@ -174,3 +175,17 @@ def test_a_line_of_json_says_of_which_file_it_is(tmp_path: Path) -> None:
     name = '100%s "quoted" \udcff.index'
     fields = FieldLines(source_of(tmp_path, name), DumpOptions(json=True), ("offset",))
     assert json.loads(fields.line(5)) == {"file": '100%s "quoted" \N{REPLACEMENT CHARACTER}.index', "offset": 5}
+
+
+def test_without_its_offset_index_a_segment_is_read_once(tmp_path: Path) -> None:
+    """Regression: from its start for each entry; a gigabyte with a quarter of a million of them took for ever."""
+    log = b"".join(v2_around(b"", 0, at, 4, max_timestamp=1000 + at) for at in range(0, 1000, 5))
+    (tmp_path / "0.log").write_bytes(log)
+    times = [(1000 + at, at + 4) for at in range(0, 1000, 5)]
+    make_time_index(tmp_path, *times, (5000, 7), (6000, 999), (7000, 1001))
+    answer, read = counted(shown, tmp_path, "timeindex")
+    assert read < 20 * len(log)
+    assert [line for line in answer.report if line.startswith("Indexed")] == [
+        "Indexed offset: 7, found log offset: 9",
+        "Indexed offset: 1001, found log offset: -1",
+    ]
