@@ -179,7 +179,7 @@ def test_a_line_of_json_says_of_which_file_it_is(tmp_path: Path) -> None:
 
 def test_without_its_offset_index_a_segment_is_read_once(tmp_path: Path) -> None:
     """Regression: from its start for each entry; a gigabyte with a quarter of a million of them took for ever."""
-    log = b"".join(v2_around(b"", 0, at, 4, max_timestamp=1000 + at) for at in range(0, 1000, 5))
+    log = b"".join(v2_around(b"", 0, at, at + 4, max_timestamp=1000 + at) for at in range(0, 1000, 5))
     (tmp_path / "0.log").write_bytes(log)
     times = [(1000 + at, at + 4) for at in range(0, 1000, 5)]
     make_time_index(tmp_path, *times, (5000, 7), (6000, 999), (7000, 1001))
