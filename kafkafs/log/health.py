@@ -2,7 +2,6 @@
 
 A partition can have 20,000 segments. Of each the indexes are read, whole, and of its log some headers and what stands
 behind the last time index entry, which tells its largest timestamp on the way; and again only when a file has changed.
-Where there are thousands most are short: of such one the log is read whole as well, and each file once.
 """
 
 from collections.abc import Sequence
@@ -10,20 +9,13 @@ from collections.abc import Sequence
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Inside
 from kafkafs.errors import UNREADABLE, Denied, DiskError, NotFound
-from kafkafs.format.batch import LARGEST_HEADER, Batches, count_in_order, is_overfull, parse_batch, walk
-from kafkafs.format.index import OffsetIndex, Read, TimeIndex
+from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, Listing
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_files import SegmentFiles, Stamp, stamp_of
+from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.segment_health import IndexState, LogAttributes, SegmentHealth
 from kafkafs.log.segment_search import Newest, has_true_end, newest
-
-_SHORT = 16 << 10
-"""Bytes of a file up to which it is read whole."""
-
-_USUAL = {"log", "index", "timeindex"}
-"""The files of a segment in which no transaction was aborted."""
 
 
 def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
@@ -49,12 +41,9 @@ def _of_a_tier(segment: Segment) -> SegmentHealth:
 def _looked(segment: Segment, files: SegmentFiles, inside: Inside) -> SegmentHealth:
     """What was found before, unless a file has changed since. A log that cannot be read is asked for again each time:
     the next time it may be otherwise."""
-    cached = files.health
-    if cached.latest is not None and (known := cached.revalidated(files.stamp(inside))) is not None:
+    cached, stamp = files.health, files.stamp(inside)
+    if (known := cached.revalidated(stamp)) is not None:
         return known
-    if (short := _look_at_short(segment, files, inside)) is not None:
-        return cached.store(*short)
-    stamp = files.stamp(inside)
     lent = files.lend(inside)
     try:
         log = segment.log()
@@ -91,42 +80,6 @@ def _look(segment: Segment, size: int) -> SegmentHealth:
     return SegmentHealth(*states, tuple(problems), largest)
 
 
-def _look_at_short(segment: Segment, files: SegmentFiles, inside: Inside) -> tuple[SegmentHealth, Stamp | None] | None:
-    """What a look finds of a closed segment that is healthy and has short files, and their stamp: each is read once,
-    whole, which takes half of the time. None of all others: what is in doubt `_look` settles."""
-    if segment.next_base is None or files.log_seen[0] > _SHORT or files.listed.keys() != _USUAL:
-        return None
-    if (whole := files.whole(inside, _SHORT)) is None:
-        return None
-    (log, about, data), index, times = whole["log"], whole["index"].data, whole["timeindex"].data
-    rows, _, stop, _ = walk(data, 0)
-    in_order = count_in_order(rows, segment.base_offset - 1, segment.next_base)
-    if (len(data), about.st_mtime_ns) != segment.seen or stop != "end" or in_order < len(rows) or is_overfull(rows):
-        return None
-    offset_index = OffsetIndex(_reader(index), len(index), segment.base_offset, lambda: len(data))
-    time_index = TimeIndex(_reader(times), len(times), segment.base_offset, lambda: len(data))
-    if _offset_index(offset_index, _reader(data)) != "ok" or not _tells_newest(time_index, rows):
-        return None
-    timestamps = rows["max_timestamp"]
-    largest = int(timestamps[timestamps.argmax()])
-    stamp = stamp_of(file.about for file in whole.values())
-    found = SegmentHealth("ok", "ok", "missing", (), largest, LogAttributes.of(about, log.acl(about)))
-    return found, stamp if is_settled(about.st_ctime_ns) else None
-
-
-def _reader(data: bytes) -> Read:
-    return lambda position, size: data[position : position + size]
-
-
-def _tells_newest(index: TimeIndex, rows: Batches) -> bool:
-    """Whether the index has entries, all as they should be, and its last one tells of the newest batch up to there."""
-    if not index.is_sound() or index.is_padded or index.entries == 0:
-        return False
-    _, timestamp, offset = index.last()
-    times, row = rows["max_timestamp"], int(rows["last_offset"].searchsorted(offset))
-    return row < len(rows) and bool(timestamp == times[row] == times[times[: row + 1].argmax()])
-
-
 def is_compacted_away(segment: Segment) -> bool:
     """Whether an empty log is all that compaction left of a closed segment: its indexes are empty then as well.
 
@@ -140,20 +93,20 @@ def is_compacted_away(segment: Segment) -> bool:
 
 
 def _states(segment: Segment, found: Newest | None) -> tuple[IndexState, IndexState, IndexState]:
-    has_index = "index" in segment.listed
-    offset_index: IndexState = (
-        _offset_index(segment.indexes.offset_index, segment.log().read) if has_index else "missing"
-    )
-    return offset_index, _time_index(segment, found), _transaction_index(segment)
+    return _offset_index(segment), _time_index(segment, found), _transaction_index(segment)
 
 
-def _offset_index(index: OffsetIndex, log: Read) -> IndexState:
+def _offset_index(segment: Segment) -> IndexState:
+    if "index" not in segment.listed:
+        return "missing"
+    index = segment.indexes.offset_index
     if not index.is_sound():
         return "damaged"
+    log = segment.log()
     for slot in {index.entries - 1, index.entries // 2} if index.entries else ():
         entry = index.entry(slot)
-        header = parse_batch(log(entry.position, LARGEST_HEADER), 0, entry.position)
-        if header is None or not index.base_offset <= header.base_offset <= header.last_offset <= entry.offset:
+        header = parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position)
+        if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= entry.offset:
             return "damaged"
     return "padded" if index.is_padded else "ok"
 

@@ -4,10 +4,9 @@ The directory keeps few files open (see `disk.directory`), so each is asked for 
 """
 
 import os
-from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from stat import S_ISREG
-from typing import NamedTuple, Protocol
+from typing import Protocol
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.cached_value import ValidatedValue
@@ -75,14 +74,6 @@ class Files(Protocol):
 
 Stamp = tuple[int, ...]
 """Inode, size and time of change of each file: they change when a file does, or who may read it."""
-
-
-class Whole(NamedTuple):
-    """A file, open, its attributes, and all of its bytes."""
-
-    file: DataFile
-    about: os.stat_result
-    data: bytes
 
 
 class SegmentFiles:
@@ -170,29 +161,17 @@ class SegmentFiles:
 
     def stamp(self, inside: Inside) -> Stamp:
         """That of the files as they are now. Vanished where one is gone: list anew."""
+        found: list[int] = []
         try:
-            return stamp_of(
-                self._root_of(file).stat(f"{self._partition}/{file.name}") if file.rebuilt else inside.stat(file.name)
-                for file in self.listed.values()
-            )
+            for file in self.listed.values():
+                if file.rebuilt:
+                    about = self._root_of(file).stat(f"{self._partition}/{file.name}")
+                else:
+                    about = inside.stat(file.name)
+                found += (about.st_ino, about.st_size, about.st_ctime_ns)
         except NotFound as error:
             raise Vanished(f"a file of {self.name_of('log')!r} is gone: {error}") from error
-
-    def whole(self, inside: Inside, most: int) -> dict[str, Whole] | None:
-        """All of each file by its kind; None where one has more bytes than that, cannot be read, or is another now."""
-        found: dict[str, Whole] = {}
-        for kind, listed in self.listed.items():
-            if listed.rebuilt:
-                return None
-            try:
-                file = inside.open(listed.name)
-                about = file.stat()
-                if about.st_ino != listed.inode or about.st_size > most:
-                    return None
-                found[kind] = Whole(file, about, file.read(0, about.st_size))
-            except KafkafsError:
-                return None
-        return found
+        return tuple(found)
 
     def lend(self, inside: Inside) -> list[DataFile]:
         """The files, open as long as the caller holds them, so that a look at many segments keeps none of them.
@@ -242,11 +221,3 @@ class SegmentFiles:
 
     def _root_of(self, file: ListedFile) -> Directory:
         return self._indexes if file.rebuilt and self._indexes is not None else self._root
-
-
-def stamp_of(files: Iterable[os.stat_result]) -> Stamp:
-    """That of files with these attributes."""
-    found: list[int] = []
-    for about in files:
-        found += (about.st_ino, about.st_size, about.st_ctime_ns)
-    return tuple(found)

@@ -6,8 +6,7 @@ import struct
 
 import pytest
 
-from kafkafs.disk.data_file import LocalFile
-from kafkafs.errors import DiskError, Vanished
+from kafkafs.errors import Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log import health
 from kafkafs.log.batch_runs import BatchRun, Start
@@ -109,38 +108,6 @@ def test_an_entry_that_is_half_written_is_no_damage(tmp_path, monkeypatch, kind)
     assert look_at_all([segment])[0].problems == ()
 
 
-@pytest.mark.parametrize("batches", [1, 10])
-def test_each_file_of_a_short_segment_is_read_once(tmp_path, monkeypatch, batches):
-    """Of 20,000 segments that is what a first look costs."""
-    write_partition(tmp_path, spread(BATCHES, batches))
-    segments, reads, read = log_of(tmp_path).segments[:-1], list[str](), LocalFile.read
-
-    def counted(file, position, size, **how):
-        reads.append(file.name)
-        return read(file, position, size, **how)
-
-    monkeypatch.setattr(LocalFile, "read", counted)
-    assert {one.problems for one in look_at_all(segments)} == {()}
-    assert sorted(reads) == sorted(file.name for segment in segments for file in segment.listed.values())
-
-
-@pytest.mark.parametrize("kind", ["log", "index", "timeindex"])
-def test_a_file_of_a_short_segment_that_a_disk_refuses_is_told_of_as_of_a_long_one(tmp_path, monkeypatch, kind):
-    directory, found = write_partition(tmp_path, spread(BATCHES, 10)), []
-    bad, read = segment_file(0, kind), LocalFile.read
-
-    def failing(file, position, size, **how):
-        if file.name.endswith(bad):
-            raise DiskError("the disk says no")
-        return read(file, position, size, **how)
-
-    monkeypatch.setattr(LocalFile, "read", failing)
-    for short in (health._SHORT, 0):
-        monkeypatch.setattr(health, "_SHORT", short)
-        found.append(look_at_all(log_of(directory.parent).segments[:1]))
-    assert found[0] == found[1]
-
-
 def changed(data: bytes, chance: random.Random) -> bytes:
     """One bit flipped, or cut short, or padded, or empty."""
     flipped = bytearray(data)
@@ -148,30 +115,9 @@ def changed(data: bytes, chance: random.Random) -> bytes:
     return chance.choice([bytes(flipped)] * 4 + [data[: chance.randrange(len(data))], data + PADDING, b""])
 
 
-def test_a_short_segment_is_told_of_as_a_long_one(tmp_path, monkeypatch):
-    """Each file read once, or what a look at any segment takes: whatever was changed, the same is found."""
-    chance, sound = random.Random(5), 0
-    for _ in range(300):
-        batches = [made(number * 2, [chance.choice([-1, 0, 7, 8, 9])] * 2, size=300) for number in range(9)]
-        directory = write_partition(tmp_path, spread(batches, 3))
-        (directory / segment_file(6, "txnindex")).unlink(missing_ok=True)
-        for kind in chance.choices(["log", "log", "index", "timeindex", "txnindex"], k=chance.randrange(3)):
-            file = directory / segment_file(6, kind)
-            file.write_bytes(changed((file.read_bytes() if file.exists() else b"") or bytes(34), chance))
-        found = []
-        for short in (1 << 14, 0):
-            monkeypatch.setattr(health, "_SHORT", short)
-            found.append(look_at_all(log_of(tmp_path).segments[1:2]))
-        assert found[0] == found[1]
-        sound += found[0][0].problems == ()
-    assert 100 < sound < 250
-
-
-@pytest.mark.parametrize("short", [1 << 14, 0])
 @pytest.mark.parametrize(("entry", "state"), [((9, 3), "ok"), ((9, 5), "damaged"), ((8, 3), "damaged")])
-def test_a_last_time_index_entry_tells_of_the_newest_batch(tmp_path, monkeypatch, short, entry, state):
+def test_a_last_time_index_entry_tells_of_the_newest_batch(tmp_path, entry, state):
     """In order as it may be: a lookup that believes it would pass over records."""
-    monkeypatch.setattr(health, "_SHORT", short)
     batches = [made(number * 2, [time] * 2) for number, time in enumerate([8, 9, 7, 7])]
     directory = write_partition(tmp_path, {0: batches[:3], 6: batches[3:]})
     (directory / segment_file(0, "timeindex")).write_bytes(struct.pack(">qi", *entry))

@@ -14,7 +14,7 @@ from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory
-from kafkafs.log.segment_files import SegmentFiles, stamp_of
+from kafkafs.log.segment_files import SegmentFiles
 from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, write_partition
 from tests.mounting import wait_until
@@ -145,26 +145,6 @@ def test_of_what_cannot_be_opened_or_is_another_nothing_is_remembered(tmp_path, 
             files.open(kind)
 
 
-def test_whole_files_are_told_of_where_all_are_short_and_as_they_were_listed(tmp_path, place):
-    files = files_of(tmp_path)
-    longest = max(os.stat(place / file.name).st_size for file in files.listed.values())
-    with files.inside() as inside:
-        before = open_below(place)
-        whole = files.whole(inside, longest)
-        assert whole is not None
-        assert {kind: each.data for kind, each in whole.items()} == {
-            kind: (place / file.name).read_bytes() for kind, file in files.listed.items()
-        }
-        assert files.stamp(inside) == stamp_of(each.about for each in whole.values())
-        del whole
-        assert open_below(place) == before
-        assert files.whole(inside, longest - 1) is None
-        replace(place / files.name_of("index"))
-        assert files.whole(inside, longest) is None
-        (place / files.name_of("index")).unlink()
-        assert files.whole(inside, longest) is None
-
-
 def test_the_same_files_anew_and_a_small_one_beside_them(tmp_path, place):
     files = files_of(tmp_path)
     (place / "partition.metadata").write_text("version: 0")
@@ -188,7 +168,6 @@ def test_a_rebuilt_index_is_opened_where_it_lies(tmp_path, place, tmp_path_facto
     assert index.inode == os.stat(rebuilt / segment_file(0, "index")).st_ino
     with files.inside() as inside:
         files.stamp(inside)
-        assert files.whole(inside, 1 << 20) is None
         assert {file.inode for file in files.lend(inside)} == {index.inode, files.open("log").inode}
     files.check_names()
 
