@@ -88,16 +88,21 @@ def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = D
     """The indexes of one segment, written. One that the broker deletes meanwhile needs none."""
     name = parse_partition_name(unit.partition_directory)
     interval = intervals.get(unit.data_directory, {}).get(name.topic if name else "", default)
-    found = unit.ask(lambda look: (rebuild(look, interval), look.size))
+    found = unit.ask(lambda look: (rebuild(look, interval), _end(look)))
     if found is None:
         return Made(0, 0, 0)
-    made, size = found
+    made, end = found
     place = target / unit.partition_directory
     contents = {"index": made.offset_index, "timeindex": made.time_index, "txnindex": made.transaction_index}
     for kind, content in contents.items():
         write_index(place / segment_file(unit.base_offset, kind), content, keep=kind != "txnindex" or bool(content))
     written = sum(map(len, contents.values()))
-    return Made(len(made.offset_index) // 8 + len(made.time_index) // 12, written, size - made.valid_end)
+    return Made(len(made.offset_index) // 8 + len(made.time_index) // 12, written, end - made.valid_end)
+
+
+def _end(look: SegmentLook) -> int:
+    """Where valid batches should reach to: what a swap file has besides stands in the next segment, too."""
+    return look.log.walk_end(look.segment) if look.segment.stands_in else look.size
 
 
 def write_index(place: Path, content: bytes, *, keep: bool = True) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import DiskError
+from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.reindex_job import make, topic_intervals, write_index
@@ -15,6 +16,7 @@ from tests.kafka import broker
 from tests.kafka.dataset import Dataset
 from tests.kafka.jars import KRAFT_RELEASES
 from tests.kafka.writer import START_MS, Record, Topic, Writer, create, transactional
+from tests.log.making import made, write_partition
 from tests.mounting import KAFKAFS, mounting, run
 
 KINDS = ("index", "timeindex", "txnindex")
@@ -223,3 +225,15 @@ def test_damage_leaves_what_can_be_read(data: Data) -> None:
 def test_a_data_directory_without_metadata_tells_none(data: Data) -> None:
     """One of ZooKeeper's times, or another disk of the same broker."""
     assert told(data) == {}
+
+
+def test_what_a_swap_file_has_of_the_next_segment_is_valid(tmp_path):
+    """Regression: "958 bytes that are not valid: see kafkafs audit", which found none, where a broker had died while it
+    swapped files."""
+    one, two = ([made(at, [1]) for at in (first, first + 1)] for first in (0, 2))
+    directory = write_partition(tmp_path / "data", {0: one, 2: two})
+    merged = (directory / segment_file(0, "log")).read_bytes() + (directory / segment_file(2, "log")).read_bytes()
+    (directory / segment_file(0, "log")).unlink()
+    (directory / f"{segment_file(0, 'log')}.swap").write_bytes(merged)
+    units = segments_of([tmp_path / "data"])
+    assert [make(unit, tmp_path / "indexes", {}).invalid for unit in units] == [0, 0]
