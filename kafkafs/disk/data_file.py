@@ -254,6 +254,7 @@ def regular_file(descriptor: int, name: str, options: DiskOptions, remote: "dequ
     if not stat.S_ISREG(about.st_mode):
         raise NotFound(f"{name!r} is no regular file")
     opened.inode, opened.device = about.st_ino, about.st_dev
+    opened.note(about)
     page_cache.opened(descriptor, about.st_dev, options.cache_keep)
     return opened
 

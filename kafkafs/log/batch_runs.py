@@ -321,7 +321,8 @@ def _header_in(whole: BatchRun, position: int) -> Batch | None:
 
 def _header(file: DataFile, position: int, end: int) -> Batch | None:
     """The header at `position`, where one can be."""
-    return parse_batch(file.read(position, min(LARGEST_HEADER, end - position), passing=True), 0, position)
+    left = min(LARGEST_HEADER, end - position)
+    return parse_batch(file.read(position, left, passing=True), 0, position) if left > 0 else None
 
 
 _WINDOW = 1 << 20
