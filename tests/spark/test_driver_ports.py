@@ -8,7 +8,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,27 +37,45 @@ with session(sys.argv[1], "test") as spark:
 STRANGER = """
 import json, sys
 from pyspark.sql import SparkSession
-rpc, blocks = map(int, sys.argv[1:])
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 java, environment = spark._jvm.org.apache.spark, spark._jvm.org.apache.spark.SparkEnv.get()
 
-def reached(ask):
+def reached(ask, ports):
     try:
-        ask()
+        ask(*ports)
         return "answered"
     except Exception as error:
         text = str(error)
         return "answered" if "not found" in text.lower() and "broadcast_99" in text else "refused"
 
-def rpc_asked():
+def rpc_asked(rpc, blocks):
     environment.rpcEnv().setupEndpointRef(java.rpc.RpcAddress("127.0.0.1", rpc), "OutputCommitCoordinator")
 
-def block_asked():
+def block_asked(rpc, blocks):
     service = environment.blockManager().blockTransferService()
     service.fetchBlockSync("127.0.0.1", blocks, "driver", "broadcast_99_piece0", None)
 
-print(json.dumps([reached(rpc_asked), reached(block_asked)]))
+for line in sys.stdin:
+    print(json.dumps([reached(each, json.loads(line)) for each in (rpc_asked, block_asked)]), flush=True)
 """
+Stranger = Callable[[dict[str, object]], object]
+
+
+@pytest.fixture(scope="module")
+def stranger() -> Iterator[Stranger]:
+    """Somebody else's Spark: `stranger(told)` is what the ports of a session answer it."""
+    with subprocess.Popen([sys.executable, "-c", STRANGER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as running:  # fmt: skip
+
+        def ask(told: dict[str, object]) -> object:
+            assert running.stdin
+            assert running.stdout
+            running.stdin.write(json.dumps([told["rpc"], told["blocks"]]) + "\n")
+            running.stdin.flush()
+            return json.loads(running.stdout.readline())
+
+        yield ask
+        running.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module", params=["local[2]", "local-cluster[1,1,1024]"])
@@ -73,12 +91,9 @@ def holder(request: pytest.FixtureRequest) -> Iterator[tuple[int, dict[str, obje
 
 
 @pytest.mark.timeout(400)
-def test_a_client_that_has_not_the_sessions_secret_is_refused(holder):
+def test_a_client_that_has_not_the_sessions_secret_is_refused(holder, stranger):
     """Regression: the driver answered whoever connected to it, and took objects of Java's from them."""
-    _, told = holder
-    words = [sys.executable, "-c", STRANGER, str(told["rpc"]), str(told["blocks"])]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
-    assert json.loads(done.stdout) == ["refused", "refused"], done.stderr
+    assert stranger(holder[1]) == ["refused", "refused"]
 
 
 def test_no_secret_stands_on_a_command_line(holder):
@@ -100,7 +115,7 @@ def test_what_is_spilled_is_nobody_elses(holder):
 
 
 @pytest.mark.timeout(400)
-def test_the_stranger_of_these_tests_reaches_an_open_driver():
+def test_the_stranger_of_these_tests_reaches_an_open_driver(stranger):
     """Otherwise they would prove nothing."""
     opened = "import kafkafs.spark.session as own\nown._LOCAL_SETTINGS = {}\nwith session"
     program = HOLDER.replace("with session", opened)
@@ -108,10 +123,9 @@ def test_the_stranger_of_these_tests_reaches_an_open_driver():
                           text=True) as running:  # fmt: skip
         assert running.stdout
         told = json.loads(running.stdout.readline())
-        words = [sys.executable, "-c", STRANGER, str(told["rpc"]), str(told["blocks"])]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+        answers = stranger(told)
         running.communicate(timeout=60)
-    assert json.loads(done.stdout) == ["answered", "answered"], done.stderr
+    assert answers == ["answered", "answered"]
 
 
 def test_a_users_own_directories_for_spills_are_taken(tmp_path, monkeypatch):
