@@ -2,11 +2,13 @@
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from kafkafs.format.kernels import crc32c
 from tests.format.golden import Record
 
 
+@lru_cache(1 << 12)  # most are lengths and steps of a few
 def varint(value: int) -> bytes:
     """Zig-zag, then as `unsigned`."""
     return unsigned((value << 1 ^ value >> 63) & (1 << 64) - 1)
