@@ -24,7 +24,7 @@ from kafkafs.dump.rendering import Text
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.names import TRANSACTIONS_TOPIC
 from kafkafs.format.tiers.tier_names import parse_tier_file
-from kafkafs.format.times import MAX_INT64
+from kafkafs.format.times import MAX_INT64, FromEnd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,6 +148,8 @@ def _windows(sources: Sequence[Source], wanted: Limits, options: DumpOptions) ->
     from kafkafs.dump.seeking import offset_at, window_of  # 1.5 ms, and most dumps are whole
 
     start, stop, from_ms, to_ms = wanted
+    if isinstance(from_ms, FromEnd) or isinstance(to_ms, FromEnd):
+        raise UsageError("end-… counts back from a partition's newest record: `kafkafs grep` and by-time/ take it")
     logs = [source for source in sources if is_log(source.name)]
     if from_ms is not None:
         found = offset_at(logs, from_ms, options)

@@ -5,6 +5,7 @@
     2021-09-23T09:43:27.806Z         ISO 8601: a date or a date-time, in the extended form
     20210923T114327+0200             or the basic one; UTC unless it says otherwise
     now  -90s  -15m  -1h  -2d        from now back; before 1970 it is 1970
+    end-15m                          from the newest record of a partition back, where one is meant
 
 A basic date alone (`20210923`) is an integer like any other, so it is milliseconds. Dates are taken in all forms of
 ISO 8601: 2021-09-23, 2021-266, 2021-W38-4, and for their first day 2021-09 and 2021-W38. Only ASCII digits count.
@@ -13,6 +14,7 @@ A date before 1970 is `BEFORE_1970`: no point, and in a range the log start.
 
 import re
 from datetime import date, timedelta
+from typing import NamedTuple
 
 MAX_INT64 = 2**63 - 1
 BEFORE_1970 = -1
@@ -39,6 +41,28 @@ _ISO_BASIC = re.compile(
 )
 _MONTH_LENGTH, _ORDINAL = len("2021-09"), re.compile(r"([0-9]{4})-?([0-9]{3})")
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
+
+
+class FromEnd(NamedTuple):
+    """That many milliseconds back from the largest timestamp of the partition."""
+
+    ago_ms: int
+
+    def before(self, newest_ms: int) -> int:
+        """The epoch milliseconds that it names there; 0 where no record has a time."""
+        return max(0, newest_ms - self.ago_ms)
+
+
+Time = int | FromEnd
+"""Epoch milliseconds; or what counts back from the log's own newest."""
+
+
+def parse_time(text: str, now_ms: int) -> Time | None:
+    """The time that `text` names, of a partition; for the rest see `parse_time_ms`."""
+    if text.startswith("end-"):
+        ago_ms = parse_ago_ms(text.removeprefix("end"))
+        return None if ago_ms is None else FromEnd(ago_ms)
+    return parse_time_ms(text, now_ms)
 
 
 def parse_time_ms(text: str, now_ms: int) -> int | None:

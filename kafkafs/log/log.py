@@ -279,6 +279,12 @@ def newest_data(log: Log, largest: Sequence[int | None]) -> Newest | None:
     return found
 
 
+def newest_ms(log: Log) -> int:
+    """The largest timestamp of its data, transactions aside; -1 where no record has one."""
+    found = newest_data(log, largest_timestamps(log))
+    return -1 if found is None else found.timestamp
+
+
 def largest_timestamps(log: Log) -> list[int | None]:
     """Of each segment: see `largest_in`."""
     return [largest_in(log, segment) for segment in log.segments]

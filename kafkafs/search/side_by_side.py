@@ -25,10 +25,11 @@ from kafkafs.disk.system_calls import signal_at_parents_end
 from kafkafs.errors import Exhausted, KafkafsError, Vanished
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.records import Records, Refusal
+from kafkafs.format.times import FromEnd, Time
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import cuts
 from kafkafs.log.listing import ATTEMPTS
-from kafkafs.log.log import Log
+from kafkafs.log.log import Log, newest_ms
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
@@ -43,12 +44,12 @@ OPTIONS = ReadOptions()
 
 @dataclass(frozen=True, slots=True)
 class SearchWindow:
-    """What part of each partition is searched: times as in `by-time/` ranges, milliseconds; None for no bound."""
+    """What part of each partition is searched: times as in `by-time/` ranges; None for no bound."""
 
     from_offset: int | None = None
     to_offset: int | None = None
-    from_ms: int | None = None
-    to_ms: int | None = None
+    from_time: Time | None = None
+    to_time: Time | None = None
 
 
 class SearchUnit(NamedTuple):
@@ -94,15 +95,20 @@ def _bounds(reader: Reader, window: SearchWindow) -> tuple[int, int]:
     start, end = window.from_offset or log.start_offset, reader.visible_end
     if window.to_offset is not None:
         end = min(end, window.to_offset)
-    if window.from_ms is not None and window.from_ms > 0:
-        first = reader.lookup.bounds_at(window.from_ms)
+    from_ms, to_ms = (_milliseconds(log, time) for time in (window.from_time, window.to_time))
+    if from_ms is not None and from_ms > 0:
+        first = reader.lookup.bounds_at(from_ms)
         start = max(start, log.end_offset if first is None else first[0])
-    if window.to_ms is not None:
-        behind = reader.lookup.bounds_at(window.to_ms)
+    if to_ms is not None:
+        behind = reader.lookup.bounds_at(to_ms)
         end = end if behind is None else min(end, behind[1])
-        if window.to_ms <= (window.from_ms or 0):
+        if to_ms <= (from_ms or 0):
             end = start
     return max(start, log.start_offset), end
+
+
+def _milliseconds(log: Log, time: Time | None) -> int | None:
+    return time.before(newest_ms(log)) if isinstance(time, FromEnd) else time
 
 
 def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:

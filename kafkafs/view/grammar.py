@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.format.names import OFFSET_DIGITS
-from kafkafs.format.times import BEFORE_1970, parse_ago_ms, parse_int64, parse_time_ms
+from kafkafs.format.times import BEFORE_1970, FromEnd, Time, parse_int64, parse_time
 
 TIME_DIGITS = 13  # milliseconds, up to the year 2286
 
@@ -68,16 +68,6 @@ class TimePoint(NamedTuple):
     """Epoch milliseconds, never negative."""
 
     time_ms: int
-
-
-class FromEnd(NamedTuple):
-    """That many milliseconds back from the largest timestamp of the partition."""
-
-    ago_ms: int
-
-
-Time = int | FromEnd
-"""Epoch milliseconds, never negative; or what counts back from the log's own newest."""
 
 
 class Before(NamedTuple):
@@ -241,8 +231,7 @@ def _parse_time_point(text: str, now_ms: int) -> TimeBound | None:
     if text in _FIXED:
         return _FIXED[text]
     time_text = text.removeprefix(BEFORE)
-    found: Time | None = _parse_from_end(time_text)
-    found = parse_time_ms(time_text, now_ms) if found is None else found
+    found = parse_time(time_text, now_ms)
     if found is None or time_text == text:
         return found
     return None if found == BEFORE_1970 else Before(found)
@@ -252,8 +241,3 @@ def _parse_time_in_range(text: str, now_ms: int) -> TimeBound | None:
     """A date before 1970 is 0, the log start."""
     found = _parse_time_point(text, now_ms)
     return 0 if found == BEFORE_1970 else found
-
-
-def _parse_from_end(text: str) -> FromEnd | None:
-    ago_ms = parse_ago_ms(text.removeprefix("end")) if text.startswith("end-") else None
-    return None if ago_ms is None else FromEnd(ago_ms)

@@ -15,10 +15,11 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
 from kafkafs.format.merged_lines import MergedLines
 from kafkafs.format.records import Records
+from kafkafs.format.times import FromEnd
 from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import Follower, JsonFollower, Lines
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
-from kafkafs.view.grammar import FromEnd, TimeRange
+from kafkafs.view.grammar import TimeRange
 from kafkafs.view.node import Access, Attributes, NoXattrs, common
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.range_file import is_small
@@ -111,8 +112,8 @@ class _OfTopic(NoXattrs):
         if isinstance(first, FromEnd) or isinstance(last, FromEnd):
             told = _of_each(views, lambda view: view.ask(lambda look: look.milliseconds(FromEnd(0))))
             newest = max(told, default=0)
-            first = max(0, newest - first.ago_ms) if isinstance(first, FromEnd) else first
-            last = max(0, newest - last.ago_ms) if isinstance(last, FromEnd) else last
+            first = first.before(newest) if isinstance(first, FromEnd) else first
+            last = last.before(newest) if isinstance(last, FromEnd) else last
         return views, BetweenTimes(TimeRange(first, last, from_now))
 
     def _gone(self) -> NotFound:

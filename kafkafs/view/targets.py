@@ -16,7 +16,8 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.log.log import Log, largest_timestamps, newest_data
+from kafkafs.format.times import FromEnd, Time
+from kafkafs.log.log import Log, newest_ms
 from kafkafs.log.lookup import Found, LocatedBatch, Lookup, locate
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
@@ -26,10 +27,8 @@ from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.grammar import (
     Anchor,
     Before,
-    FromEnd,
     OffsetPoint,
     OffsetRange,
-    Time,
     TimeBound,
     TimePoint,
     TimeRange,
@@ -93,9 +92,8 @@ class LogLook:
         if isinstance(time, int):
             return time
         if self._newest_ms is None:
-            found = newest_data(self.log, largest_timestamps(self.log))
-            self._newest_ms = -1 if found is None else found.timestamp
-        return max(0, self._newest_ms - time.ago_ms)
+            self._newest_ms = newest_ms(self.log)
+        return time.before(self._newest_ms)
 
 
 class PointTarget(Protocol):

@@ -53,6 +53,12 @@ def test_grep_s_own_options(data):
     assert len(grep("-m", "2", ".", data)[1]) == 6
     assert len(grep("--from-offset", "10", "--to-offset", "20", "--topics", "other", ".", data)[1]) == 10
     assert len(grep("--from-time", "1100", "--to-time", "1120", "--topics", "other", ".", data)[1]) == 6
+    newest = max(json.loads(line)["timestamp"] for line in grep("--topics", "other", ".", data)[1])
+    since = [json.loads(line)["timestamp"] for line in grep("--from-time", "end-0s", "--topics", "other", ".", data)[1]]
+    assert newest in since
+    assert grep("--from-time", "end-1h", "--to-time", "end-0s", "-c", ".", "--topics", "other", data) == grep(
+        "--to-time", str(newest), "-c", ".", "--topics", "other", data
+    )
     assert len(grep("--decoded", "-F", "k29", "--topics", "other", data)[1]) == 11
 
 

@@ -134,7 +134,7 @@ def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeyp
 
 @pytest.mark.parametrize(("window", "is_told"), [
     (SearchWindow(), True), (SearchWindow(from_offset=1000), False), (SearchWindow(from_offset=500), True),
-    (SearchWindow(to_ms=-5), False),
+    (SearchWindow(to_time=-5), False),
     (SearchWindow(to_offset=0), False),
 ])  # fmt: skip
 def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_told):
@@ -215,9 +215,9 @@ def test_units_tile_the_window(tmp_path, monkeypatch):
     assert len(list(units(partition, SearchWindow()))) > 10
     assert offsets_of(partition, everything)[0] == list(range(180))
     assert offsets_of(partition, everything, SearchWindow(7, 100))[0] == list(range(7, 100))
-    assert offsets_of(partition, everything, SearchWindow(from_ms=100, to_ms=200))[0] == list(range(30, 60))
-    assert offsets_of(partition, everything, SearchWindow(from_ms=10_000))[0] == []
-    assert offsets_of(partition, everything, SearchWindow(from_ms=200, to_ms=100))[0] == []
+    assert offsets_of(partition, everything, SearchWindow(from_time=100, to_time=200))[0] == list(range(30, 60))
+    assert offsets_of(partition, everything, SearchWindow(from_time=10_000))[0] == []
+    assert offsets_of(partition, everything, SearchWindow(from_time=200, to_time=100))[0] == []
 
 
 def test_what_is_corrupt_is_told_and_the_rest_is_searched(tmp_path):

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.times import MAX_INT64
+from kafkafs.format.times import MAX_INT64, FromEnd
 from kafkafs.view.grammar import (
     Anchor,
     Before,
-    FromEnd,
     OffsetPoint,
     OffsetRange,
     Query,

@@ -6,13 +6,13 @@ import pytest
 
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound
+from kafkafs.format.times import FromEnd
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view.grammar import (
     Anchor,
     Before,
-    FromEnd,
     OffsetPoint,
     OffsetRange,
     TimePoint,
