@@ -192,10 +192,11 @@ class LocalFile(DataFile):
 
     def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:
         """See `DataFile`. What is in memory comes at once, whichever thread asks; for the rest it has to wait."""
+        passing = passing or len(buffer) >= page_cache.LONG_READ  # what is left of a long read may be short
         got = self._read_at_once(buffer, position, passing)
         if got < len(buffer) and self._more_follows(position + got):
             may_block()
-            got += self._read_blocking(buffer[got:], position + got, passing or len(buffer) >= page_cache.LONG_READ)
+            got += self._read_blocking(buffer[got:], position + got, passing)
         return got
 
     def stream(self, position: int, size: int) -> bytes | memoryview:
@@ -215,9 +216,7 @@ class LocalFile(DataFile):
     def _read_at_once(self, buffer: memoryview, position: int, passing: bool) -> int:
         """What of it is in memory: none, where the file system cannot tell, or to ask would bring in what stays. Any
         other error the read that waits will meet, too."""
-        flags: int | None = 0
-        if passing or len(buffer) >= page_cache.LONG_READ:
-            flags = page_cache.flags_at_once(self.device, len(buffer), self._options.cache_keep)
+        flags = page_cache.flags_at_once(self.device, len(buffer), self._options.cache_keep) if passing else 0
         if flags is None:
             return 0
         try:

@@ -107,9 +107,9 @@ _LARGE_WINDOW = 8 << 20
 
 _one_at_a_time = threading.Lock()
 _GZIP_MAGIC = b"\x1f\x8b"
-_NO_MEMORY = (
-    "Allocation error"  # zstd's own word: it takes memory of its own, and what it lacks is not the batch's fault
-)
+_NO_MEMORY = "Allocation error"
+"""zstd's own word: it takes memory of its own, and what it lacks is not the batch's fault."""
+
 _FAILURES: Any = (isal_zlib.error, zstandard.ZstdError)  # the stub of isal takes its error class for an instance
 
 

@@ -73,14 +73,14 @@ class _Line(NamedTuple):
 class BatchesPoint(PointView[_Line]):
     """The line of the batch that a point leads to."""
 
-    def _find(self, look: LogLook) -> tuple[Segment, _Line, int]:
+    def _find(self, look: LogLook) -> tuple[_Line, int]:
         segment, found = self._target.batch(look)
         if isinstance(found, Damage):
             text = b"".join(damage_lines(segment, found))
         else:
             data = segment.read(found.position, found.size)
             text = b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
-        return segment, _Line(segment, found, text), len(text)
+        return _Line(segment, found, text), len(text)
 
     def attributes(self) -> Attributes:
         """The exact size, for which the line is made; the batch's largest timestamp, of damage the log's own time."""

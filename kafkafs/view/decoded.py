@@ -204,11 +204,11 @@ class RecordAnswer(NamedTuple):
 class _OneRecord(PointView[RecordAnswer]):
     """What the views of one record share: the record, and its attributes with the answer's true size."""
 
-    def _find(self, look: LogLook) -> tuple[Segment, RecordAnswer, int]:
+    def _find(self, look: LogLook) -> tuple[RecordAnswer, int]:
         record = self._target.record(look)
         shown = self._shown(record, look.log.name)
         answer = RecordAnswer(record.segment, record.batch, record.offset, record.timestamp, shown)
-        return record.segment, answer, len(shown or b"")
+        return answer, len(shown or b"")
 
     def _shown(self, found: Found, name: PartitionName) -> bytes | None:
         raise NotImplementedError

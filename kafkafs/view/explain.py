@@ -55,9 +55,9 @@ class Explanation(PointView[Explained]):
         """Those of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
-    def _find(self, look: LogLook) -> tuple[Segment, Explained, int]:
+    def _find(self, look: LogLook) -> tuple[Explained, int]:
         found = self._explained(look)
-        return found.segment, found, len(found.text)
+        return found, len(found.text)
 
     def _explained(self, look: LogLook) -> Explained:
         steps: list[str] = []

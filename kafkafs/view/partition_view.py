@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.cached_value import OVERHEAD, AnswerCache, CachedValue
@@ -200,8 +200,7 @@ class PartitionView:
 
     def note_logs(self, segments: Sequence[Segment], logs: Sequence[LogAttributes]) -> None:
         """A look at all of these logs has just met these: they are not asked again in a moment."""
-        granted = [access_of(*each) for each in dict.fromkeys(log[:-1] for log in logs)]
-        self._cache.shared_access.store(SharedAccess(segments, (common(granted), logs[-1].mtime_ns)))
+        self._cache.shared_access.store(SharedAccess(segments, _granted_together(logs)))
 
     def _shared_access(self, segments: Sequence[Segment]) -> tuple[Access, int] | None:
         """What all of their logs grant, and when the last one was written [ns]; None where one is not there as it was
@@ -217,17 +216,20 @@ def _granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
     local = [segment.files for segment in segments if isinstance(segment.files, SegmentFiles)]
     if len(local) < len(segments):
         return None
-    granted: dict[Access, None] = {}
-    changed_ns = 0
+    logs = []
     with local[-1].inside() as inside:
         for files in local:
             found = files.log_attributes(inside)
             if found is None:
                 return None
-            about, acl = found
-            granted[access(about, acl)] = None
-            changed_ns = about.st_mtime_ns
-    return common(list(granted)), changed_ns
+            logs.append(LogAttributes.of(*found))
+    return _granted_together(logs)
+
+
+def _granted_together(logs: Sequence[LogAttributes]) -> tuple[Access, int]:
+    """What all of them grant, and when the last one was written [ns]. Most are alike."""
+    granted = [access_of(*each) for each in dict.fromkeys(log[:-1] for log in logs)]
+    return common(granted), logs[-1].mtime_ns
 
 
 def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, keep_s: float) -> Attributes:
@@ -236,36 +238,48 @@ def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, kee
     return Attributes("file", mode & 0o444, uid, gid, size, 0, mtime_ns, 1, keep_s)
 
 
-class PointView(Generic[Answer]):
+class Placed(Protocol):
+    """An answer that says which segment it was found in."""
+
+    @property
+    def segment(self) -> Segment:
+        """While it is one of the log's, the answer stands."""
+
+
+PlacedAnswer = TypeVar("PlacedAnswer", bound=Placed)
+
+
+class PointView(Generic[PlacedAnswer]):
     """What the views of one point share. The answer is found once for each state of the log; and an `open` gives the
     one that was told of: `latest` may lead elsewhere a moment later, and the size that is known be another's."""
 
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
         self._target = target
-        self._answers: AnswerCache[tuple[Segment, Answer]] = view.resources.answers
+        self._answers: AnswerCache[PlacedAnswer] = view.resources.answers
 
-    def _find(self, look: LogLook) -> tuple[Segment, Answer, int]:
-        """The segment that the point leads to, the answer, and how many bytes are in that."""
+    def _find(self, look: LogLook) -> tuple[PlacedAnswer, int]:
+        """The answer, and how many bytes are in it."""
         raise NotImplementedError
 
-    def _found(self, look: LogLook) -> Answer:
+    def _found(self, look: LogLook) -> PlacedAnswer:
         """The answer as of the look, for whoever tells of it."""
         known = self._answers.get(self, look)
         if known is not None:
-            return self._checked(*known)
-        segment, answer, size = self._find(look)
-        self._answers.put(self, look, (segment, answer), size + OVERHEAD)
+            return _checked(known)
+        answer, size = self._find(look)
+        self._answers.put(self, look, answer, size + OVERHEAD)
         return answer
 
-    def _told(self, look: LogLook) -> Answer:
+    def _told(self, look: LogLook) -> PlacedAnswer:
         """The answer that was told of last, if it still stands in the log; without one, that as of the look."""
         last = self._answers.last(self)
-        return self._checked(*last) if last is not None and look.log.has(last[0]) else self._find(look)[1]
+        return _checked(last) if last is not None and look.log.has(last.segment) else self._find(look)[0]
 
-    def _checked(self, segment: Segment, answer: Answer) -> Answer:
-        segment.check(segment.log())
-        return answer
+
+def _checked(answer: PlacedAnswer) -> PlacedAnswer:
+    answer.segment.check(answer.segment.log())
+    return answer
 
 
 class ViewDirectory:

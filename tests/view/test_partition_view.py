@@ -18,7 +18,7 @@ from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view import partition_view
 from kafkafs.view.node import KEEP_S, FileNode
 from kafkafs.view.partition_view import PartitionCache, PartitionView
-from kafkafs.view.tree import PartitionDirectory
+from kafkafs.view.tree import PartitionDirectory, Root
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, log_of, made, partition_of, write_partition
@@ -201,12 +201,7 @@ MOVING = [
 @pytest.mark.parametrize("name", MOVING)
 def test_what_is_opened_is_what_was_told_of(tmp_path, name):
     """The log of a busy topic grows between the two, and the kernel takes another size for a stale file."""
-    log = write_partition(tmp_path, {0: [keyed(0, 10), keyed(1, 20)]}) / f"{0:020}.log"
-    root = tree(tmp_path, log_fresh_s=0.0)
-    cat(root, f"t-0/{name}")  # a key is looked for but once, as `.explain` has it
-    text = cat(root, f"t-0/{name}")
-    point = cast(FileNode, node(root, f"t-0/{name}"))
-    assert point.attributes().size == len(text)
+    log, root, point, text = told_of(tmp_path, name)
     with open(log, "ab") as file:
         file.write(keyed(2, 300).data)
     assert len(cat(root, "t-0/by-offset/2.value")) == 300
@@ -217,15 +212,20 @@ def test_what_is_opened_is_what_was_told_of(tmp_path, name):
 @pytest.mark.parametrize("name", [name for name in MOVING if not name.endswith(".explain")])
 def test_what_was_told_of_is_not_opened_of_another_log(tmp_path, name):
     """One that was cut since, and written anew."""
-    log = write_partition(tmp_path, {0: [keyed(0, 10), keyed(1, 20)]}) / f"{0:020}.log"
-    root = tree(tmp_path, log_fresh_s=0.0)
-    cat(root, f"t-0/{name}")  # a key is looked for but once, as `.explain` has it
-    text = cat(root, f"t-0/{name}")
-    point = cast(FileNode, node(root, f"t-0/{name}"))
-    assert point.attributes().size == len(text)
+    log, root, point, _ = told_of(tmp_path, name)
     log.write_bytes(keyed(0, 10).data + keyed(1, 33).data)
     with suppress(Vanished):
         assert read(point.open()) == cat(root, f"t-0/{name}")
+
+
+def told_of(place: Path, name: str) -> tuple[Path, Root, FileNode, bytes]:
+    """The log, the tree, the name's node, which has told of its size, and its text."""
+    log = write_partition(place, {0: [keyed(0, 10), keyed(1, 20)]}) / f"{0:020}.log"
+    root = tree(place, log_fresh_s=0.0)
+    cat(root, f"t-0/{name}")  # a key is looked for but once, as `.explain` has it
+    text, point = cat(root, f"t-0/{name}"), cast(FileNode, node(root, f"t-0/{name}"))
+    assert point.attributes().size == len(text)
+    return log, root, point, text
 
 
 def keyed(offset: int, size: int) -> Made:
