@@ -153,6 +153,12 @@ def _read(name: str) -> None:
 
 
 def warm(directory: Path) -> None:
-    """Brings the files of a partition into memory."""
-    for file in directory.iterdir():
-        file.read_bytes()
+    """Brings the files of a partition into memory, to stay there.
+
+    Anew: of what was read with RWF_DONTCACHE before, pages that were read ahead are there still, and go with the next
+    such read of them, whoever has read them meanwhile (Linux 6.18). A few of these make every third point wait.
+    """
+    for path in directory.iterdir():
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            file.read()
