@@ -256,7 +256,7 @@ def _lz4(data: memoryview, magic: int, sink: _Sink) -> None:
     for block, is_stored, most in lz4_blocks(data, magic):
         space = sink.space()[:most]
         try:
-            made = _copied(block, space) if is_stored else cramjam.lz4.decompress_block_into(block, space)
+            made = _copied(block, space) if is_stored else _lz4_block_into(block, space)
         except cramjam.DecompressionError:
             made = _copied(_lz4_block(block, most), space)
         sink.took(made)
@@ -268,9 +268,14 @@ def _lz4_block(block: memoryview, most: int) -> memoryview:
     """
     room = np.empty(most, np.uint8).data
     try:
-        return room[: cramjam.lz4.decompress_block_into(block, room)]
+        return room[: _lz4_block_into(block, room)]
     except cramjam.DecompressionError:
         _corrupt("lz4")
+
+
+def _lz4_block_into(block: memoryview, room: memoryview) -> int:
+    """Unpacks a block: how many bytes. Unless it is told a size, cramjam may take the first four bytes for one."""
+    return cramjam.lz4.decompress_block_into(block, room, output_len=len(room))
 
 
 def _copied(block: memoryview, space: memoryview) -> int:

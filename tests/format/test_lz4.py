@@ -2,6 +2,7 @@
 
 import struct
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,3 +57,13 @@ def test_what_another_hand_packs_comes_back(pattern, times, noise):
     """The reference implementation chooses its own matches."""
     content = pattern * times + noise + pattern * 7
     assert bytes(decompress(LZ4, 2, lz4_frame(content), 1 << 20)) == content
+
+
+@pytest.mark.parametrize("size", [18, 65_536, 70_000, 4 << 20])
+def test_the_first_bytes_of_a_block_are_no_size(size):
+    """With room enough they may read as one: of the zeros that an old message begins with, for example."""
+    packed, content = b"\x12\0\1\0\xb0old message", bytes(7) + b"old message"
+    frame = lz4_frame(b"", code=7)[:7] + struct.pack("<I", len(packed)) + packed + bytes(4)
+    room = memoryview(bytearray(size))
+    assert unpack(LZ4, 1, frame, room) == len(content)
+    assert room[: len(content)] == content
