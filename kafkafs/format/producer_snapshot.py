@@ -77,9 +77,3 @@ def is_cut(data: bytes) -> bool:
         return True
     _, _, count = _HEADER.unpack_from(data)
     return bool(_HEADER.size + count * _ENTRY.size > len(data))
-
-
-def open_in_snapshot(data: bytes) -> dict[int, int]:
-    """The transactions open at the snapshot's offset, producer to first offset; CorruptData where it is damaged."""
-    producers = parse_producer_snapshot(data)
-    return {each.producer_id: each.transaction_first_offset for each in producers if each.transaction_first_offset >= 0}

@@ -10,7 +10,8 @@
     reader           a decoded range: a `Reader` reads straight on, and has a `Lookup`
     visible          what of all that an isolation level shows; `outcomes` knows how transactions end, `overlaps` which
                      offsets headers do not tell
-    producers        what a broker knows of producers; whose transactions are open at a log's end
+    producers        what a broker knows of producers; whose transactions are open at a log's end; `producer_snapshots`:
+                     what it noted of them where a segment begins
     lineage          whether a log is still the one that a reader began with, in this process or another
     rebuilding       a segment's indexes made anew
     health           what is wrong with a partition, as far as its small files and its borders tell; `segment_health`:

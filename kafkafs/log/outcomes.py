@@ -10,20 +10,17 @@ all segments in order. Sources: ProducerStateManager, ProducerAppendInfo, Transa
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import Batches, Flags, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
-from kafkafs.format.names import segment_file
-from kafkafs.format.producer_snapshot import open_in_snapshot
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
+from kafkafs.log.producer_snapshots import newest_open
 from kafkafs.log.segment import Segment
 
 EMPTIED = -2
@@ -80,7 +77,7 @@ class OpenTransactions:
         before, found = self._log, dict(self._open)
         start = _continue_at(before, log)
         if start is None:
-            first, found = _producer_snapshot(log)
+            first, found = newest_open(log.segments, len(log.segments) - 1)
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
         if start is None:
             return {}
@@ -96,25 +93,6 @@ def _continue_at(before: Log | None, log: Log) -> tuple[int, Start] | None:
     if before.segments[-1] is not log.segments[-1] or not log.tail.grew_from(before.tail):
         return None
     return len(log.segments) - 1, Start(before.tail.position, before.tail.end_offset)
-
-
-def _producer_snapshot(log: Log) -> tuple[int, dict[int, int]]:
-    """The newest segment whose start a producer snapshot describes, and the transactions open there."""
-    for number in range(len(log.segments) - 1, 0, -1):
-        with suppress(Denied, DiskError, Vanished):
-            known = open_by_snapshot(log.segments[number])
-            if known is not None:
-                return number, known
-    return 0, {}
-
-
-def open_by_snapshot(segment: Segment) -> dict[int, int] | None:
-    """The transactions open where the segment begins, producer to first offset, as a producer snapshot tells; None
-    where there is none, or it is damaged."""
-    try:
-        return open_in_snapshot(segment.read_beside(segment_file(segment.base_offset, "snapshot")))
-    except (NotFound, CorruptData):
-        return None
 
 
 def _follow(rows: Batches, found: dict[int, int]) -> None:

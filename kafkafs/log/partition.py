@@ -104,6 +104,10 @@ class Partition:
         """What stands in the directory now, by name. No log is read for it."""
         return self._listed().listing
 
+    def read_beside(self, name: str) -> bytes:
+        """A small file of the directory, by name; NotFound where there is none."""
+        return self.root.read_whole(f"{self.name.directory}/{name}")
+
     def segments(self) -> tuple[Segment, ...]:
         """All segments, those of a tier first. No log is read for it."""
         local = self._listed().segments

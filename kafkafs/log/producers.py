@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.errors import UNREADABLE
 from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
-from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
+from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import marker_records
 from kafkafs.log.partition import Partition
+from kafkafs.log.producer_snapshots import producers_at
 
 _NOTHING = (-1, -1, 0)  # sequence, offset, delta of a producer without a batch that counts
 _LARGEST_SEQUENCE = 2**31 - 1
@@ -138,14 +138,3 @@ def _newest_snapshot(partition: Partition, log: Log) -> tuple[int, tuple[Produce
         if known is not None:
             return offset, known
     return log.start_offset, ()
-
-
-def producers_at(partition: Partition, offset: int) -> tuple[ProducerState, ...] | None:
-    """The producers at that offset, as a snapshot tells; None where there is none that can be read."""
-    name = partition.listing().producer_snapshots.get(offset)
-    if name is None:
-        return None
-    try:
-        return parse_producer_snapshot(partition.root.read_whole(f"{partition.name.directory}/{name}"))
-    except UNREADABLE:
-        return None

@@ -159,7 +159,7 @@ def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
 def _is_dynamic(partition: Partition) -> bool:
     """The version of the file that a node keeps its vote in tells."""
     try:
-        state = partition.root.read_whole(f"{partition.name.directory}/{_QUORUM_STATE}", 1 << 16)
+        state = partition.read_beside(_QUORUM_STATE)
     except (NotFound, KafkafsError):
         return False
     return _DYNAMIC in state.replace(b" ", b"")

@@ -13,7 +13,7 @@ from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS, segment_file
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
-from kafkafs.log.producers import producers_at
+from kafkafs.log.producer_snapshots import producers_at
 from kafkafs.log.rebuilding import LARGEST_RELATIVE
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
@@ -55,9 +55,8 @@ class Noted:
 
     def epochs(self) -> tuple[LeaderEpoch, ...]:
         """The epochs of leaders; none where the file cannot be true."""
-        name = f"{self._partition.name.directory}/{LEADER_EPOCHS}"
         try:
-            known = parse_leader_epochs(self._partition.root.read_whole(name))
+            known = parse_leader_epochs(self._partition.read_beside(LEADER_EPOCHS))
         except (NotFound, DiskError, CorruptData):
             return ()
         ascends = all(one.epoch < two.epoch and one.start_offset <= two.start_offset for one, two in pairwise(known))
@@ -67,9 +66,8 @@ class Noted:
         """What transaction indexes tell whose log is gone, of these offsets."""
         found = list[AbortedTransaction]()
         for base in self._partition.listing().logless:
-            name = f"{self._partition.name.directory}/{segment_file(base, 'txnindex')}"
             with suppress(NotFound, DiskError, CorruptData):
-                found += parse_transaction_index(self._partition.root.read_whole(name), base)
+                found += parse_transaction_index(self._partition.read_beside(segment_file(base, "txnindex")), base)
         return [each for each in found if first <= each.last_offset <= last]
 
     def possible(self, segment: Segment, run: BatchRun, next_offset: int) -> int:

@@ -25,7 +25,8 @@ from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import Tracker
 from kafkafs.log.partition import Partition
-from kafkafs.log.producers import ProducerStates, producers_at
+from kafkafs.log.producer_snapshots import open_among, producers_at
+from kafkafs.log.producers import ProducerStates
 from kafkafs.log.rebuilding import LARGEST_RELATIVE
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
@@ -98,8 +99,7 @@ class PartitionScan:
             known = producers_at(self._partition, segment.base_offset)
             if known is not None:
                 tally.producers = ProducerStates(known)
-                opened = {each.producer_id: each.transaction_first_offset for each in known}
-                transactions.open = {producer: offset for producer, offset in opened.items() if offset >= 0}
+                transactions.open = open_among(known)
             is_last, is_first = segment is self._segments[-1], segment is self._segments[0]
             for kept in self._keep(segment, behind, known, transactions):
                 # an empty one stands where the log begins, which is the earliest offset, and where it ends
@@ -297,8 +297,8 @@ class PartitionScan:
         noted = producers_at(self._partition, self.log.end_offset if segment.next_base is None else segment.next_base)
         if noted is None or self._until_ms is not None:
             return self._known_over if segment.next_base is None else nobody_knows
-        begun = {each.producer_id: each.transaction_first_offset for each in noted}
-        return lambda producer_id: not 0 <= begun.get(producer_id, -1) < offset
+        begun = open_among(noted)
+        return lambda producer_id: begun.get(producer_id, offset) >= offset
 
     def _go_beyond(self, noted_end: int, keeping: Keeping | None = None) -> None:
         """Offsets that are lost at the end are not given out again, where the others are to stay. A batch without

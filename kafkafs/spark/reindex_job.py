@@ -22,7 +22,8 @@ from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_header
 from kafkafs.format.names import METADATA_LOG, parse_partition_name, segment_file
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.outcomes import Tracker, open_by_snapshot
+from kafkafs.log.outcomes import Tracker
+from kafkafs.log.producer_snapshots import newest_open
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL, Indexes, Rebuilding, follow
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.search.key_indexes import build, identity, offsets_of
@@ -159,13 +160,8 @@ def tracker_at(look: SegmentLook) -> Tracker:
     """The transactions that are open where the segment begins: of the newest snapshot before it, and what follows."""
     segments = look.log.segments
     number = [segment.base_offset for segment in segments].index(look.segment.base_offset)
-    begun, transactions = number, Tracker()
-    while begun > 0:
-        known = open_by_snapshot(segments[begun])
-        if known is not None:
-            transactions = Tracker(known)
-            break
-        begun -= 1
+    begun, known = newest_open(segments, number)
+    transactions = Tracker(known)
     for earlier in segments[begun:number]:
         for run in _valid(look.of(earlier)):
             follow(run, transactions)

@@ -227,7 +227,7 @@ def twins(view: PartitionView, replicas: Sequence[ReplicaRow]) -> list[str]:
 def _beside(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:
     """A small file of the partition, parsed; None where it is missing, or cannot be parsed, which is a problem."""
     try:
-        return parse(view.partition.root.read_whole(f"{view.partition.name.directory}/{name}"))
+        return parse(view.partition.read_beside(name))
     except NotFound:
         return None
     except CorruptData as error:

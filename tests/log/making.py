@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kafkafs.format.index import PAGE
 from kafkafs.format.names import segment_file
+from kafkafs.format.producer_snapshot import ProducerState, producer_snapshot_bytes
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -87,6 +88,11 @@ def write_partition(data: Path, segments: Mapping[int, Sequence[Made]], name: st
 def write_start(data: Path, offset: int, topic: str = "t", partition: int = 0) -> None:
     """The checkpoint that moves the log start."""
     (data / "log-start-offset-checkpoint").write_text(f"0\n1\n{topic} {partition} {offset}\n")
+
+
+def producer_snapshot(*producers: tuple[int, int]) -> bytes:
+    """The file of these producers: (id, first offset of its open transaction or -1) each."""
+    return producer_snapshot_bytes(ProducerState(each, 0, 0, 5, 0, 1000, 0, first) for each, first in producers)
 
 
 def partition_of(data: Path, name: str = NAME) -> Partition:

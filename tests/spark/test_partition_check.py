@@ -1,14 +1,13 @@
 """What spans a partition's segments, and its small files, each against a log that is known."""
 
-import struct
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.kernels import crc32c
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.spark.audit.audit_job import check_segment, joined
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.partition_check import (
     OffsetSpan,
@@ -17,9 +16,10 @@ from kafkafs.spark.audit.partition_check import (
     check_joints,
     check_small_files,
     is_compacted,
-    open_before,
 )
-from tests.log.making import made, partition_of, write_partition
+from kafkafs.spark.segment_units import segments_of
+from tests.log.making import made, partition_of, producer_snapshot, write_partition
+from tests.nobody import as_nobody, let_in, takes_root
 
 
 def span(first: int, last: int, has_gaps: bool = False) -> OffsetSpan:
@@ -142,20 +142,18 @@ def test_a_checkpoint_may_be_of_what_is_not_here_and_must_be_one(tmp_path):
     assert (finding.kind, finding.file) == ("checkpoint", RECOVERY)
 
 
-def snapshot(*producers: tuple[int, int]) -> bytes:
-    """A producer snapshot: (producer, first offset of its open transaction or -1) each."""
-    rows = [struct.pack(">qhiqiqiq", producer, 0, 0, 5, 0, 1000, 0, first) for producer, first in producers]
-    body = struct.pack(">i", len(rows)) + b"".join(rows)
-    return struct.pack(">hI", 1, crc32c(body)) + body
-
-
-def test_what_is_open_where_a_segment_begins_stands_in_its_snapshot(tmp_path):
-    """Before the first offset nothing is; where nothing can be read, nothing is known."""
-    directory = write_partition(tmp_path, {0: [made(0, [1] * 9)], 9: [made(9, [1])], 10: [made(10, [1])]})
-    (directory / f"{9:020}.snapshot").write_bytes(snapshot((7, 3), (8, -1)))
-    (directory / f"{10:020}.snapshot").write_bytes(snapshot((7, 3))[:-1])
-    partition = partition_of(tmp_path)
-    assert [open_before(partition, offset) for offset in (0, 9, 10, 11)] == [{}, {7: 3}, None, None]
+@takes_root
+def test_a_snapshot_that_may_not_be_read_is_a_finding_and_not_the_end(tmp_path):
+    """Regression: an audit told of nothing else where that of the first segment belonged to another user."""
+    let_in(tmp_path)
+    directory = write_partition(tmp_path, {9: [made(9, [1])], 10: [made(10, [1])]})
+    for offset in (9, 10):
+        (directory / f"{offset:020}.snapshot").write_bytes(producer_snapshot((7, 3)))
+    (directory / f"{9:020}.snapshot").chmod(0)
+    with as_nobody():
+        reports = [check_segment(unit, frozenset({tmp_path})) for unit in segments_of([tmp_path])]
+        (finding,) = joined([tmp_path], reports).findings
+    assert (finding.kind, finding.file) == ("snapshot", f"t-0/{9:020}.snapshot")
 
 
 def test_a_partition_that_the_cleaner_knows_is_compacted(tmp_path):
@@ -179,10 +177,10 @@ def small(tmp_path: Path, *, clean: bool = True) -> list[tuple[str, str]]:
 
 def test_each_small_file_is_read(tmp_path):
     directory = write_partition(tmp_path, {0: [made(0, [1])]})
-    (directory / f"{1:020}.snapshot").write_bytes(snapshot((7, 0)))
+    (directory / f"{1:020}.snapshot").write_bytes(producer_snapshot((7, 0)))
     (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 21}Q\n")
     assert small(tmp_path) == []
-    (directory / f"{1:020}.snapshot").write_bytes(snapshot((7, 0))[:-1] + b"!")
+    (directory / f"{1:020}.snapshot").write_bytes(producer_snapshot((7, 0))[:-1] + b"!")
     (directory / "partition.metadata").write_text("version: 0\n")
     (directory / f"{5:020}.index").touch()
     (directory / f"{9:020}.log").symlink_to("/proc/version")

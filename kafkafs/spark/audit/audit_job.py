@@ -13,6 +13,7 @@ from kafkafs.format.index import ABORTED_SIZE
 from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_LOG, parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
+from kafkafs.log.producer_snapshots import open_at
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
@@ -36,7 +37,6 @@ from kafkafs.spark.audit.partition_check import (
     check_topic_ids,
     check_twins,
     is_compacted,
-    open_before,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.jobs import Engine, Progress, no_progress
@@ -205,7 +205,7 @@ def _partition(
         findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
         compacted = is_compacted(directory, partition)
         left = list(dropwhile(lambda report: report.span is None, reports))  # the broker deletes the oldest meanwhile
-        begun = None if compacted or not left else open_before(partition, left[0].unit.base_offset)
+        begun = None if compacted or not left else open_at(partition, left[0].unit.base_offset)
         findings += check_transactions([report.transactions for report in left], begun)
         if not compacted and not partition.name.mark:
             findings += check_joints([report.span for report in left])

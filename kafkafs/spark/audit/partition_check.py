@@ -29,7 +29,7 @@ from kafkafs.format.names import (
     parse_partition_name,
     segment_file,
 )
-from kafkafs.format.producer_snapshot import is_cut, open_in_snapshot, parse_producer_snapshot
+from kafkafs.format.producer_snapshot import is_cut, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.partition import Partition
@@ -66,21 +66,6 @@ def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
     except (NotFound, CorruptData):
         return False
     return (partition.name.topic, partition.name.partition) in cleaned
-
-
-def open_before(partition: Partition, offset: int) -> dict[int, int] | None:
-    """The transactions open at the offset where a segment begins, producer to first offset; None where nothing tells.
-
-    Before offset 0 is nothing.
-    """
-    if offset == 0:
-        return {}
-    try:
-        return open_in_snapshot(
-            partition.root.read_whole(f"{partition.name.directory}/{segment_file(offset, 'snapshot')}")
-        )
-    except (NotFound, CorruptData):
-        return None
 
 
 def check_joints(spans: Sequence[OffsetSpan | None]) -> list[Finding]:
@@ -122,7 +107,7 @@ def check_epochs(partition: Partition, data_directory: str, told: EpochSpans) ->
     """The batches' leader epochs against each other and against the checkpoint."""
     where = Where(data_directory, f"{partition.name.directory}/{LEADER_EPOCHS}")
     try:
-        data = partition.root.read_whole(where.file)
+        data = partition.read_beside(LEADER_EPOCHS)
     except NotFound:
         return []
     try:
@@ -208,7 +193,7 @@ def _is_being_written(partition: Partition, name: str, offset: int) -> bool:
     """Whether the broker fills this snapshot now, or did when it was killed: until it has, it appends nothing behind
     the snapshot's offset (UnifiedLog.roll)."""
     try:
-        cut = is_cut(partition.root.read_whole(f"{partition.name.directory}/{name}"))
+        cut = is_cut(partition.read_beside(name))
     except KafkafsError:
         return False
     return cut and _end_by_now(partition) == offset
@@ -228,7 +213,7 @@ def _parsed(
 ) -> list[Finding]:
     where = Where(data_directory, f"{partition.name.directory}/{name}")
     try:
-        parse(partition.root.read_whole(where.file))
+        parse(partition.read_beside(name))
     except NotFound:
         return []
     except KafkafsError as error:

@@ -1,0 +1,50 @@
+"""What the broker noted of producers where a segment begins, or at the log end: the `.snapshot` files of a partition.
+
+They save reading what stands before. One that cannot be read is none: then an earlier one tells, or the batches do.
+Layout: `format.producer_snapshot`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from kafkafs.errors import UNREADABLE
+from kafkafs.format.names import segment_file
+from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot
+from kafkafs.log.segment import Segment
+
+
+class Beside(Protocol):
+    """Where small files of a partition's directory are read: a `Partition`, or one of its segments."""
+
+    def read_beside(self, name: str) -> bytes:
+        """The file of that name; NotFound where there is none."""
+
+
+def producers_at(place: Beside, offset: int) -> tuple[ProducerState, ...] | None:
+    """The producers at that offset, as a snapshot tells; None where there is none that can be read."""
+    try:
+        return parse_producer_snapshot(place.read_beside(segment_file(offset, "snapshot")))
+    except UNREADABLE:
+        return None
+
+
+def open_at(place: Beside, offset: int) -> dict[int, int] | None:
+    """The transactions that are open at that offset, producer to first offset; None where no snapshot tells. At offset
+    0 there are none."""
+    producers = producers_at(place, offset) if offset else ()
+    return None if producers is None else open_among(producers)
+
+
+def open_among(producers: Iterable[ProducerState]) -> dict[int, int]:
+    """Those of them that have a transaction open, and its first offset."""
+    return {each.producer_id: each.transaction_first_offset for each in producers if each.transaction_first_offset >= 0}
+
+
+def newest_open(segments: Sequence[Segment], number: int) -> tuple[int, dict[int, int]]:
+    """The last segment up to that number whose beginning a snapshot tells of, and the transactions that are open there.
+    The first segment, and none, where no snapshot tells."""
+    for begun in range(number, 0, -1):
+        known = open_at(segments[begun], segments[begun].base_offset)
+        if known is not None:
+            return begun, known
+    return 0, {}
