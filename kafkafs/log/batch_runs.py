@@ -16,6 +16,7 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import (
+    FRAME,
     FRAME_SIZE,
     LARGEST_HEADER,
     LOG_OVERHEAD,
@@ -179,13 +180,11 @@ def batch_runs(
                 raise Vanished(f"{file.name!r} became shorter while it was read")
             walked = walk(data, position)
         window = None
-        whole = BatchRun(data, position, walked.rows)
-        sound = _count_sound(file, whole, before, bounds)
-        if sound:
-            run = BatchRun(data, position, walked.rows[:sound])
+        run = _sound(file, BatchRun(data, position, walked.rows), before, bounds)
+        if run is not None:
             position, before = run.end, run.last_offset
             _note_passed(run, bounds)
-            next_size = _next_size(data, walked) if sound == len(walked.rows) else 0
+            next_size = _next_size(data, walked) if len(run.rows) == len(walked.rows) else 0
             growth = 2 if size < FIRST_READ else 4  # a point is found a page or two behind its index entry
             size = _whole_batches(min(growth * size, LONGEST_READ), next_size)
             yield run
@@ -243,18 +242,25 @@ def _whole_batches(size: int, next_size: int) -> int:
     return size
 
 
-def _count_sound(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> int:
-    """How many of the whole batches, from the first on, are valid and in order."""
-    sound = count_in_order(whole.rows, before, bounds.next_base)
-    if sound == 0:
-        return 0
-    last = batch_at(whole.rows, sound - 1)
-    follower = _header_in(whole, last.end) or _header(file, last.end, bounds.end)
+def _sound(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> BatchRun | None:
+    """The first of the whole batches, as many as are valid and in order; None for none."""
+    count = count_in_order(whole.rows, before, bounds.next_base)
+    run = BatchRun(whole.data, whole.position, whole.rows[:count])
+    if count == 0 or _goes_on_behind(run):
+        return run if count else None
+    last = batch_at(run.rows, -1)
+    follower = _header(file, last.end, bounds.end)
     if follower is not None and follower.base_offset <= last.last_offset:
-        previous = int(whole.rows["last_offset"][sound - 2]) if sound > 1 else before
+        previous = int(run.rows["last_offset"][-2]) if count > 1 else before
         if _contradicted(file, last, follower, previous, bounds):
-            return sound - 1
-    return sound
+            return run._replace(rows=run.rows[:-1]) if count > 1 else None
+    return run
+
+
+def _goes_on_behind(run: BatchRun) -> bool:
+    """Whether what was read behind its last batch begins with an offset that lies behind it, as mostly."""
+    at = run.end - run.position
+    return at + FRAME_SIZE <= len(run.data) and FRAME.unpack_from(run.data, at)[0] > run.last_offset
 
 
 def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bounds: Bounds) -> bool:
@@ -311,12 +317,6 @@ def _is_likely(file: DataFile, position: int, size: int, bounds: Bounds) -> bool
     """Whether the entry at `position` may really be that large: a header stands behind it, or the end."""
     behind = position + size
     return size < _UNLIKELY_SIZE or behind == bounds.end or _header(file, behind, bounds.end) is not None
-
-
-def _header_in(whole: BatchRun, position: int) -> Batch | None:
-    """The header at `position`, where all of it has been read."""
-    at = position - whole.position
-    return parse_batch(whole.data, at, position) if at + LARGEST_HEADER <= len(whole.data) else None
 
 
 def _header(file: DataFile, position: int, end: int) -> Batch | None:

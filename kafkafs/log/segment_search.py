@@ -234,9 +234,8 @@ def _scan(
     segment: Segment, start: Start, timestamp: int, log_end: int, entry: TimestampOffset | None, trace: Trace
 ) -> Iterator[Candidate | Damage]:
     """`batches_at_or_after` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
-    position = start.position
+    item: BatchRun | Damage | None = None
     for item in segment.walk(start, log_end, 0 if entry is None else entry.offset + 1):
-        position = item.end
         if isinstance(item, Damage):
             trace(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
             yield item
@@ -248,7 +247,8 @@ def _scan(
                 yield Candidate(batch, BatchRun(item.data, item.position, item.rows[row : row + 1]), start)
     if entry is not None:
         raise _Contradiction
-    trace(f"log {segment.log_name}: scanned {position - start.position} bytes from {start.position}: none late enough")
+    scanned = 0 if item is None else item.end - start.position
+    trace(f"log {segment.log_name}: scanned {scanned} bytes from {start.position}: none late enough")
 
 
 def _checked(item: BatchRun, entry: TimestampOffset | None) -> TimestampOffset | None:
