@@ -180,7 +180,7 @@ def batch_runs(
                 raise Vanished(f"{file.name!r} became shorter while it was read")
             walked = walk(data, position)
         window = None
-        run = _sound(file, BatchRun(data, position, walked.rows), before, bounds)
+        run = _sound_run(file, BatchRun(data, position, walked.rows), before, bounds)
         if run is not None:
             position, before = run.end, run.last_offset
             _note_passed(run, bounds)
@@ -242,7 +242,7 @@ def _whole_batches(size: int, next_size: int) -> int:
     return size
 
 
-def _sound(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> BatchRun | None:
+def _sound_run(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> BatchRun | None:
     """The first of the whole batches, as many as are valid and in order; None for none."""
     count = count_in_order(whole.rows, before, bounds.next_base)
     run = BatchRun(whole.data, whole.position, whole.rows[:count])
