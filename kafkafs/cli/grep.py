@@ -22,8 +22,9 @@ from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import read_from
 from kafkafs.log.topic_choice import topic_choice
+from kafkafs.search.search_units import OPTIONS, Searched, SearchWindow
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
-from kafkafs.search.side_by_side import OPTIONS, Done, SearchTask, SearchWindow, Trouble, bytes_of, search
+from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
 
 EXIT_NONE = 1
 EXIT_TROUBLE = EXIT_USAGE
@@ -79,7 +80,7 @@ class _Printer:
         self._progress = Progress()
         for partition in partitions.values() if self._progress.is_shown else ():
             with suppress(KafkafsError):
-                self._size += bytes_of(partition, window)
+                self._size += Searched(partition, window).size()
 
     def write(self, lines: bytes) -> None:
         """Writes lines at once."""

@@ -5,8 +5,9 @@
                      `KeyIndexes`: those that `reindex --keys` made, a file for each segment
     segment_keys     those of a segment that was scanned
     selection        which records a search selects: a pattern, with its *needle*, and the fields it is looked for in
-    side_by_side     a search through whole partitions, in *units* of some megabytes, by processes of their own, handed
-                     out in the order of offsets
+    search_units     what a search reads of a partition, in *units* of some megabytes, and what is selected of each
+    side_by_side     a search through whole partitions by processes of their own, which units are handed out to in the
+                     order of offsets
 
 All use `log`; `view` and `cli` use both halves, `spark` makes key indexes with the first.
 """

@@ -1,21 +1,16 @@
 """A job in processes of this machine, where Spark is not installed or not wanted: the same functions and units.
 
 A process for each processor takes the next bundle of units; results come in the order of the units, as soon as they and
-all before them are there. The processes are forked, and live no longer than the one that asked for them. It hears them
-without a thread: one that the system refuses would be missed by nobody but the user, who waits.
+all before them are there.
 """
 
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from itertools import islice
-from multiprocessing.connection import Connection, wait
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from kafkafs.disk.system_calls import signal_at_parents_end
-from kafkafs.errors import Exhausted, Vanished
+from kafkafs.disk.forked import ForkedProcess, Serve, heard
+from kafkafs.errors import Vanished
 
 _BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
 _ATTEMPTS = 3  # as Spark makes of a task whose log was cut while it was read
@@ -34,6 +29,8 @@ class Unit(Protocol):
 
 Work = TypeVar("Work", bound=Unit)
 Result = TypeVar("Result")
+_Made = dict[int, list[Result] | Exception]
+"""The results of a bundle by its number, or why there are none."""
 
 
 def bundles(units: Sequence[Work], enough: int) -> list[list[Work]]:
@@ -63,19 +60,18 @@ class LocalEngine:
         What a unit raises is raised here. Exhausted where the system ends a process, mostly for want of memory.
         """
         work = bundles(units, _BUNDLE_BYTES)
-        waiting, found = iter(range(len(work))), dict[int, list[Result] | Exception]()
-        workers, done = list[_Worker[Work, Result]](), [0, 0]
+        waiting, found = iter(range(len(work))), _Made[Result]()
+        processes, done = list[ForkedProcess[int, _Made[Result]]](), [0, 0]
         try:
             for number in islice(waiting, self.processes):
-                workers.append(_Worker(function, work))
-                workers[-1].give(number)
+                processes.append(ForkedProcess(_bundle_of(function, work)))
+                processes[-1].give(number)
             for number, bundle in enumerate(work):
                 while number not in found:
-                    heard = wait([worker.pipe for worker in workers], _LOOK_S)
-                    for worker in (worker for worker in workers if worker.pipe in heard):
-                        found |= worker.received()
+                    for process in heard(processes, _LOOK_S):
+                        found |= process.received()
                         if (following := next(waiting, None)) is not None:
-                            worker.give(following)
+                            process.give(following)
                     passed(*done)
                 results = found.pop(number)
                 if isinstance(results, Exception):
@@ -85,59 +81,21 @@ class LocalEngine:
                 done[1] += sum(unit.weight for unit in bundle)
             passed(*done)
         finally:
-            for worker in workers:
-                worker.end()
+            for process in processes:
+                process.end()
 
 
-class _Worker(Generic[Work, Result]):
-    """A process that does those bundles of `work` whose numbers are sent to it, one after the other."""
+def _bundle_of(function: Callable[[Work], Result], work: Sequence[Sequence[Work]]) -> Serve[int, _Made[Result]]:
+    """What a process does: those bundles of `work` whose numbers it is given."""
 
-    def __init__(self, function: Callable[[Work], Result], work: Sequence[Sequence[Work]]) -> None:
-        context = multiprocessing.get_context("fork")  # it has the data directories open already
-        self.pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, function, work, os.getpid()), daemon=True)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # its parent alone hears of Ctrl-C
+    def made(number: int, tell: Callable[[_Made[Result]], None]) -> None:
+        """Tells the results of a bundle, or why there are none."""
         try:
-            self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-
-    def give(self, number: int) -> None:
-        """Has it do that bundle next; Exhausted."""
-        with _alive():
-            self.pipe.send(number)
-
-    def received(self) -> dict[int, list[Result] | Exception]:
-        """What it made of a bundle, by number; Exhausted."""
-        with _alive():
-            made: dict[int, list[Result] | Exception] = self.pipe.recv()
-        return made
-
-    def end(self) -> None:
-        """At once, whatever it does."""
-        self._process.kill()
-        self._process.join()
-        self.pipe.close()
-
-
-@contextmanager
-def _alive() -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        raise Exhausted("a process of this job was ended from outside, for want of memory perhaps") from None
-
-
-def _serve(pipe: Connection, function: Callable[[Work], Result], work: Sequence[Sequence[Work]], parent: int) -> None:
-    """In a process, which lives no longer than its parent."""
-    signal_at_parents_end(signal.SIGKILL)
-    while os.getppid() == parent:
-        number = pipe.recv()
-        try:
-            pipe.send({number: [_tried(function, unit) for unit in work[number]]})
+            tell({number: [_tried(function, unit) for unit in work[number]]})
         except Exception as error:
-            pipe.send({number: error})
+            tell({number: error})
+
+    return made
 
 
 def _tried(function: Callable[[Work], Result], unit: Work) -> Result:

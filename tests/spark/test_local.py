@@ -138,7 +138,7 @@ def test_results_come_in_order_and_the_first_before_the_last_is_done():
 
 
 def test_a_process_that_is_killed_is_an_error_and_no_hang():
-    with pytest.raises(Exhausted, match="was ended from outside"):
+    with pytest.raises(Exhausted, match="was killed"):
         jobs.run(LocalEngine(2), "dies", [Unit(number, 8 << 20) for number in range(6)], _dies)
 
 

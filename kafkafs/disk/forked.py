@@ -1,0 +1,88 @@
+"""Processes forked from this one, with all that it has open: each does what it is sent, one thing after the other.
+
+They live no longer than the one that asked for them, which hears them without a thread: one that the system refuses
+would be missed by nobody but the user, who waits.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from typing import Generic, TypeVar
+
+from kafkafs.disk.system_calls import signal_at_parents_end
+from kafkafs.errors import Exhausted
+
+Task = TypeVar("Task")
+Told = TypeVar("Told")
+Serve = Callable[[Task, Callable[[Told], None]], None]
+"""What a process does with a task, and whom it tells of it."""
+
+_LEFT = (BrokenPipeError, ConnectionResetError)
+"""What a pipe answers who writes to it where the process at its other end is gone."""
+
+
+class ForkedProcess(Generic[Task, Told]):
+    """A process that calls `serve` with each task that it is given."""
+
+    def __init__(self, serve: Serve[Task, Told]) -> None:
+        context = multiprocessing.get_context("fork")
+        self.pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_served, args=(theirs, serve, os.getpid()), daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # there for good: its parent hears of Ctrl-C
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+
+    def give(self, task: Task) -> None:
+        """Has it do that next; Exhausted where it was ended by others."""
+        with _alive():
+            self.pipe.send(task)
+
+    def received(self) -> Told:
+        """What it tells next, which is waited for; what ended a task is raised here, and Exhausted as by `give`."""
+        with _alive():
+            told: Told | Exception = self.pipe.recv()
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    def end(self) -> None:
+        """At once, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self.pipe.close()
+
+
+def heard(
+    processes: Sequence[ForkedProcess[Task, Told]], timeout_s: float | None = None
+) -> list[ForkedProcess[Task, Told]]:
+    """Those that have told something, or are gone: waits until there is one, or that long."""
+    ready = wait([each.pipe for each in processes], timeout_s)
+    return [each for each in processes if each.pipe in ready]
+
+
+@contextmanager
+def _alive() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, OSError):  # the latter also in the midst of what it had begun to tell
+        raise Exhausted("a process that was to help was killed, as happens where memory runs out") from None
+
+
+def _served(pipe: Connection, serve: Serve[Task, Told], parent: int) -> None:
+    """In the new process."""
+    signal_at_parents_end(signal.SIGKILL)
+    with suppress(EOFError, *_LEFT):
+        while os.getppid() == parent:
+            task = pipe.recv()
+            try:
+                serve(task, pipe.send)
+            except _LEFT:
+                raise
+            except Exception as error:  # memory that is not there, or a bug: the parent has the words for it
+                pipe.send(error)

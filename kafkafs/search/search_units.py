@@ -1,0 +1,154 @@
+"""What a search reads: the window of a partition, cut into units of some megabytes, and what is selected of each.
+
+Batches that cannot have a match are not decoded. What is corrupt is told, and the search goes on behind it.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkafs.errors import Vanished
+from kafkafs.format.records import Records, Refusal
+from kafkafs.format.times import FromEnd, Time
+from kafkafs.log.batch_runs import Damage
+from kafkafs.log.extents import cuts
+from kafkafs.log.listing import ATTEMPTS
+from kafkafs.log.log import Log, newest_ms
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
+from kafkafs.log.segment import Segment
+from kafkafs.search.selection import FieldMaker, Selection
+
+UNIT_BYTES = 16 << 20
+_FIRST_UNIT_BYTES = 1 << 20
+OPTIONS = ReadOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class SearchWindow:
+    """What part of each partition is searched: times as in `by-time/` ranges; None for no bound."""
+
+    from_offset: int | None = None
+    to_offset: int | None = None
+    from_time: Time | None = None
+    to_time: Time | None = None
+
+
+class SearchUnit(NamedTuple):
+    """The offsets [start, end) of a partition, and about how many bytes they take."""
+
+    partition: Partition
+    start: int
+    end: int
+    size: int
+
+
+class Searched:
+    """The window of one partition, as of one look at its log."""
+
+    def __init__(self, partition: Partition, window: SearchWindow) -> None:
+        self._partition = partition
+        self._log = partition.log()
+        self._start, self._end = _bounds(Reader(self._log, OPTIONS, OpenTransactions()), window)
+
+    def units(self) -> Iterator[SearchUnit]:
+        """All of it, cut; nothing where it holds nothing."""
+        for segment in self._log.segments_between(self._start, self._end):
+            low = max(self._start, segment.base_offset)
+            high = self._end if segment.next_base is None else min(self._end, segment.next_base)
+            for stop, size in _cuts(self._log, segment, high):
+                if stop > low and low < high:
+                    yield SearchUnit(self._partition, low, min(stop, high), size)
+                    low = stop
+
+    def unreadable(self) -> list[str]:
+        """The logs in it that may not be read: gaps in the offsets, which a search has to tell of."""
+        asked = (
+            segment for segment in self._log.segments_from(self._start)
+            if segment.base_offset < self._end or self._end == self._log.end_offset
+        )  # fmt: skip
+        return [segment.log_name for segment in asked if not segment.is_readable()]
+
+    def size(self) -> int:
+        """About how many bytes it takes, without a look at indexes."""
+        return sum(map(self._log.walk_end, self._log.segments_between(self._start, self._end)))
+
+
+def _bounds(reader: Reader, window: SearchWindow) -> tuple[int, int]:
+    """The offsets that are searched."""
+    log = reader.log
+    start, end = window.from_offset or log.start_offset, reader.visible_end
+    if window.to_offset is not None:
+        end = min(end, window.to_offset)
+    newest = functools.cache(lambda: newest_ms(log))
+    from_ms, to_ms = (
+        time.before(newest()) if isinstance(time, FromEnd) else time for time in (window.from_time, window.to_time)
+    )
+    if from_ms is not None and from_ms > 0:
+        first = reader.lookup.bounds_at(from_ms)
+        start = max(start, log.end_offset if first is None else first[0])
+    if to_ms is not None:
+        behind = reader.lookup.bounds_at(to_ms)
+        end = end if behind is None else min(end, behind[1])
+        if to_ms <= (from_ms or 0):
+            end = start
+    return max(start, log.start_offset), end
+
+
+def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:
+    """Offsets at which a segment is cut, and the bytes before each; `behind` is the last. The first come early. A
+    remote segment is not: whoever searches it fetches its index, and nobody else."""
+    offsets, positions, end = cuts(log, segment)
+    at, want = 0, _FIRST_UNIT_BYTES
+    while (number := int(np.searchsorted(positions, at + want))) < len(positions):
+        yield int(offsets[number]), int(positions[number]) - at
+        at, want = int(positions[number]), min(2 * want, UNIT_BYTES)
+    yield behind, max(end - at, 0)
+
+
+def selected(
+    unit: SearchUnit, selection: Selection, tell: Callable[[str], None], maker: FieldMaker | None = None
+) -> Iterator[Records]:
+    """The records of a unit that are selected, in order; `maker` decodes their fields.
+
+    `tell` hears of what is corrupt, of some more than once: what overlaps two units is told in both.
+    Goes on in the new files where the broker replaced those that it read from.
+    """
+    start, attempts = unit.start, 0
+    while start < unit.end:
+        try:
+            reader = Reader(unit.partition.log(), OPTIONS, OpenTransactions())
+            for behind, kept in _decoded(reader, max(start, reader.log.start_offset), unit.end, selection, tell):
+                if kept is not None and len(found := selection.of(kept, maker)):
+                    yield found
+                start, attempts = behind, 0
+            return
+        except Vanished:
+            attempts += 1
+            if attempts == ATTEMPTS:
+                raise
+            unit.partition.look_again()
+
+
+def _decoded(
+    reader: Reader, start: int, end: int, selection: Selection, tell: Callable[[str], None]
+) -> Iterator[tuple[int, Records | None]]:
+    """The records of batches that may have some, and behind which offset all is handed out with them."""
+    name = reader.log.name.directory
+    for segment, item in reader.visible.batches(start, min(end, reader.visible_end)):
+        if isinstance(item, Damage):
+            tell(f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are no valid batch")
+            yield item.last_offset + 1, None
+            continue
+        for piece in reader.visible.decoded(segment, item._replace(rows=selection.batches(item))):
+            if isinstance(piece, Refusal):
+                tell(f"{name}: {segment.log_name}: {piece.error}")
+            elif len(kept := piece.between(start, end)):
+                yield int(kept.rows["offset"][-1]) + 1, kept
+            del piece
+        yield item.last_offset + 1, None
