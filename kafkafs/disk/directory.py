@@ -270,7 +270,7 @@ class Directory:
             finally:
                 os.close(descriptor)
 
-    def attributes_at_once(self, name: str) -> tuple[os.stat_result, bytes | None]:
+    def attributes_at_once(self, name: str = ".") -> tuple[os.stat_result, bytes | None]:
         """The attributes of a directory below, and its access control list, None where it has none: one look for both.
 
         A non-blocking thread has an answer too, where the kernel has that directory in memory.
@@ -299,15 +299,6 @@ class Directory:
             raise _opening_failed(error, name) from error
         except OSError as error:
             raise WouldBlock("a name is to be looked up on the disk") from error
-
-    def acl(self, name: str = ".") -> bytes | None:
-        """The access control list of a directory below; None where it has none."""
-        may_block()
-        descriptor = self._descriptor(name, _FLAGS | os.O_DIRECTORY)
-        try:
-            return access_list(descriptor)
-        finally:
-            os.close(descriptor)
 
     def forget_cached(self) -> None:
         """Lets go of what the cache holds."""

@@ -172,9 +172,8 @@ class DiskView:
         return Usage(int(sum(blocks) * 512 * share), int(len(blocks) * share))
 
     def _look(self) -> KnownPartitions:
-        root = self.directory.root
-        about = root.stat()
-        own = access(about, root.acl()).of_directory()
+        about, acl = self.directory.root.attributes_at_once()
+        own = access(about, acl).of_directory()
         above = (access(*attributes) for attributes in self._ancestors.attributes())
         return KnownPartitions(self.directory.names(), below_ancestors(own, above), about.st_mtime_ns)
 

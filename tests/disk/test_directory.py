@@ -85,7 +85,7 @@ QUESTIONS = {
     "open": lambda root: root.open_now("other"),
     "scan": look_into,
     "stat": lambda root: root.stat("other"),
-    "acl": lambda root: root.acl(),
+    "attributes": lambda root: root.attributes_at_once(),
 }
 
 
@@ -160,7 +160,7 @@ def test_the_impatient_open_nothing(root, tmp_path):
     number = inode(tmp_path, "d/7")
     with non_blocking():
         for ask in (lambda: root.open("d/7", number + 1), lambda: root.open_now("d/7"), lambda: root.stat("d"),
-                    lambda: root.read_whole("d/7"), lambda: root.acl("d")):  # fmt: skip
+                    lambda: root.read_whole("d/7")):  # fmt: skip
             with pytest.raises(WouldBlock):
                 ask()
     opened = root.open("d/7", number)
