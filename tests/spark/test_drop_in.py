@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from kafkafs.format.names import REMOTE_LOG_METADATA
 from tests.kafka import jars
 from tests.kafka.broker import wait_until
 from tests.kafka.writer import START_MS, Record, Topic, Writer, create, delete_records, transactional
@@ -37,6 +38,7 @@ READS: dict[str, tuple[dict[str, object], bool]] = {
     "all": ({"subscribe": "a,b", "includeHeaders": True}, True),
     "a pattern": ({"subscribePattern": "^(a|b)$"}, True),
     "a pattern of a part": ({"subscribePattern": "op-i[n-z]"}, True),
+    "Kafka's own topics": ({"subscribePattern": "^__"}, True),
     "assigned": ({"assign": {"a": [1], "b": [0]}}, True),
     "between offsets": (
         {"assign": {"a": [0, 1]}, "startingOffsets": {"a": EACH}, "endingOffsets": {"a": {"0": 9, "1": -1}}}, True,
@@ -64,6 +66,11 @@ READS: dict[str, tuple[dict[str, object], bool]] = {
     "gone, going on": (
         {"subscribe": "b", "startingOffsets": {"b": {"0": 0}}, "failOnDataLoss": False}, True,
     ),
+    "from the end": ({"subscribe": "b", "startingOffsets": {"b": {"0": 100}}}, True),
+    "from beyond the end": ({"subscribe": "b", "startingOffsets": {"b": {"0": 101}}}, False),
+    "from beyond the end, going on": (
+        {"subscribe": "b", "startingOffsets": {"b": {"0": 101}}, "failOnDataLoss": False}, False,
+    ),
     "from the latest": ({"subscribe": "a", "startingOffsets": "latest"}, False),
     "to the earliest": ({"subscribe": "a", "endingOffsets": "earliest"}, False),
     "not all named": ({"subscribe": "a", "startingOffsets": {"a": {"0": 1}}}, False),
@@ -80,8 +87,10 @@ def _option(value: object) -> str:
 @pytest.mark.timeout(420)
 def test_answers_are_those_of_the_kafka_source(running_broker):
     node = running_broker("4.3.1")
-    create(node, {name: Topic(partitions=2 if name == "a" else 1) for name in ("a", "b", "t", "drop-in")})
+    topics = ("a", "b", "t", "drop-in", REMOTE_LOG_METADATA)
+    create(node, {name: Topic(partitions=2 if name == "a" else 1) for name in topics})
     writer = Writer(node, "lz4")
+    writer.batch(REMOTE_LOG_METADATA, [Record(b"no client is told that it is internal")])
     writer.batch("drop-in", [Record(b"x")] * 3)
     for number in range(20):
         records = [Record(b"v%d" % number, b"k" if number % 3 else None, START_MS + number * 10 + each)
