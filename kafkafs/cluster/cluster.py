@@ -8,7 +8,6 @@ likes.
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 from heapq import merge
 from typing import NamedTuple
@@ -24,8 +23,7 @@ from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE
-from kafkafs.format.checkpoints import parse_partition_metadata
-from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, PARTITION_METADATA, TRANSACTIONS_TOPIC, PartitionName
+from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, TRANSACTIONS_TOPIC, PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import telling
@@ -162,8 +160,7 @@ class Cluster:
             found: dict[str, str] = {}
             for directory, here in zip(self.directories, names, strict=True):
                 for name in here:
-                    with suppress(*UNREADABLE):
-                        topic_id = parse_partition_metadata(directory.root.read_whole(f"{name}/{PARTITION_METADATA}"))
+                    if (topic_id := directory.topic_id(name)) is not None:
                         found.setdefault(topic_id, here[name].topic)
             self._named_of, self._named = names, found
         return self._named

@@ -15,9 +15,10 @@ from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.objects import is_bucket
 from kafkafs.disk.whereabouts import hint
-from kafkafs.errors import KafkafsError, NotFound, UsageError, Vanished
-from kafkafs.format.checkpoints import parse_partition_metadata
+from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanished
+from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.names import (
+    CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LEADER_EPOCHS,
     LOG_STARTS,
@@ -171,7 +172,14 @@ class DataDirectory:
             return self._lone_tier.topic_id(directory)
         try:
             return parse_partition_metadata(self.root.read_whole(f"{directory}/{PARTITION_METADATA}", 1 << 16))
-        except KafkafsError:
+        except UNREADABLE:
+            return None
+
+    def cleaner_offsets(self) -> CheckpointOffsets | None:
+        """Up to where the broker has compacted which partitions; None where nothing tells."""
+        try:
+            return parse_offset_checkpoint(self.root.read_whole(CLEANER_OFFSETS))
+        except UNREADABLE:
             return None
 
     def stand_beside(self, directories: Sequence["DataDirectory"]) -> None:

@@ -41,7 +41,7 @@ from kafkafs.revive.settings import (
     settings,
     thread_counts,
 )
-from kafkafs.revive.topics import Replica, cleaner_offsets
+from kafkafs.revive.topics import Replica
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of log are done, and of how many."""
@@ -107,7 +107,7 @@ class _Work:
 
     def scans(self, done: dict[str, dict[str, Any]]) -> Iterator[tuple[Replica, str, PartitionScan]]:
         """Replica, topic id and scan of each partition that a disk has and that is not done yet."""
-        found = (cleaner_offsets(each) for each in self.plan.disks.directories)
+        found = (each.cleaner_offsets() or {} for each in self.plan.disks.directories)
         compacted = {f"{topic}-{number}" for some in found for topic, number in some}
         for topic, each in self.plan.partitions():
             if each.replica is None:
@@ -211,7 +211,7 @@ def _write_cluster(plan: Plan, work: _Work, place: NewDirectory, configs: Sequen
 
 def _write_checkpoints(plan: Plan, work: _Work, place: NewDirectory) -> None:
     ends, starts, cleaned = CheckpointOffsets(), CheckpointOffsets(), CheckpointOffsets()
-    noted = {directory.path: cleaner_offsets(directory) for directory in plan.disks.directories}
+    noted = {directory.path: directory.cleaner_offsets() or {} for directory in plan.disks.directories}
     for topic, each in plan.partitions():
         told = work.told.get(f"{topic.name}-{each.number}")
         if told is None or each.replica is None:

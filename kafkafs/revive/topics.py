@@ -11,11 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState
-from kafkafs.errors import CorruptData, KafkafsError, UsageError
-from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
+from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.messages.message_values import uuid_text
 from kafkafs.format.names import (
-    CLEANER_OFFSETS,
     GROUPS_TOPIC,
     INTERNAL_TOPICS,
     METADATA_LOG,
@@ -117,7 +115,7 @@ def choose_topics(
             if name not in names:
                 raise UsageError(f"there is no topic {name!r} on these disks")
         names = [name for name in names if name in wanted or name in INTERNAL_TOPICS]
-    compacted = {topic for each in directories for topic, _ in cleaner_offsets(each)}
+    compacted = {topic for each in directories for topic, _ in each.cleaner_offsets() or ()}
     for name in names:
         known = image.topics[image.ids[name]] if image and name in image.ids else None
         mine = _made_by_then(claims.get(name, []), image, chosen)
@@ -213,14 +211,6 @@ def made_up_id(*parts: str) -> str:
     """An id that the same parts always give, in Kafka's spelling."""
     raw = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
     return uuid_text(raw[:16])
-
-
-def cleaner_offsets(directory: DataDirectory) -> CheckpointOffsets:
-    """Up to where the cleaner has worked on which partitions of a data directory."""
-    try:
-        return parse_offset_checkpoint(directory.root.read_whole(CLEANER_OFFSETS))
-    except KafkafsError:
-        return {}
 
 
 def _own_configs(name: str, compacted: set[str]) -> Mapping[str, str]:

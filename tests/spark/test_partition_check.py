@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkafs.format.names import CLEANER_OFFSETS
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.spark.audit.audit_job import check_segment, joined
 from kafkafs.spark.audit.findings import Finding, Where
@@ -143,17 +144,25 @@ def test_a_checkpoint_may_be_of_what_is_not_here_and_must_be_one(tmp_path):
 
 
 @takes_root
-def test_a_snapshot_that_may_not_be_read_is_a_finding_and_not_the_end(tmp_path):
-    """Regression: an audit told of nothing else where that of the first segment belonged to another user."""
+@pytest.mark.parametrize(("name", "kind"), [
+    (f"t-0/{9:020}.snapshot", "snapshot"), ("t-0/leader-epoch-checkpoint", "leader-epoch-checkpoint"),
+    ("t-0/partition.metadata", "partition-metadata"), (RECOVERY, "checkpoint"), (CLEANER_OFFSETS, "checkpoint"),
+])  # fmt: skip
+def test_a_small_file_that_may_not_be_read_is_a_finding_and_not_the_end(tmp_path, name, kind):
+    """Regression: an audit told of nothing else where one belonged to another user."""
     let_in(tmp_path)
     directory = write_partition(tmp_path, {9: [made(9, [1])], 10: [made(10, [1])]})
     for offset in (9, 10):
         (directory / f"{offset:020}.snapshot").write_bytes(producer_snapshot((7, 3)))
-    (directory / f"{9:020}.snapshot").chmod(0)
+    (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 9\n")
+    (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 21}Q\n")
+    for checkpoint in (RECOVERY, CLEANER_OFFSETS):
+        (tmp_path / checkpoint).write_text("0\n0\n")
+    (tmp_path / name).chmod(0)
     with as_nobody():
         reports = [check_segment(unit, frozenset({tmp_path})) for unit in segments_of([tmp_path])]
         (finding,) = joined([tmp_path], reports).findings
-    assert (finding.kind, finding.file) == ("snapshot", f"t-0/{9:020}.snapshot")
+    assert (finding.file, finding.kind) == (name, kind)
 
 
 def test_a_partition_that_the_cleaner_knows_is_compacted(tmp_path):

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TypeVar
 
+from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import (
     LeaderEpoch,
@@ -42,6 +44,7 @@ OFFSET_CHECKPOINTS = {
     RECOVERY_POINTS: "recovery point",
     CLEANER_OFFSETS: "first dirty offset",
 }
+Content = TypeVar("Content")
 EpochSpans = list[tuple[int, int, int]]
 """(leader epoch, first and last offset under it) as the batches of a partition tell, in offset order."""
 
@@ -61,11 +64,7 @@ def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
     time: then offsets and transactions may be missing."""
     if partition.listing().compacting or any(map(is_compacted_away, partition.log().segments)):
         return True
-    try:
-        cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER_OFFSETS))
-    except (NotFound, CorruptData):
-        return False
-    return (partition.name.topic, partition.name.partition) in cleaned
+    return (partition.name.topic, partition.name.partition) in (directory.cleaner_offsets() or ())
 
 
 def check_joints(spans: Sequence[OffsetSpan | None]) -> list[Finding]:
@@ -85,18 +84,16 @@ def check_joints(spans: Sequence[OffsetSpan | None]) -> list[Finding]:
 
 def check_small_files(partition: Partition, data_directory: str, clean: bool) -> list[Finding]:
     """Snapshots and metadata of a partition, and names that cannot be. `clean`: the broker was stopped in order."""
-    findings: list[Finding] = []
     listing = partition.listing()
     directory = partition.name.directory
-    for problem in listing.problems:
-        findings.append(Where(data_directory, directory).finding("not-regular", problem))
+    findings = [Where(data_directory, directory).finding("not-regular", problem) for problem in listing.problems]
     for offset, name in listing.producer_snapshots.items():
         if clean or not _is_being_written(partition, name, offset):
-            findings += _parsed(partition, data_directory, name, "snapshot", parse_producer_snapshot)
+            where = Where(data_directory, f"{directory}/{name}")
+            _told(partition.root, where, "snapshot", parse_producer_snapshot, findings)
     if PARTITION_METADATA in listing.names:
-        findings += _parsed(
-            partition, data_directory, PARTITION_METADATA, "partition-metadata", parse_partition_metadata
-        )
+        where = Where(data_directory, f"{directory}/{PARTITION_METADATA}")
+        _told(partition.root, where, "partition-metadata", parse_partition_metadata, findings)
     for offset in listing.logless:
         where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
         findings.append(where.finding("missing-log", "the log is missing though its indexes are there", offset=offset))
@@ -105,16 +102,11 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
 
 def check_epochs(partition: Partition, data_directory: str, told: EpochSpans) -> list[Finding]:
     """The batches' leader epochs against each other and against the checkpoint."""
+    findings: list[Finding] = []
     where = Where(data_directory, f"{partition.name.directory}/{LEADER_EPOCHS}")
-    try:
-        data = partition.read_beside(LEADER_EPOCHS)
-    except NotFound:
-        return []
-    try:
-        epochs = parse_leader_epochs(data)
-    except CorruptData as error:
-        return [where.finding("leader-epoch-checkpoint", f"it cannot be read: {error}")]
-    findings = []
+    epochs = _told(partition.root, where, "leader-epoch-checkpoint", parse_leader_epochs, findings)
+    if epochs is None:
+        return findings
     for before, after in pairwise(epochs):
         if after.epoch <= before.epoch or after.start_offset < before.start_offset:
             findings.append(where.finding(
@@ -155,13 +147,7 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
     findings: list[Finding] = []
     for name, meaning in OFFSET_CHECKPOINTS.items():
         where = Where(str(directory.path), name)
-        try:
-            offsets = parse_offset_checkpoint(directory.root.read_whole(name))
-        except NotFound:
-            continue
-        except CorruptData as error:
-            findings.append(where.finding("checkpoint", f"it cannot be read: {error}"))
-            continue
+        offsets = _told(directory.root, where, "checkpoint", parse_offset_checkpoint, findings) or {}
         for place, offset in sorted(offsets.items()):
             end = ends.get(place)
             if end is not None and offset > end and not clean:
@@ -208,17 +194,17 @@ def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
     return f"lies behind the end of its log, {end}" if offset > end else f"is not the end of its log, {end}"
 
 
-def _parsed(
-    partition: Partition, data_directory: str, name: str, kind: str, parse: Callable[[bytes], object]
-) -> list[Finding]:
-    where = Where(data_directory, f"{partition.name.directory}/{name}")
+def _told(
+    root: Directory, where: Where, kind: str, parse: Callable[[bytes], Content], findings: list[Finding]
+) -> Content | None:
+    """What a small file tells; None where there is none, or where it cannot be read, which is a finding."""
     try:
-        parse(partition.read_beside(name))
+        return parse(root.read_whole(where.file))
     except NotFound:
-        return []
+        return None
     except KafkafsError as error:
-        return [where.finding(kind, f"it cannot be read: {error}")]
-    return []
+        findings.append(where.finding(kind, f"it cannot be read: {error}"))
+        return None
 
 
 def check_names(directory: DataDirectory) -> list[Finding]:
@@ -252,20 +238,23 @@ def check_names(directory: DataDirectory) -> list[Finding]:
 
 
 def _properties(directory: DataDirectory) -> list[Finding]:
+    findings: list[Finding] = []
     where = Where(str(directory.path), META_PROPERTIES)
+    if _told(directory.root, where, "properties", _is_identity, findings) is False:
+        message = "it does not tell a node's identity as 'name=value' lines, version 0 or 1"
+        findings.append(where.finding("properties", message))
+    return findings
+
+
+def _is_identity(data: bytes) -> bool:
+    """Whether these are properties of a version that brokers write; CorruptData where they are not text."""
     try:
-        text = directory.root.read_whole(META_PROPERTIES).decode()
-    except NotFound:
-        return []
+        text = data.decode()
     except UnicodeDecodeError:
-        return [where.finding("properties", "it cannot be read: it is not text")]
-    except KafkafsError as error:
-        return [where.finding("properties", f"it cannot be read: {error}")]
+        raise CorruptData("it is not text") from None
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", "!"))]
     told = dict(line.split("=", 1) for line in lines if "=" in line)
-    if len(told) < len(lines) or told.get("version", "0").strip() not in ("0", "1"):
-        return [where.finding("properties", "it does not tell a node's identity as 'name=value' lines, version 0 or 1")]
-    return []
+    return len(told) == len(lines) and told.get("version", "0").strip() in ("0", "1")
 
 
 def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
@@ -275,11 +264,8 @@ def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
         for name, parsed in sorted(directory.names().items()):
             if parsed.mark:
                 continue
-            try:
-                identity = parse_partition_metadata(directory.root.read_whole(f"{name}/{PARTITION_METADATA}"))
-            except (NotFound, CorruptData):
-                continue
-            told.setdefault(parsed.topic, {})[Where(str(directory.path), f"{name}/{PARTITION_METADATA}")] = identity
+            if (identity := directory.topic_id(name)) is not None:
+                told.setdefault(parsed.topic, {})[Where(str(directory.path), f"{name}/{PARTITION_METADATA}")] = identity
     findings = []
     for topic, identities in sorted(told.items()):
         usual, _ = Counter(identities.values()).most_common(1)[0]

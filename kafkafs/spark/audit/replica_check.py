@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
-from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
-from kafkafs.format.checkpoints import parse_offset_checkpoint
-from kafkafs.format.names import CLEANER_OFFSETS, PartitionName
+from kafkafs.errors import KafkafsError, NotFound, Vanished
+from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.divergence import Divergence, first_divergence
 from kafkafs.log.log import Log
@@ -114,13 +113,10 @@ def _may_be_cleaned(directories: Iterable[DataDirectory], name: PartitionName) -
     """Whether one of the brokers has compacted the partition, or no cleaner ever wrote a checkpoint that tells."""
     told = False
     for directory in directories:
-        try:
-            cleaned = parse_offset_checkpoint(directory.root.read_whole(CLEANER_OFFSETS))
-        except (NotFound, CorruptData):
-            continue
-        told = True
-        if (name.topic, name.partition) in cleaned:
+        cleaned = directory.cleaner_offsets()
+        if cleaned is not None and (name.topic, name.partition) in cleaned:
             return True
+        told = told or cleaned is not None
     return not told
 
 
