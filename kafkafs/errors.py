@@ -1,5 +1,4 @@
-"""The one family of errors: what kafkafs may answer instead of data. The lowest layer; the errno of each
-stands at the end.
+"""The one family of errors: what kafkafs may answer instead of data, and the errno of each. The lowest layer.
 
 Every message is one sentence for a person: what is wrong, where, and, where something can be done, what to do.
 """
@@ -113,3 +112,11 @@ ERRNO: dict[type[KafkafsError], int] = {
 }
 """The errno of each, in a mount and of commands. It is total: a test walks the family, so a new error needs a
 decision."""
+
+
+def printable(message: str) -> str:
+    r"""The message, which may name what stands on a disk, with nothing in it that a terminal would obey.
+
+    What would be is written as Python does: `\n`, `\x1b`, `\udcff`.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in message)

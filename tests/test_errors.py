@@ -6,7 +6,7 @@ import os
 import pytest
 
 from kafkafs import errors
-from kafkafs.errors import ERRNO, KafkafsError
+from kafkafs.errors import ERRNO, KafkafsError, printable
 from kafkafs.view import manual
 
 
@@ -41,3 +41,9 @@ def test_a_program_says_what_the_contract_promises(kind, sentence):
 def test_each_sentence_of_the_manual_can_come():
     told = {term for term, _ in manual.ERRORS.rows} - {os.strerror(errno.ESPIPE)}  # the kernel's own, of streams
     assert told <= {os.strerror(number) for number in ERRNO.values()}
+
+
+def test_what_is_not_printable_is_shown_as_python_shows_it():
+    """Control characters, bytes that were no text, separators and direction marks; all else stays, a backslash too."""
+    assert printable("\x00\x7f\x9b \udcff\u2028\u202e\U000e0001") == r"\x00\x7f\x9b \udcff\u2028\u202e\U000e0001"
+    assert printable("a'b\\ ü 日 😀") == "a'b\\ ü 日 😀"

@@ -10,7 +10,6 @@ from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any
 
 from kafkafs.cli.dump_arguments import TOPICS
-from kafkafs.cli.endings import printable
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.directory import Directory
@@ -21,7 +20,7 @@ from kafkafs.dump.dump_source import ReadableFile, Source, java_path
 from kafkafs.dump.file_dump import dump, is_dumpable, is_log
 from kafkafs.dump.kafka_decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.rendering import Text
-from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError, printable
 from kafkafs.format.names import TRANSACTIONS_TOPIC
 from kafkafs.format.tiers.tier_names import parse_tier_file
 from kafkafs.format.times import MAX_INT64, FromEnd

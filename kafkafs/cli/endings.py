@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeGuard
 
 import kafkafs
-from kafkafs.errors import KafkafsError, UsageError
+from kafkafs.errors import KafkafsError, UsageError, printable
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -124,8 +124,3 @@ def _lack(error: Exception) -> str | None:
 def say(sentence: str) -> None:
     """One line for the person at the terminal, with nothing in it that the terminal would obey."""
     print(f"kafkafs: {printable(sentence)}", file=sys.stderr, flush=True)
-
-
-def printable(text: str) -> str:
-    """With nothing in it that a terminal would obey: `\\n`, `\\x1b` and `\\udcff` are written as Python does."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)

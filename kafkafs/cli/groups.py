@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from kafkafs.cli.endings import EXIT_FAILED, printable, say
+from kafkafs.cli.endings import EXIT_FAILED, say
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
-from kafkafs.errors import NotFound, UsageError
+from kafkafs.errors import NotFound, UsageError, printable
 from kafkafs.format.names import GROUPS_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids

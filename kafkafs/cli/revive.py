@@ -4,9 +4,9 @@ import argparse
 import json
 import time
 
-from kafkafs.cli.endings import printable, say
+from kafkafs.cli.endings import say
 from kafkafs.cli.status_line import StatusLine
-from kafkafs.errors import UsageError
+from kafkafs.errors import UsageError, printable
 from kafkafs.format.times import doubt, parse_time_ms
 from kafkafs.log.meta_properties import LARGEST_NODE
 from kafkafs.log.read_options import tier_source

@@ -15,9 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.fuse.life.mountpoint import FILESYSTEM, is_stale, mounted_at, unmount
+from kafkafs.fuse.life.mountpoint import ANSWER_S, FILESYSTEM, is_stale, mounted_at, unmount
 
-ANSWER_S = 2.0  # for the daemon to name itself
 END_S = 5.0  # for the daemon to end
 
 

@@ -13,17 +13,18 @@ import os
 
 import numpy as np
 
+from kafkafs.disk.system_calls import libc
+
 RWF_DONTCACHE = 0x80
 LONG_READ = 64 << 10
 """Bytes from which a read is to leave no page behind."""
 
 _PROT_NONE = 0
 _MAP_FAILED = ctypes.c_void_p(-1).value
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
-_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-_libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 _takes: dict[int, bool] = {}
 """Devices, and whether their file system takes RWF_DONTCACHE."""
 
@@ -91,14 +92,14 @@ def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
     """
     first = position - position % mmap.PAGESIZE
     pages = -(-(position + size - first) // mmap.PAGESIZE)
-    address = _libc.mmap(None, pages * mmap.PAGESIZE, _PROT_NONE, mmap.MAP_PRIVATE, descriptor, first)
+    address = libc.mmap(None, pages * mmap.PAGESIZE, _PROT_NONE, mmap.MAP_PRIVATE, descriptor, first)
     if address == _MAP_FAILED:
         return []
     resident = np.ones(pages + 2, np.uint8)
     try:
-        if _libc.mincore(address, pages * mmap.PAGESIZE, resident[1:].ctypes.data):
+        if libc.mincore(address, pages * mmap.PAGESIZE, resident[1:].ctypes.data):
             return []
     finally:
-        _libc.munmap(address, pages * mmap.PAGESIZE)
+        libc.munmap(address, pages * mmap.PAGESIZE)
     borders = np.flatnonzero(np.diff(resident & 1)) * mmap.PAGESIZE + first
     return [(start, end - start) for start, end in borders.reshape(-1, 2).tolist()]

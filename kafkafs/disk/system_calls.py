@@ -22,7 +22,7 @@ _LOCAL = {
 }  # fmt: skip
 """ext4, xfs, btrfs, tmpfs, f2fs, zfs, overlayfs: they answer `fstat` and `close` from memory. NFS and FUSE may not."""
 
-_libc = ctypes.CDLL(None, use_errno=True)
+libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _OpenHow(ctypes.Structure):
@@ -31,7 +31,7 @@ class _OpenHow(ctypes.Structure):
 
 def openat2(root: int, name: str, flags: int, resolve: int = 0) -> int:
     """A descriptor of what is called `name` below the directory `root`, reached through no link. Raises OSError."""
-    got: int = _libc.syscall(_SYS_OPENAT2, root, os.fsencode(name), *_how(flags, resolve))
+    got: int = libc.syscall(_SYS_OPENAT2, root, os.fsencode(name), *_how(flags, resolve))
     if got >= 0:
         return got
     if ctypes.get_errno() == errno.ENOSYS and not resolve:  # Linux before 5.6, where a link in a path is followed
@@ -42,7 +42,7 @@ def openat2(root: int, name: str, flags: int, resolve: int = 0) -> int:
 def open_in_memory(path: str, flags: int) -> int:
     """A descriptor of what stands at an absolute path, links followed. Raises BlockingIOError where a part of the way
     is not in memory or Linux is before 5.12, and what else OSError tells."""
-    got: int = _libc.syscall(_SYS_OPENAT2, _NO_DIRECTORY, os.fsencode(path), *_how(flags, CACHED, 0))
+    got: int = libc.syscall(_SYS_OPENAT2, _NO_DIRECTORY, os.fsencode(path), *_how(flags, CACHED, 0))
     if got >= 0:
         return got
     if ctypes.get_errno() in (errno.ENOSYS, errno.EINVAL):
@@ -65,20 +65,20 @@ def last_error(*path: str) -> OSError:
 def is_remote(descriptor: int) -> bool:
     """Whether a file system may have to ask another host even for the attributes of an open file."""
     buffer = ctypes.create_string_buffer(256)
-    if _libc.fstatfs(descriptor, buffer):
+    if libc.fstatfs(descriptor, buffer):
         return True
     return int.from_bytes(buffer.raw[:8], "little") not in _LOCAL
 
 
 def signal_at_parents_end(number: int) -> None:
     """From now on this process is sent that signal when its parent ends; 0 for none. A change of user takes it back."""
-    if _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0):
+    if libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0):
         raise last_error()
 
 
 def sync_file_system(descriptor: int) -> None:
     """Waits until all that was written to a file system is on its disk. Raises OSError where that is not so."""
-    if _libc.syncfs(descriptor):
+    if libc.syncfs(descriptor):
         raise last_error()
 
 

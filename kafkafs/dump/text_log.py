@@ -4,7 +4,6 @@ Batches that hold what they promise are rendered many at a time. The others go o
 of KRaft itself, and all where keys or values are doubles. Source: DumpLogSegments, `dumpLog` and `printControlRecord`.
 """
 
-import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -33,7 +32,7 @@ from kafkafs.format.batch import (
     is_control,
     rows_of,
 )
-from kafkafs.format.control import ControlType, control_type, coordinator_epoch
+from kafkafs.format.control import CONTROL_KEY, ControlType, control_type, coordinator_epoch
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 
 
@@ -184,14 +183,13 @@ _KRAFT = {  # label and schema
     ControlType.KRAFT_VERSION: ("KRaftVersion ", "KRaftVersionRecord"),
     ControlType.KRAFT_VOTERS: ("KRaftVoters ", "VotersRecord"),
 }
-_KEY = struct.Struct(">hh")
 
 
 def control_text(key: bytes | None, value: bytes | None) -> bytes:
     """The type of a control record and what its value holds. CorruptData where key or value are too short."""
-    if key is None or len(key) < _KEY.size:
+    if key is None or len(key) < CONTROL_KEY.size:
         raise CorruptData("the key of a control record is cut")
-    version, type_id = _KEY.unpack_from(key)
+    version, type_id = CONTROL_KEY.unpack_from(key)
     if version < 0:
         raise CorruptData(f"the key of a control record has version {version}")
     kind = control_type(key)

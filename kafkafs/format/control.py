@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkafs.format.records import Records
 
-_KEY = struct.Struct(">hh")
+CONTROL_KEY = struct.Struct(">hh")  # version, type
 _MARKER = struct.Struct(">hi")
 
 
@@ -30,9 +30,9 @@ class ControlType(IntEnum):
 
 def control_type(key: bytes | memoryview) -> ControlType:
     """The type that a control record's key names; UNKNOWN where it is cut or names none."""
-    if len(key) < _KEY.size:
+    if len(key) < CONTROL_KEY.size:
         return ControlType.UNKNOWN
-    version, kind = _KEY.unpack_from(key)
+    version, kind = CONTROL_KEY.unpack_from(key)
     if version < 0 or kind not in ControlType._value2member_map_:
         return ControlType.UNKNOWN
     return ControlType(kind)
@@ -41,9 +41,9 @@ def control_type(key: bytes | memoryview) -> ControlType:
 def control_types(records: Records) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
     """The `ControlType` of each record, as `control_type` tells it."""
     found = np.full(len(records), ControlType.UNKNOWN, np.int16)
-    rows = np.flatnonzero(records.rows["key_size"] >= _KEY.size)
+    rows = np.flatnonzero(records.rows["key_size"] >= CONTROL_KEY.size)
     if len(rows):
-        keys = records.data[records.rows["key_at"][rows, None] + np.arange(_KEY.size)]
+        keys = records.data[records.rows["key_at"][rows, None] + np.arange(CONTROL_KEY.size)]
         version, kind = np.ascontiguousarray(keys).view(">i2").T
         is_known = (version >= 0) & (kind >= 0) & (kind <= max(ControlType))
         found[rows] = np.where(is_known, kind, ControlType.UNKNOWN)
@@ -60,4 +60,4 @@ def coordinator_epoch(value: bytes | memoryview) -> int | None:
 
 def transaction_marker(kind: ControlType, epoch: int) -> tuple[bytes, bytes]:
     """Key and value of the record that ends a transaction, by a coordinator of that epoch."""
-    return _KEY.pack(0, kind), _MARKER.pack(0, epoch)
+    return CONTROL_KEY.pack(0, kind), _MARKER.pack(0, epoch)

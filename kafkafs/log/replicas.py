@@ -14,8 +14,6 @@ from kafkafs.log.lookup import locate
 from kafkafs.log.meta_properties import NODE_KEYS, properties
 from kafkafs.log.partition import Partition
 
-_UNREADABLE = (-2, -1)
-
 
 def replicas(directories: Iterable[DataDirectory], name: str) -> list[Partition]:
     """The partition of that directory name in each data directory that has one, in their order."""
@@ -87,4 +85,4 @@ def progress(replica: Partition) -> tuple[int, int]:
     except WouldBlock:
         raise
     except KafkafsError:
-        return _UNREADABLE
+        return -2, -1

@@ -18,7 +18,7 @@ import numpy as np
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import CorruptData, Denied, DiskError, Exhausted, NotFound, Vanished
+from kafkafs.errors import UNREADABLE, CorruptData, DiskError, Exhausted
 from kafkafs.format.batch import is_transactional
 from kafkafs.format.kernels import crc32c
 from kafkafs.format.key_index import (
@@ -158,7 +158,7 @@ logger = logging.getLogger(__name__)
 _FRESH_S = 1.0
 """For how long the names in the directory count as those of now."""
 
-_UNREADABLE = (NotFound, Denied, DiskError, Vanished, Exhausted)
+_UNUSABLE = (*UNREADABLE, Exhausted)
 
 
 def identity(segment: Segment) -> Identity:
@@ -197,7 +197,7 @@ class KeyIndexes:
         try:
             file = self._directory.open(f"{self._partition}/{name}", names[name])
             index = _read(segment, own, file)
-        except _UNREADABLE as error:
+        except _UNUSABLE as error:
             logger.warning("%s/%s is not used: %s", self._partition, name, error)
             return None
         if index is None:
@@ -206,7 +206,7 @@ class KeyIndexes:
 
     def _look(self) -> "_Files":
         names = {}
-        with suppress(*_UNREADABLE), self._directory.scan(self._partition) as entries:
+        with suppress(*_UNUSABLE), self._directory.scan(self._partition) as entries:
             names = {entry.name: entry.inode() for entry in entries if entry.name.endswith(SUFFIX)}
         bases = (name.partition("-")[0] for name in names)
         return _Files(names, frozenset(int(base) for base in bases if base.isascii() and base.isdecimal()))

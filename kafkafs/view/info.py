@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge, Vanished
+from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, NotFound, TooLarge
 from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
@@ -25,7 +25,6 @@ from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.targets import LogLook
 
 Answer = TypeVar("Answer")
-_UNREADABLE = (Denied, DiskError, Vanished)
 _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
 """Up to so many all records are looked at: some milliseconds."""
 
@@ -232,6 +231,6 @@ def _beside(view: PartitionView, name: str, parse: Callable[[bytes], Answer], pr
         return None
     except CorruptData as error:
         problems.append(f"{name} counts as absent: {error}")
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         problems.append(f"{name} cannot be read: {error}")
     return None

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from kafkafs.cli.endings import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, printable, run_honestly, say
+from kafkafs.cli.endings import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, run_honestly, say
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.sample import unpack
 from tests.mounting import KAFKAFS
@@ -42,12 +42,6 @@ def test_nothing_that_a_terminal_obeys_is_said(capsys):
     """Names in messages come from strangers."""
     say("evil\x1b[2J\nname")
     assert capsys.readouterr().err == "kafkafs: evil\\x1b[2J\\nname\n"
-
-
-def test_what_is_not_printable_is_shown_as_python_shows_it():
-    """Control characters, bytes that were no text, separators and direction marks; all else stays, a backslash too."""
-    assert printable("\x00\x7f\x9b \udcff\u2028\u202e\U000e0001") == r"\x00\x7f\x9b \udcff\u2028\u202e\U000e0001"
-    assert printable("a'b\\ ü 日 😀") == "a'b\\ ü 日 😀"
 
 
 @pytest.mark.parametrize("word", ["ls", "cat", "groups", "grep -c .", "dump", "help", "help mount", "--version"])

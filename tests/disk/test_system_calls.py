@@ -80,7 +80,7 @@ def test_a_path_that_is_in_memory_is_opened_through_links(root, tmp_path):
 @pytest.mark.parametrize("code", [errno.ENOSYS, errno.EINVAL])
 def test_an_old_kernel_opens_only_what_may_wait(descriptor, root, monkeypatch, code):
     """Linux before 5.6 has no openat2, and one before 5.12 no such flag: the one that must not wait asks another."""
-    monkeypatch.setattr("kafkafs.disk.system_calls._libc.syscall", lambda *_: -1)
+    monkeypatch.setattr("kafkafs.disk.system_calls.libc.syscall", lambda *_: -1)
     monkeypatch.setattr("ctypes.get_errno", lambda: code)
     assert failure(open_in_memory, str(root / "sub/file"), FLAGS) == errno.EAGAIN
     assert failure(openat2, descriptor, "sub/file", FLAGS, CACHED) == code

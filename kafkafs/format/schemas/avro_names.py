@@ -18,7 +18,7 @@ SCHEMA_DEPTH = 100
 Json = object
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 RECORDS = frozenset({"record", "error"})
-_NAMED = RECORDS | {"enum", "fixed"}
+NAMED = RECORDS | {"enum", "fixed"}
 
 
 @dataclass
@@ -118,7 +118,7 @@ def _children(schema: Json, namespace: str) -> Iterator[tuple[Json, str]]:
 def _definitions(schema: Json, namespace: str, depth: int) -> Iterator[Named]:
     if depth > SCHEMA_DEPTH:
         raise CorruptData(f"the schema is nested deeper than {SCHEMA_DEPTH} levels")
-    if isinstance(schema, dict) and isinstance(kind := schema.get("type"), str) and kind in _NAMED:
+    if isinstance(schema, dict) and isinstance(kind := schema.get("type"), str) and kind in NAMED:
         name, inner = full_name(schema, namespace)
         yield Named(name, kind, schema, inner)
     for child, inner in _children(schema, namespace):
@@ -132,7 +132,7 @@ def _uses(schema: Json, namespace: str, depth: int) -> Iterator[tuple[str, str]]
             yield schema, namespace
         return
     if isinstance(schema, dict) and isinstance(kind := schema.get("type"), str):
-        if kind in _NAMED:
+        if kind in NAMED:
             yield full_name(schema, namespace)[0], ""
         elif kind not in PRIMITIVES and kind not in ("array", "map"):
             yield kind, namespace

@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.native import layout
-from kafkafs.format.schemas.avro_names import RECORDS, Json, Names, parse_schema, record_fields
+from kafkafs.format.schemas.avro_names import NAMED, RECORDS, Json, Names, parse_schema, record_fields
 from kafkafs.format.schemas.avro_program import AvroProgram, Compiler, decimal_scale, fixed_size
 from kafkafs.format.schemas.shape import MOST_COLUMNS, MOST_DIGITS, Shape, default_text
 from kafkafs.format.strings import json_string
 
 _MOST_INSTRUCTIONS = 50_000
 _NUMBERS = ("int", "long", "float", "double")
-_NAMED = (*RECORDS, "enum", "fixed")
 _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-nanos")
 
 
@@ -297,7 +296,7 @@ def _may_be(writer: _Type, reader: _Type) -> bool:
         return _NUMBERS.index(writer.kind) <= _NUMBERS.index(reader.kind)
     if {writer.kind, reader.kind} == {"string", "bytes"}:
         return True
-    return writer.kind == reader.kind and (writer.kind not in _NAMED or _is_called(writer, reader))
+    return writer.kind == reader.kind and (writer.kind not in NAMED or _is_called(writer, reader))
 
 
 def _is_called(writer: _Type, reader: _Type) -> bool:

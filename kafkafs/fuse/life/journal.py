@@ -11,7 +11,6 @@ import gc
 import logging
 import logging.handlers
 import os
-import re
 import sys
 import threading
 import time
@@ -22,19 +21,14 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from kafkafs.errors import printable
+
 if TYPE_CHECKING:  # what starts a mount says in a sentence that trio is missing
     import trio
 
 BURST = 20
 PERIOD_S = 10.0
 UNLIMITED = {"unlimited": True}  # `extra=` of what was asked for and may be long
-
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def printable(text: str) -> str:
-    r"""The text on one line, with controls, bidirectional marks and stray surrogates as `\x1b` or `\u202e`."""
-    return _UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)
 
 
 class _Lines(logging.Formatter):

@@ -12,11 +12,10 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from ctypes import CDLL
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkafs.disk.system_calls import last_error
+from kafkafs.disk.system_calls import last_error, libc
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 
@@ -26,8 +25,6 @@ DISK_S = 20.0  # for a disk, which may have to be started up
 MNT_DETACH = 2
 UMOUNT_NOFOLLOW = 8
 MOST_LINKS = 40  # as the kernel follows
-
-_libc = CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +151,7 @@ def unmount(path: Path | str, lazily: bool = False) -> None:
     target = real_path(path)
     if os.geteuid() == 0:
         flags = UMOUNT_NOFOLLOW | (MNT_DETACH if lazily else 0)
-        if _libc.umount2(os.fsencode(target), flags) != 0:
+        if libc.umount2(os.fsencode(target), flags) != 0:
             raise last_error(target)
         return
     command = ["fusermount3", "-u", *(["-z"] if lazily else []), "--", target]

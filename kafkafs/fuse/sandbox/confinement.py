@@ -25,7 +25,7 @@ from importlib.machinery import BuiltinImporter, FrozenImporter
 from pathlib import Path
 
 from kafkafs.cluster.schema_topic import load_decoders
-from kafkafs.disk.system_calls import last_error, signal_at_parents_end
+from kafkafs.disk.system_calls import last_error, libc, signal_at_parents_end
 from kafkafs.fuse.sandbox import landlock
 from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
@@ -36,8 +36,6 @@ _PR_GET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS = 2, 4, 8
 _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 24, 38
 _VERSION_3 = 0x20080522
 _LAST_CAP = Path("/proc/sys/kernel/cap_last_cap")
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Header(ctypes.Structure):
@@ -66,7 +64,7 @@ def become(owner: Owner | None) -> None:
     that tells of the parent's death is set again, as the kernel forgets it with a change of user.
     """
     parent, parting = os.getppid(), ctypes.c_int()
-    _libc.prctl(_PR_GET_PDEATHSIG, ctypes.byref(parting), 0, 0, 0)
+    libc.prctl(_PR_GET_PDEATHSIG, ctypes.byref(parting), 0, 0, 0)
     was_root = os.geteuid() == 0
     keep = 1 << CAP_DAC_READ_SEARCH if was_root and owner is not None and not owner.alone else 0
     if was_root:
@@ -88,21 +86,21 @@ def _drop_bounds(keep: int) -> None:
     """Capabilities that not even a set-user-id program could bring back; needs CAP_SETPCAP, else they stay."""
     for capability in range(int(_LAST_CAP.read_text()) + 1):
         if not keep >> capability & 1 and capability != CAP_SETPCAP:
-            _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
-    _libc.prctl(_PR_CAPBSET_DROP, CAP_SETPCAP, 0, 0, 0)
+            libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
+    libc.prctl(_PR_CAPBSET_DROP, CAP_SETPCAP, 0, 0, 0)
 
 
 def _set_capabilities(wanted: int) -> None:
     header = _Header(_VERSION_3, 0)
     held = (_Data * 2)()
-    _check(_libc.capget(ctypes.byref(header), held))
+    _check(libc.capget(ctypes.byref(header), held))
     kept = (wanted & held[0].permitted, wanted >> 32 & held[1].permitted)
     data = (_Data * 2)(*(_Data(bits, bits, 0) for bits in kept))
-    _check(_libc.capset(ctypes.byref(header), data))
+    _check(libc.capset(ctypes.byref(header), data))
 
 
 def _prctl(option: int, value: int) -> None:
-    _check(_libc.prctl(option, value, 0, 0, 0))
+    _check(libc.prctl(option, value, 0, 0, 0))
 
 
 def _check(result: int) -> None:

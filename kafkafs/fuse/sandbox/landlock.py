@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kafkafs.disk.system_calls import last_error
+from kafkafs.disk.system_calls import last_error, libc
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION = 1
@@ -19,8 +19,6 @@ READ_FILE, READ_DIR = 1 << 2, 1 << 3
 _FILE_RIGHTS: Mapping[int, int] = {1: 13, 2: 14, 3: 15, 5: 16}  # ABI -> how many rights it knows, from bit 0
 _NET_RIGHTS: Mapping[int, int] = {4: 2}  # TCP bind and connect
 _SCOPES: Mapping[int, int] = {6: 2}  # abstract sockets and signals of processes outside
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Ruleset(ctypes.Structure):
@@ -38,7 +36,7 @@ class _NetPort(ctypes.Structure):
 
 def version() -> int:
     """The ABI that the kernel speaks; 0 where it has no Landlock or it is switched off."""
-    return max(0, int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)))
+    return max(0, int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)))
 
 
 def allow_reading_only(paths: Iterable[Path], ports: Iterable[int] = ()) -> int:
@@ -76,7 +74,7 @@ def _bits(known: Mapping[int, int], abi: int) -> int:
 
 
 def _call(number: int, *arguments: object) -> int:
-    got: int = _libc.syscall(number, *arguments)
+    got: int = libc.syscall(number, *arguments)
     if got < 0:
         raise last_error()
     return got
