@@ -69,8 +69,15 @@ class ChunkedFile(DataFile):
         parts = self._going_on(position, size)
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
-    def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:  # noqa: ARG002
-        """See `DataFile`."""
+    def read_into(
+        self,
+        buffer: memoryview,
+        position: int,
+        *,
+        passing: bool = False,  # noqa: ARG002
+        straight: bool = False,  # noqa: ARG002
+    ) -> int:
+        """See `DataFile`. It leaves no pages, and what is read ahead of it `fetch` says."""
         at = 0
         for part in self._going_on(position, len(buffer)):
             buffer[at : at + len(part)] = part

@@ -83,8 +83,9 @@ class DataFile(ABC):
         """
 
     @abstractmethod
-    def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:
-        """Like `read`, into the caller's buffer: how many bytes came."""
+    def read_into(self, buffer: memoryview, position: int, *, passing: bool = False, straight: bool = False) -> int:
+        """Like `read`, into the caller's buffer: how many bytes came. `straight`: as much again will be read from there
+        on, and more, so that the disk may read ahead."""
 
     @abstractmethod
     def stream(self, position: int, size: int) -> bytes | memoryview:
@@ -151,7 +152,7 @@ class _Closing:
 class LocalFile(DataFile):
     """An open regular file of a directory."""
 
-    __slots__ = ("_acl", "_closing", "_remote", "descriptor", "device")
+    __slots__ = ("_acl", "_closing", "_remote", "_straight", "descriptor", "device")
 
     def __init__(
         self, descriptor: int, name: str, inode: int, options: DiskOptions, remote: "deque[int] | None" = None
@@ -162,6 +163,7 @@ class LocalFile(DataFile):
         self.device = -1  # whoever opens it says which
         self._acl: ValidatedValue[tuple[bytes | None]] = ValidatedValue()
         self._remote = remote
+        self._straight = False
         self._closing = _Closing(descriptor, remote)
 
     def stat(self) -> os.stat_result:
@@ -190,8 +192,11 @@ class LocalFile(DataFile):
         buffer = short[: max(0, size)] if size <= len(short) else memoryview(bytearray(size))
         return bytes(buffer[: self.read_into(buffer, position, passing=passing)])
 
-    def read_into(self, buffer: memoryview, position: int, *, passing: bool = False) -> int:
+    def read_into(self, buffer: memoryview, position: int, *, passing: bool = False, straight: bool = False) -> int:
         """See `DataFile`. What is in memory comes at once, whichever thread asks; for the rest it has to wait."""
+        if straight != self._straight and not self._options.cache_keep:
+            self._straight = straight  # of several readers the last one counts
+            page_cache.read_ahead(self.descriptor, self.device, straight=straight)
         passing = passing or len(buffer) >= page_cache.LONG_READ  # what is left of a long read may be short
         got = self._read_at_once(buffer, position, passing)
         if got < len(buffer) and self._more_follows(position + got):

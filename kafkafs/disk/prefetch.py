@@ -29,6 +29,10 @@ _COLDEST = 128 << 20
 """For so many bytes behind what was not in memory there is no look; for twice as many the next time, up to a limit.
 A look costs the disk up to a block."""
 
+_KERNEL_AHEAD = 16 << 20
+"""Bytes that the kernel may have read ahead where it does so by 8 MiB. It stops so far before the reader's end: what
+lies behind that nobody would read, and nothing drop."""
+
 _MOST = _BYTES_AHEAD + 2 * BLOCK
 """Bytes that one reader holds at most: what is ahead of it, what it reads, and what is being read."""
 
@@ -167,7 +171,7 @@ class Prefetch:
             return False
         try:
             block = _buffers.take()[: min(BLOCK - made.end % BLOCK, end - made.end)].data
-            block = block[: file.read_into(block, made.end)]
+            block = block[: file.read_into(block, made.end, straight=end - made.end > _KERNEL_AHEAD)]
         except (DiskError, MemoryError):
             self._unfit = file  # what can be had, before a damaged place too, is had in smaller pieces
             return False

@@ -4,7 +4,9 @@ import os
 
 import pytest
 
+from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import WouldBlock
 
@@ -30,6 +32,27 @@ def test_its_attributes_are_its_own_whatever_it_is_called_by_now(directory, tmp_
     file = directory.open_now("file")
     os.rename(tmp_path / "file", tmp_path / "other")
     assert (file.size, file.stat().st_ino) == (len(DATA), file.inode)
+
+
+@pytest.mark.parametrize(
+    ("takes", "keep", "told"),
+    [
+        (True, False, [os.POSIX_FADV_RANDOM, os.POSIX_FADV_NORMAL, os.POSIX_FADV_RANDOM]),
+        (False, False, [os.POSIX_FADV_RANDOM] * 3),
+        (True, True, []),
+    ],
+    ids=["drops what it brought in", "drops what we name", "keeps pages"],
+)
+def test_the_kernel_reads_ahead_only_for_who_goes_straight_on(tmp_path, monkeypatch, takes, keep, told):
+    """Told once each time that it changes. Where pages have to be dropped it never may; who keeps them has no rule."""
+    (tmp_path / "file").write_bytes(DATA)
+    monkeypatch.setattr(page_cache, "_takes", {os.stat(tmp_path).st_dev: takes})
+    heard: list[int] = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: heard.append(arguments[3]))
+    file = Directory(str(tmp_path), DiskOptions(cache_keep=keep)).open_now("file")
+    for straight in (False, True, True, False):
+        assert file.read_into(memoryview(bytearray(10)), 0, straight=straight) == 10
+    assert heard == told
 
 
 def test_a_hole_is_passed_over(directory, tmp_path):

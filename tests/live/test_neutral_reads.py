@@ -21,9 +21,10 @@ import pytest
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import WouldBlock
+from kafkafs.format.batch import batch_bytes
 from tests.kafka.dataset import Dataset
 from tests.live.disks import DISKS, Disk, plain, resident
-from tests.mounting import run
+from tests.mounting import KAFKAFS, run
 
 pytestmark = pytest.mark.urgent
 
@@ -33,6 +34,9 @@ ATTEMPTS = 10
 POINTS = 50
 PAGE = 4096
 INDEX_INTERVAL = 4096
+LARGE = 80  # batches
+FEW = 512 << 10
+"""Bytes: index pages, and headers that were read by themselves."""
 
 
 class Cold:
@@ -73,6 +77,17 @@ class Cold:
             assert resident(self.real) <= before + SIZE // 100
             lost.append(max(0, cached(self.control, 0, HOT[1]) - cached(self.real, *HOT)))
         return min(lost)
+
+    def left_by(self, read: Callable[[], object], attempts: int = 3) -> int:
+        """How many bytes `read` leaves in memory that were not there: the least of a few times, as two processes that
+        drop what they brought in may find a page in the other's hands."""
+        left: list[int] = []
+        while (not left or min(left) > FEW) and len(left) < attempts:
+            self.cool()
+            before = resident(self.real)
+            read()
+            left.append(resident(self.real) - before)
+        return min(left)
 
 
 def _write(path: Path) -> int:
@@ -119,6 +134,22 @@ def test_a_cold_log_stays_cold(mount, cold, view):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+@pytest.mark.parametrize("suffix", ["", ".jsonl", ".batches.jsonl"])
+def test_of_a_range_in_the_midst_nothing_behind_it_comes_in(mount, cold, suffix):
+    """A kernel reads ahead by as much as the disk is told to, up to 8 MiB and more, and nobody would drop that."""
+    start = cold.records // 2
+    path = mount(cold.data) / f"big-0/by-offset/{start}..{start + cold.records // 16}{suffix}"
+    os.stat(path)
+    assert cold.left_by(lambda: run("dd", f"if={path}", "of=/dev/null", "bs=1M", timeout=60), attempts=1) <= FEW
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+def test_a_search_leaves_a_cold_log_cold(cold):
+    """Workers take parts of a segment: each ends in the midst of it."""
+    assert cold.left_by(lambda: run(KAFKAFS, "grep", "not there", cold.data, timeout=60, check=False)) <= FEW
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 @pytest.mark.parametrize("size", [100_000, 1 << 20])
 @pytest.mark.parametrize("tried", [False, True], ids=["waits", "is tried at once before"])
 def test_a_long_read_drops_what_it_brought_in(cold, size, tried):
@@ -147,3 +178,24 @@ def test_points_bring_in_what_they_need(mount, tmp_path):
         for offset in random.sample(range(cold.records), POINTS):
             assert run("cat", f"{mounted.path}/big-0/by-offset/{offset}").stdout
         assert resident(cold.log) <= before + POINTS * (16 << 10)
+
+
+def test_points_in_large_batches_leave_next_to_nothing(mount, tmp_path):
+    """Each reads two of 850 KB, one behind the other: what the kernel read ahead of them was three times as much."""
+    with plain(tmp_path) as disk:
+        directory = disk.path / "data" / "large-0"
+        directory.mkdir(parents=True)
+        (disk.path / "data" / "meta.properties").write_text("version=1\n")
+        log = directory / f"{0:020d}.log"
+        with open(log, "wb") as file:
+            for offset in range(LARGE):
+                file.write(batch_bytes([(None, os.urandom(850_000))], offset, timestamp=offset, leader_epoch=0))
+            os.fsync(file.fileno())
+        mounted = mount(disk.path / "data")
+        os.stat(mounted.path / "large-0/by-offset/0")
+        with open(log, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        before = resident(log)
+        for offset in range(5, LARGE, 10):
+            assert run("cat", f"{mounted.path}/large-0/by-offset/{offset}.jsonl").stdout
+        assert resident(log) <= before + LARGE // 10 * 64 * PAGE
