@@ -198,5 +198,16 @@ def _headers(group: list[Records], rows: int) -> pa.Array:
     for piece in group:
         table = np.ascontiguousarray(piece.rows)
         kernels.arrow_headers(table, len(table), piece.data, lists.block, names.block, values.block)
-    pairs = pa.StructArray.from_arrays([names.array(pa.string()), values.array(pa.binary())], fields=list(_HEADER))
+    pairs = pa.StructArray.from_arrays([_names(names), values.array(pa.binary())], fields=list(_HEADER))
     return lists.lists(pairs)
+
+
+def _names(column: _Bytes) -> pa.Array:
+    """Text, as Kafka's own consumer makes it: U+FFFD in place of what is no UTF-8, and which no reader would take."""
+    names = column.array(pa.string())
+    try:
+        names.validate(full=True)
+    except pa.ArrowInvalid:
+        as_bytes: list[bytes] = column.array(pa.binary()).to_pylist()
+        return pa.array([each.decode(errors="replace") for each in as_bytes], pa.string())
+    return names
