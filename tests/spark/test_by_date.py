@@ -128,6 +128,16 @@ def test_a_later_run_adds_late_records_to_an_earlier_day(tmp_path, export, spark
     assert ("4 values do not fit their topic's columns" in told) == (value == "json")
 
 
+@pytest.mark.parametrize("length", [190, 208, 249])
+def test_a_topic_may_have_the_longest_name(tmp_path, export, length, capsys):
+    """As long as Kafka allows: what says that its ranges are written has to fit beside it."""
+    write_partition(tmp_path / "data", {0: [batch(0, NOON_MS)]}, f"{'t' * length}-0")
+    for _ in range(2):
+        assert export(tmp_path / "data", "--by", "day") == 0, capsys.readouterr().err
+        assert [row[2] for row in rows(tmp_path / "out")] == [0]
+    assert " in 1 files (1 of them from an earlier run), " in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("first", "second"), [(("--by", "day"), ()), ((), ("--by", "day")),
                                                (("--by", "day"), ("--by", "hour"))])  # fmt: skip
 def test_another_by_is_refused(tmp_path, export, first, second, capsys):

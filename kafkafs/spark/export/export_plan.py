@@ -73,6 +73,9 @@ GONE = "name a new directory to export what is left"
 """What to do where records of the plan were deleted before they were written."""
 DONE = "_kafkafs_export.done"
 """The directory of what says which ranges are written, where a range becomes files by date."""
+_LONGEST_NAME = 255
+"""Bytes that a file system takes for a file's."""
+
 _VERSION = 3
 _MOST = 1 << 63
 _ELSEWHERE = "name a new directory for an export"
@@ -122,8 +125,10 @@ class FileUnit:
     @property
     def mark(self) -> str:
         """What is there when all of it is written: the file, or what lists those by date."""
-        each = self.range
-        return f"{DONE}/{each.location.name}-{each.start:020d}-{each.end:020d}.json" if self.by else self.file
+        if not self.by:
+            return self.file
+        name, offsets = str(self.range.location.name), f"{self.range.start:020d}-{self.range.end:020d}.json"
+        return f"{DONE}/{name}{'-' if len(f'{name}-{offsets}') <= _LONGEST_NAME else '/'}{offsets}"
 
     @property
     def topic(self) -> str:

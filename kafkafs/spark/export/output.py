@@ -37,6 +37,9 @@ from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.spark.jobs import awaited
 
 _UNFINISHED = re.compile(r"\..*\.tmp")
+_NAME_END = 100
+"""Characters of a file's name that its unfinished one has: those that tell its range, and no more than fit."""
+
 _WITHOUT_DIRECTORIES = ("s3", "gcs")
 """Stores in which a name needs no directory above it."""
 
@@ -94,7 +97,7 @@ class Output:
         """A file to be written: at the end of the block it has its name, unless the block fails. DiskError."""
         system, root = self._opened()
         directory, _, last = f"{root}/{name}".rpartition("/")
-        unfinished = f"{directory}/.{last}.{os.uname().nodename}.{os.getpid()}.tmp"
+        unfinished = f"{directory}/.{last[-_NAME_END:]}.{os.uname().nodename}.{os.getpid()}.tmp"
         with self._told("written", DiskError):
             try:
                 if system.type_name not in _WITHOUT_DIRECTORIES:
