@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, Union
 
-from kafkafs.spark.local import LocalEngine, Unit, bundles
+from kafkafs.spark.local import LocalEngine, Result, Work, bundles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,10 +42,6 @@ Engine = Union["SparkSession", LocalEngine]
 
 def no_progress(_: Step) -> None:
     """The `Progress` of a job that is not watched."""
-
-
-Work = TypeVar("Work", bound=Unit)
-Result = TypeVar("Result")
 
 
 def run(

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from kafkafs.errors import UsageError
 from kafkafs.format.times import BEFORE_1970, parse_time_ms
@@ -29,6 +29,7 @@ class TopicPartition(NamedTuple):
 
 PartitionOffsets = dict[TopicPartition, int]
 NoMatch = Literal["error", "latest"]
+NO_MATCHES: tuple[NoMatch, ...] = get_args(NoMatch)
 
 
 @dataclass(frozen=True, slots=True)

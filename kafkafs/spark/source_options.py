@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 from kafkafs.disk.objects import address_of, is_bucket
 from kafkafs.errors import UsageError
@@ -21,9 +21,9 @@ from kafkafs.log.topic_choice import check_pattern
 from kafkafs.spark.offsets import (
     EARLIEST,
     LATEST,
+    NO_MATCHES,
     AllAt,
     Limit,
-    NoMatch,
     Specific,
     Timestamps,
     TopicPartition,
@@ -64,6 +64,9 @@ REPLICAS: tuple[Replicas, ...] = get_args(Replicas)
 Form = Literal["binary", "string", "json", "registry"]
 FORMS: tuple[Form, ...] = get_args(Form)
 """What keys and values are made: bytes, text, or columns of the type that is found in them, or that a schema names."""
+
+
+Choosable = TypeVar("Choosable", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,7 @@ def schema_options(given: Mapping[str, str]) -> SourceOptions:
 def forms(given: Mapping[str, str]) -> tuple[Form, Form]:
     """What keys and values are to be, for the schema."""
     options = _folded(given)
-    return _form(options, "key"), _form(options, "value")
+    return _one_of(options, "key", FORMS), _one_of(options, "value", FORMS)
 
 
 def wants_headers(given: Mapping[str, str]) -> bool:
@@ -165,7 +168,7 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         max_offsets_per_trigger=most,
         min_offsets_per_trigger=least,
         max_trigger_delay_s=_duration(options, "maxTriggerDelay"),
-        replicas=_replicas(options.get("replicas", "furthest")),
+        replicas=_one_of(options, "replicas", REPLICAS),
         tiered=tier_source(options.get("tiered", ""), options.get("tiered_key", "").split(",")),
     )
 
@@ -182,19 +185,13 @@ def _check_names(options: Iterable[str]) -> None:
             raise UsageError(f"there is no option {name!r}; did you mean {known[near[0]]}?")
 
 
-def _replicas(value: str) -> Replicas:
-    for known in REPLICAS:
-        if value.strip().lower() == known:
-            return known
-    raise UsageError(f"replicas is furthest or refuse, not {value!r}")
-
-
-def _form(options: Mapping[str, str], name: str) -> Form:
-    value = options.get(name, "binary").strip().lower()
-    for known in FORMS:
-        if value == known:
-            return known
-    raise UsageError(f"{name} is binary, string, json or registry, not {value!r}")
+def _one_of(options: Mapping[str, str], name: str, words: tuple[Choosable, ...]) -> Choosable:
+    """The word that an option has, by default the first; UsageError for any other."""
+    value = options.get(name.lower(), words[0]).strip().lower()
+    for word in words:
+        if value == word:
+            return word
+    raise UsageError(f"{name} is {', '.join(words[:-1])} or {words[-1]}, not {value!r}")
 
 
 def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:
@@ -256,10 +253,9 @@ def _pattern(value: str) -> str:
 
 def _limit(options: Mapping[str, str], side: str, default: Limit) -> Limit:
     """The first of one timestamp, timestamps and offsets that is given."""
-    no_match = options.get("startingoffsetsbytimestampstrategy", "error").strip().lower()
-    if no_match not in ("error", "latest"):
-        raise UsageError(f"startingOffsetsByTimestampStrategy is error or latest, not {no_match!r}")
-    strategy: NoMatch = "latest" if no_match == "latest" or side == "ending" else "error"
+    strategy = _one_of(options, "startingOffsetsByTimestampStrategy", NO_MATCHES)
+    if side == "ending":
+        strategy = "latest"
     if (text := options.get(f"{side}timestamp")) is not None:
         time = parse_time(text)
         if time is None:
