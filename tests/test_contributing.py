@@ -42,5 +42,5 @@ def test_each_test_that_is_named_is_there(path):
     assert place(path).exists()
 
 
-def test_there_are_five():
+def test_five_walks_are_described():
     assert len(re.findall(r"^\*\*An? ", FIVE, re.M)) == 5

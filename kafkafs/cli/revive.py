@@ -34,14 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
     for sentence in (*told["problems"], *told["leftOut"]):
         say(sentence)
     for each in told["revived"]:
+        where = f"{each['topic']}-{each['partition']}"
         for loss in each.get("losses", ()):
-            say(f"{each['topic']}-{each['partition']}: offsets {loss['first']} to {loss['last']}: {loss['reason']}")
+            say(f"{where}: offsets {loss['first']} to {loss['last']}: {loss['reason']}")
         for end in each.get("endedTransactions", ()):
-            outcome = "aborted" if end["aborted"] else "committed"
-            say(f"{each['topic']}-{each['partition']}: a transaction of producer {end['producerId']} lost its end, and"
-                f" is {outcome} at offset {end['offset']}")  # fmt: skip
+            outcome = f"{'aborted' if end['aborted'] else 'committed'} at offset {end['offset']}"
+            say(f"{where}: a transaction of producer {end['producerId']} lost its end, and is {outcome}")
         for group in each.get("endedGroups", ()):
-            where = f"{each['topic']}-{each['partition']}"
             say(f"{where}: that members left the group {printable(group)} was lost, and is written anew")
     if choices.method == "link":
         say("logs are hard links: what changes their bytes, owner or mode in one directory changes the other's")

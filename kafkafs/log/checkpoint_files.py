@@ -12,7 +12,7 @@ from pathlib import Path
 from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import CorruptData, Exhausted, KafkafsError, NotFound, WouldBlock
+from kafkafs.errors import UNREADABLE, CorruptData, NotFound
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, PartitionName
 from kafkafs.log.read_options import ReadOptions
@@ -79,10 +79,8 @@ class CheckpointFiles:
         except NotFound as error:
             if self._stamp(name) is not None:
                 problems.append(f"{name} counts as absent: {error}")
-        except (WouldBlock, Exhausted):
-            raise
         except CorruptData as error:
             problems.append(f"{name} counts as absent: {error}")
-        except KafkafsError as error:
+        except UNREADABLE as error:
             problems.append(f"{name} counts as absent: it cannot be read: {error}")
         return {}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from kafkafs.errors import KafkafsError, NotFound, UsageError, WouldBlock
+from kafkafs.errors import UNREADABLE, NotFound, UsageError
 from kafkafs.format.names import META_PROPERTIES
 from kafkafs.log.data_directory import DataDirectory
 
@@ -22,9 +22,7 @@ def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[s
             told = properties(directory).get("cluster.id")
         except NotFound:
             continue
-        except WouldBlock:
-            raise
-        except KafkafsError as error:
+        except UNREADABLE as error:
             problems.append(f"{META_PROPERTIES} of {str(directory.path)!r} cannot be read: {error}")
             continue
         if told is not None and told not in ids:
@@ -38,9 +36,7 @@ def cluster_id(directory: DataDirectory) -> str | None:
     """The id of the cluster that the directory is of; None where nothing tells it."""
     try:
         return properties(directory).get("cluster.id")
-    except WouldBlock:
-        raise
-    except KafkafsError:
+    except UNREADABLE:
         return None
 
 
@@ -74,9 +70,7 @@ def node_id(directory: DataDirectory) -> int | None:
     """The id of the node that the directory is of; None where nothing tells it."""
     try:
         told = properties(directory)
-    except WouldBlock:
-        raise
-    except KafkafsError:
+    except UNREADABLE:
         return None
     word = next((told[key] for key in NODE_KEYS if key in told), "")
     is_number = word.isascii() and word.isdigit() and len(word) <= _DIGITS

@@ -6,7 +6,7 @@ batch, then the largest log end offset. Directories of deleted, stray and future
 
 from collections.abc import Iterable, Sequence
 
-from kafkafs.errors import DiskError, KafkafsError, NotFound, UsageError, WouldBlock
+from kafkafs.errors import UNREADABLE, DiskError, NotFound, UsageError
 from kafkafs.format.batch import Batch
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
@@ -82,7 +82,5 @@ def progress(replica: Partition) -> tuple[int, int]:
     format has none, -2 where the log cannot be read."""
     try:
         return replica.answer(lambda log: (last_leader_epoch(log), log.end_offset))
-    except WouldBlock:
-        raise
-    except KafkafsError:
+    except UNREADABLE:
         return -2, -1

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kafkafs.cluster.following import until
 from kafkafs.cluster.metadata import AsOf, Metadata
-from kafkafs.errors import KafkafsError, NotFound
+from kafkafs.errors import UNREADABLE
 from kafkafs.format.batch import Batches, walk
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.format.records import Refusal, decode
@@ -58,7 +58,7 @@ def read_metadata(
         reading = _Reading(chosen, found, options)
         image = reading.image
         then = _Reading(chosen, found, options, until_ms).image if until_ms is not None and image else None
-    except KafkafsError as error:
+    except UNREADABLE as error:
         return ClusterMetadata(None, None, False, (f"{METADATA_LOG} cannot be read: {error}",))
     sentences = reading.sentences
     if image is not None and then is not None:
@@ -160,6 +160,6 @@ def _is_dynamic(partition: Partition) -> bool:
     """The version of the file that a node keeps its vote in tells."""
     try:
         state = partition.read_beside(_QUORUM_STATE)
-    except (NotFound, KafkafsError):
+    except UNREADABLE:
         return False
     return _DYNAMIC in state.replace(b" ", b"")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import UNREADABLE
 from kafkafs.format.batch import Batches
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.log.batch_runs import BatchRun, Damage
@@ -69,7 +69,7 @@ def elsewhere(
             at = end + 1
         if is_dense:
             yield from further(at, last)
-    except KafkafsError:
+    except UNREADABLE:
         yield from further(at, last)
 
 

@@ -13,7 +13,7 @@ def test_without_flags_it_is_quick_and_prints_its_findings():
     assert (arguments.deep, arguments.compare_replicas, arguments.report) == (False, False, None)
 
 
-def test_its_flags():
+def test_the_flags_of_an_audit_are_taken():
     arguments = parsed("audit", "--deep", "one", "--compare-replicas", "--report", "findings.jsonl")
     assert (arguments.deep, arguments.compare_replicas, arguments.report) == (True, True, Path("findings.jsonl"))
 

@@ -15,7 +15,7 @@ def entry(first: int, last: int, version: int = 0) -> bytes:
     return struct.pack(">hqqqq", version, 7, first, last, last + 1)
 
 
-def test_kafkas_own_entry():
+def test_kafkas_own_entry_is_read():
     assert parse_transaction_index(GOLDEN, 100) == (AbortedTransaction(4242, 110, 113, 114),)
 
 

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.errors import UsageError
+from kafkafs.errors import Exhausted, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.meta_properties import cluster_id, node_id
 from kafkafs.log.replicas import furthest, of_one_broker, progress, read_from, replicas
+from tests.disk.descriptors import few_descriptors
 from tests.log.making import NAME, Made, made, write_partition
 
 OLD = [made(number, [1000], epoch=1) for number in range(4)]
@@ -74,3 +76,21 @@ def test_nobody_knows_the_broker_of_a_directory_that_does_not_tell(tmp_path):
     assert of_one_broker(directories) is None
     (tmp_path / "a/meta.properties").unlink()
     assert of_one_broker(directories) is None
+
+
+QUESTIONS = {
+    "how far it got": lambda directory: progress(directory.partition(NAME)),
+    "topic id": lambda directory: directory.topic_id(NAME),
+    "cleaner": lambda directory: directory.cleaner_offsets(),
+    "cluster": cluster_id,
+    "node": node_id,
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_there_is_no_descriptor_for_is_not_taken_for_what_is_not_there(tmp_path, question):
+    """Regression: another replica was read than the furthest one, and `revive` gave a topic another id."""
+    directory = broker(tmp_path, OLD, 1)
+    assert directory.names()
+    with few_descriptors(0), open("/dev/null"), pytest.raises(Exhausted):  # which takes the last one
+        QUESTIONS[question](directory)

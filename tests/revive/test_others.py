@@ -4,11 +4,15 @@ import shutil
 
 import pytest
 
-from kafkafs.errors import CorruptData
+from kafkafs.errors import CorruptData, Exhausted
+from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.job import planned, revive
+from kafkafs.revive.others import elsewhere
 from kafkafs.revive.plan import Choices
+from kafkafs.revive.topics import Replica
+from tests.disk.descriptors import few_descriptors
 from tests.kafka import replicated
 
 TOPIC, PARTITION = "plain", "plain-0"
@@ -134,3 +138,11 @@ def test_what_one_replica_has_of_a_gap_and_another_of_its_rest(tmp_path, disks):
     (disks[1] / PARTITION / gone.log_name).write_bytes(b"")
     report = revive(disks, Choices(to=tmp_path / "new"))
     assert told(report)["fromOthers"] == [{"first": first, "last": last, "replica": str(disks[2] / PARTITION)}]
+
+
+def test_what_there_is_no_descriptor_for_is_not_taken_for_what_no_replica_has(disks):
+    """Regression: records that another disk has would have been told of as lost."""
+    directory = open_data_directory(disks[0])
+    other = Replica(directory, directory.partition(PARTITION))
+    with few_descriptors(0), pytest.raises(Exhausted):
+        list(elsewhere(0, 9, [other], [LeaderEpoch(0, 0)]))

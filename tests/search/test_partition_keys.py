@@ -183,7 +183,7 @@ def test_who_looked_before_another_is_told_to_look_again(tmp_path, rolls):
     assert partition.answer(lambda log: last_of(keys, reader(log), b"a")) == 3
 
 
-def test_a_compacted_segment(tmp_path):
+def test_keys_of_a_compacted_segment_are_found_in_its_new_file(tmp_path):
     """The cleaner's file takes the place of the one that was scanned."""
     path = write_partition(tmp_path, {0: [batch(0, [b"a", b"b"]), batch(2, [b"a"])], 3: [batch(3, [b"c"])]})
     partition, keys = partition_of(tmp_path), PartitionKeys(Budget(KEY_MEMORY))

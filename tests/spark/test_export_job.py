@@ -120,7 +120,7 @@ def test_another_export_or_other_files_are_refused(run: Run, tmp_path):
         run(tmp_path / "full", request("partitions"))
 
 
-def test_windows(run: Run, tmp_path):
+def test_only_what_lies_in_the_window_is_exported(run: Run, tmp_path):
     records = LATEST_DATA.records("segments")
     place, low, high = TopicPartition("segments", 0), records[30], records[-40]
     offsets = request("segments", starting=Specific({place: low.offset}), ending=Specific({place: high.offset}))

@@ -25,7 +25,7 @@ def told(found: dict[TopicPartition, Location]) -> set[str]:
     return {str(each) for each in found}
 
 
-def test_what_is_chosen(data):
+def test_names_partitions_and_patterns_choose_what_they_say(data):
     assert told(every_location((data,))) == {"a-0", "a-1", "b-0", "__consumer_offsets-0"}
     assert told(chosen((data,), Choice(pattern="."))) == {"a-0", "a-1", "b-0"}
     assert told(chosen((data,), Choice(topics=("__consumer_offsets",)))) == {"__consumer_offsets-0"}

@@ -107,7 +107,7 @@ def test_a_long_history_is_read_in_pieces(tmp_path):
     ("%41%4", None, ""), ("%", None, ""), ("100%", None, ""), ("%zz.jsonl", None, ""),
     ("a.follow.jsonl", b"a", ".follow.jsonl"), ("a.batches.jsonl", b"a", ".batches.jsonl"), ("", None, ""),
 ])  # fmt: skip
-def test_names(name, key, suffix):
+def test_a_name_is_a_key_and_a_suffix(name, key, suffix):
     """The contract's grammar: percent-encoding, suffixes, and names that could be read both ways."""
     assert parse_key_name(name) == (None if key is None else KeyName(key, suffix))
 

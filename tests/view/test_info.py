@@ -38,7 +38,7 @@ def info(data, partition="t-0"):
     return json.loads(cat(tree(data), f"{partition}/info.json"))
 
 
-def test_fields(tmp_path):
+def test_every_field_of_the_contract_is_told(tmp_path):
     """Scripts read them; a missing one breaks a script."""
     write_partition(tmp_path, spread(BATCHES, 4))
     write_start(tmp_path, 14)

@@ -342,7 +342,7 @@ def _out_of_memory(*_: object) -> None:
     raise MemoryError
 
 
-def test_two_hundred_partitions(tmp_path):
+def test_two_hundred_partitions_take_little_memory_and_few_files(tmp_path):
     """A few MiB of memory each at most, and no more files open than the process may."""
     chance = random.Random(2)
     for number in range(200):

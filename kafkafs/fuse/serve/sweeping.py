@@ -5,7 +5,6 @@ where it has been told too many. And the C library gives back the memory that tw
 it do so at once makes long reads 1.4 times slower.
 """
 
-import ctypes
 import functools
 import logging
 from collections import defaultdict
@@ -15,6 +14,7 @@ from contextlib import suppress
 import pyfuse3
 import trio
 
+from kafkafs.disk.system_calls import libc
 from kafkafs.errors import KafkafsError
 from kafkafs.fuse.serve.inodes import Inode, Inodes
 from kafkafs.fuse.serve.workers import CallKind, Workers
@@ -84,7 +84,7 @@ def _drop(inodes: Iterable[Inode]) -> None:
 
 
 async def _give_memory_back(workers: Workers) -> None:
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc
+    trim = getattr(libc, "malloc_trim", None)  # glibc
     while trim is not None:
         await trio.sleep(MEMORY_EVERY_S)
         with suppress(KafkafsError):

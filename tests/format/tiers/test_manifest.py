@@ -44,7 +44,7 @@ def changed(path: str, value: object) -> bytes:
     return json.dumps(made).encode()
 
 
-def test_what_it_tells():
+def test_a_manifest_tells_offsets_epochs_and_chunks():
     found = parse_manifest(json.dumps(MANIFEST).encode())
     assert (found.topic, found.partition, found.start_offset, found.end_offset) == ("orders", 3, 960, 1439)
     assert found.epochs == ((2, 960), (10, 1000))
