@@ -46,8 +46,7 @@ class Lineage:
         last = log.tail.last if log.tail is not None else None
         witnesses = log.segments[-1:] if last else log.segments[-2:]
         held = [(segment, _hold(segment)) for segment in reversed(witnesses)]
-        epoch = last.leader_epoch if last else _epoch_before(log)
-        self._log, self._last, self._witnesses, self._epoch = log, last, held, epoch
+        self._log, self._last, self._witnesses, self._epoch = log, last, held, last_leader_epoch(log)
 
     def _leads_to(self, log: Log) -> bool:
         before = self._log
@@ -91,13 +90,15 @@ def _hold(segment: Segment) -> DataFile | None:
         return None
 
 
-def _epoch_before(log: Log) -> int:
-    """The leader epoch of the last batch before an empty segment, if that batch still is there."""
+def last_leader_epoch(log: Log) -> int:
+    """The leader epoch of the log's last batch; -1 where it has none, or an older format."""
+    if log.tail is not None and log.tail.last is not None:
+        return log.tail.last.leader_epoch
     try:
-        _, found = locate(log, log.end_offset - 1)
+        _, last = locate(log, log.end_offset - 1)
     except NotFound:
         return _UNKNOWN
-    return found.leader_epoch if isinstance(found, Batch) else _UNKNOWN
+    return last.leader_epoch if isinstance(last, Batch) else _UNKNOWN
 
 
 def leader_epochs(log: Log) -> tuple[LeaderEpoch, ...]:

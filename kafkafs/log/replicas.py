@@ -6,11 +6,9 @@ batch, then the largest log end offset. Directories of deleted, stray and future
 
 from collections.abc import Iterable, Sequence
 
-from kafkafs.errors import UNREADABLE, DiskError, NotFound, UsageError
-from kafkafs.format.batch import Batch
+from kafkafs.errors import UNREADABLE, UsageError
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.log import Log
-from kafkafs.log.lookup import locate
+from kafkafs.log.lineage import last_leader_epoch
 from kafkafs.log.meta_properties import NODE_KEYS, properties
 from kafkafs.log.partition import Partition
 
@@ -31,7 +29,7 @@ def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
     """The cluster's and the broker's id, as the directory's meta.properties tells; None where it does not."""
     try:
         told = properties(directory)
-    except (NotFound, DiskError):
+    except UNREADABLE:
         return None
     broker = next((told[key] for key in NODE_KEYS if key in told), None)
     return None if broker is None else (told.get("cluster.id", ""), broker)
@@ -64,17 +62,6 @@ def read_from(directories: Sequence[DataDirectory], name: str, refuse: bool = Fa
     found = [directory.partition(name) for directory in directories]
     best = furthest(found)
     return next(directory for directory, each in zip(directories, found, strict=True) if each is best)
-
-
-def last_leader_epoch(log: Log) -> int:
-    """The leader epoch of the log's last batch; -1 where it has none, or an older format."""
-    if log.tail is not None and log.tail.last is not None:
-        return log.tail.last.leader_epoch
-    try:
-        _, last = locate(log, log.end_offset - 1)
-    except NotFound:
-        return -1
-    return last.leader_epoch if isinstance(last, Batch) else -1
 
 
 def progress(replica: Partition) -> tuple[int, int]:

@@ -147,6 +147,7 @@ def test_a_checkpoint_may_be_of_what_is_not_here_and_must_be_one(tmp_path):
 @pytest.mark.parametrize(("name", "kind"), [
     (f"t-0/{9:020}.snapshot", "snapshot"), ("t-0/leader-epoch-checkpoint", "leader-epoch-checkpoint"),
     ("t-0/partition.metadata", "partition-metadata"), (RECOVERY, "checkpoint"), (CLEANER_OFFSETS, "checkpoint"),
+    ("meta.properties", "properties"),
 ])  # fmt: skip
 def test_a_small_file_that_may_not_be_read_is_a_finding_and_not_the_end(tmp_path, name, kind):
     """Regression: an audit told of nothing else where one belonged to another user."""
