@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 
+from kafkafs.cli.endings import say
 from kafkafs.cli.spark_command import SparkProgress, named_directories
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
@@ -31,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
             with session(arguments.master, "export", progress.starting) as spark:
                 done = export(spark, out, request, settled, progress, claim.check)
     for sentence in settled.gone:
-        print(f"kafkafs: {sentence}", file=sys.stderr)
+        say(sentence)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
           file=sys.stderr)  # fmt: skip

@@ -190,9 +190,13 @@ def encode(rows: Numbers, seed: bytes, identity: Identity) -> bytes:
     return b"".join([header, _CRC.pack(crc32c(header)), pages.data, fences])
 
 
+def _is_whole(page: bytes) -> bool:
+    return len(page) == KEY_PAGE and crc32c(page[:KEY_PAGE_CRC]) == _CRC.unpack_from(page, KEY_PAGE_CRC)[0]
+
+
 def parse_header(page: bytes) -> Header | None:
     """What the first page says; None where it is none, or of another layout."""
-    if len(page) != KEY_PAGE or crc32c(page[:KEY_PAGE_CRC]) != _CRC.unpack_from(page, KEY_PAGE_CRC)[0]:
+    if not _is_whole(page):
         return None
     magic, seed, base_offset, size, fingerprint, rows, fences_crc = _HEADER.unpack_from(page)
     if magic != MAGIC or rows < 0:
@@ -202,7 +206,7 @@ def parse_header(page: bytes) -> Header | None:
 
 def parse_page(page: bytes) -> Numbers | None:
     """The rows of a page, those that fill up the last one too; None where it is not what was written."""
-    if len(page) != KEY_PAGE or crc32c(page[:KEY_PAGE_CRC]) != _CRC.unpack_from(page, KEY_PAGE_CRC)[0]:
+    if not _is_whole(page):
         return None
     return np.frombuffer(page, "<i8", KEY_PAGE_ROWS)
 

@@ -133,15 +133,18 @@ class SegmentKeys:
         if collector.count:
             self._parts.append(collector.finish())
         while len(self._parts) > 1 and len(self._parts[-2].rows) <= 2 * len(self._parts[-1].rows):
-            later, earlier = self._parts.pop(), self._parts.pop()
-            self._parts.append(merged(earlier, later))
+            self._join_last()
         self._show(reached)
+
+    def _join_last(self) -> None:
+        """Makes one part of the last two."""
+        later, earlier = self._parts.pop(), self._parts.pop()
+        self._parts.append(merged(earlier, later))
 
     def _close(self) -> None:
         """Nothing comes any more: one part, and no need of its checks."""
         while len(self._parts) > 1:
-            later, earlier = self._parts.pop(), self._parts.pop()
-            self._parts.append(merged(earlier, later))
+            self._join_last()
         self._parts = [part._replace(checks=part.checks[:0].copy()) for part in self._parts]
         self.is_settled = True
         self._show(self.reached)
