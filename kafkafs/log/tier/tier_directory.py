@@ -34,8 +34,9 @@ class TierDirectory:
         return {name: partition.name for name, partition in self._found.items()}
 
     def topic_id(self, directory: str) -> str | None:
-        """That of a partition; None where the tier's layout has none."""
-        return self._found[directory].topic_id or None
+        """That of a partition; None where the tier's layout has none, or the partition is gone."""
+        found = self._found.get(directory)
+        return found.topic_id or None if found is not None else None
 
     def part(self, name: PartitionName) -> TierPart:
         """What the tier has of a partition: all that there is of it."""

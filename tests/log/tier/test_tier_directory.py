@@ -3,6 +3,7 @@
 import pytest
 
 from kafkafs.errors import UsageError
+from kafkafs.log.data_directory import open_data_directory
 from tests.kafka import aiven
 from tests.kafka.tiered import RECORDS, Tiered
 from tests.view.trees import cat, latest, tree
@@ -27,3 +28,10 @@ def test_a_directory_with_a_tier_somewhere_below_is_none(tmp_path):
     aiven.write(TIERED.tier, tmp_path / "some/where")
     with pytest.raises(UsageError, match="no Kafka data directory"):
         tree(tmp_path)
+
+
+def test_a_partition_that_has_left_a_tier_has_no_topic_id():
+    """Whoever has listed it a moment ago still asks."""
+    directory = open_data_directory(TIERED.tier)
+    assert directory.topic_id(next(iter(directory.names())))
+    assert directory.topic_id("gone-0") is None
