@@ -30,8 +30,9 @@ def options(place: Path) -> tuple[str, ...]:
 
 
 def spark() -> dict[str, str]:
-    """The environment in which tests' programs start Spark: what its JVMs are told, of the driver and of executors."""
-    return _environment(options(_SPARK))
+    """The environment in which tests' programs start Spark: what its JVMs are told, of the driver and of executors, and
+    what the one that only writes their command line."""
+    return {"SPARK_LAUNCHER_OPTS": " ".join(QUICK_START), **_environment(options(_SPARK))}
 
 
 def _environment(more: tuple[str, ...]) -> dict[str, str]:
