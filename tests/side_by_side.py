@@ -34,10 +34,14 @@ ALONE = "alone"
 AHEAD = 15
 """So many steps of niceness an urgent test is ahead of others: it gets about 25 times their share, if it wants it."""
 
+LOOKS_FOR_GARBAGE = 10_000
+"""After so many objects more, and not after 700, Python's usual: tests make so many that it took 4 % of their time."""
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{URGENT}: measures time: its processes go before those of other tests")
     config.addinivalue_line("markers", f"{ALONE}: takes the whole machine: no other test may run meanwhile")
+    gc.set_threshold(LOOKS_FOR_GARBAGE)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

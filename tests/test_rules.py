@@ -42,23 +42,23 @@ PACKAGE = sources("kafkafs")
 EVERYTHING = sources("kafkafs", "tests", "scripts")
 
 
-def definitions(text: str) -> Iterator[tuple[str, Definition]]:
-    """(dotted name, definition) of all functions and classes, those inside of others too."""
+def definitions(module: ast.AST) -> Iterator[tuple[str, Definition]]:
+    """(dotted name, definition) of all functions and classes, those inside of others too; expressions hold none."""
 
     def inside(node: ast.AST, prefix: str) -> Iterator[tuple[str, Definition]]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, Definition):
                 yield prefix + child.name, child
                 yield from inside(child, f"{prefix}{child.name}.")
-            else:
+            elif not isinstance(child, ast.expr):
                 yield from inside(child, prefix)
 
-    return inside(ast.parse(text), "")
+    return inside(module, "")
 
 
-def public(text: str) -> Iterator[tuple[str, Definition]]:
+def public(module: ast.AST) -> Iterator[tuple[str, Definition]]:
     """Those of them whose own name has no underscore in front, wherever they stand."""
-    return ((name, found) for name, found in definitions(text) if not found.name.startswith("_"))
+    return ((name, found) for name, found in definitions(module) if not found.name.startswith("_"))
 
 
 def long_files(files: dict[str, str]) -> dict[str, int]:
@@ -69,7 +69,7 @@ def long_functions(files: dict[str, str]) -> dict[str, int]:
     sizes = {
         f"{path}:{name}": (found.end_lineno or 0) - found.lineno + 1
         for path, text in files.items()
-        for name, found in definitions(text)
+        for name, found in definitions(ast.parse(text))
         if not isinstance(found, ast.ClassDef)
     }
     return {name: lines for name, lines in sizes.items() if lines > FUNCTION_LINES}
@@ -77,9 +77,10 @@ def long_functions(files: dict[str, str]) -> dict[str, int]:
 
 def wordless(files: dict[str, str]) -> set[str]:
     """Modules and public definitions without a docstring, also where a protocol says what all of their like answer."""
-    found = {path for path, text in files.items() if text.strip() and not ast.get_docstring(ast.parse(text))}
-    for path, text in files.items():
-        found |= {f"{path}:{name}" for name, definition in public(text) if not ast.get_docstring(definition)}
+    modules = {path: ast.parse(text) for path, text in files.items() if text.strip()}
+    found = {path for path, module in modules.items() if not ast.get_docstring(module)}
+    for path, module in modules.items():
+        found |= {f"{path}:{name}" for name, definition in public(module) if not ast.get_docstring(definition)}
     return found
 
 
