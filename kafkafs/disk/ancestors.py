@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError
 
 _Attributes = tuple[os.stat_result, bytes | None]
@@ -45,6 +46,6 @@ def _open(path: Path) -> int:
 
 def _acl(path: Path, descriptor: int) -> bytes | None:
     for place in (descriptor, path):
-        with suppress(OSError):
-            return os.getxattr(place, "system.posix_acl_access")
+        with suppress(DiskError):  # a directory that may only be searched is asked by its path
+            return access_list(place)
     return None

@@ -7,6 +7,7 @@ import ctypes
 import errno
 import functools
 import os
+from pathlib import Path
 
 from kafkafs.errors import DiskError
 
@@ -82,10 +83,11 @@ def sync_file_system(descriptor: int) -> None:
         raise last_error()
 
 
-def access_list(descriptor: int) -> bytes | None:
-    """The access control list, as the kernel stores it; None where there is none."""
+def access_list(place: int | Path) -> bytes | None:
+    """The access control list of what a descriptor or a path leads to, as the kernel stores it; None where there is
+    none."""
     try:
-        return os.getxattr(descriptor, "system.posix_acl_access")
+        return os.getxattr(place, "system.posix_acl_access")
     except OSError as error:
         if error.errno in (errno.ENODATA, errno.EOPNOTSUPP):
             return None
