@@ -21,6 +21,7 @@ from kafkafs.cluster.row_lines import known
 from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
+from kafkafs.format.index import Numbers
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.format.records import Records, Refusal, decode
@@ -158,7 +159,7 @@ class Metadata(Replay):
         self.problems.add(problem)
         self._is_gap_told = True
 
-    def _tell_gaps(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    def _tell_gaps(self, offsets: Numbers) -> None:
         """This log is never compacted: where an offset is missing, a segment is."""
         for at in np.flatnonzero(np.diff(offsets) != 1).tolist():
             self.problems.add(f"{METADATA_LOG}: offsets {offsets[at] + 1} to {offsets[at + 1] - 1} are missing")

@@ -29,6 +29,7 @@ from kafkafs.format.batch import (
     is_wrapped,
     walk,
 )
+from kafkafs.format.index import Numbers
 
 SMALLEST_SIZE = 14
 """Bytes behind the size field that even the smallest message of v0 has."""
@@ -162,7 +163,7 @@ def within(run: EntryRun, window: OffsetWindow) -> tuple[EntryRun, bool]:
     return run.part(first, stop), stop < len(run.rows)
 
 
-def _first_offsets(rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _first_offsets(rows: Batches) -> Numbers:
     """The first offset that each entry may hold: a compressed message of v0 or v1 tells only its last."""
     follows = np.concatenate([np.zeros(1, np.int64), rows["last_offset"][:-1] + 1])
     return np.where(is_wrapped(rows), follows, rows["base_offset"])

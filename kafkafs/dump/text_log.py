@@ -33,6 +33,7 @@ from kafkafs.format.batch import (
     rows_of,
 )
 from kafkafs.format.control import CONTROL_KEY, ControlType, control_type, coordinator_epoch
+from kafkafs.format.index import Numbers
 from kafkafs.format.records import PIECE, Records, Refusal, decode
 
 
@@ -165,7 +166,7 @@ class TextLog:
             self._findings.gaps(self._source, [self._last_offset], [offset])
         self._last_offset = offset
 
-    def _follow_many(self, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    def _follow_many(self, offsets: Numbers) -> None:
         self._follow(int(offsets[0]))
         before = np.flatnonzero(np.diff(offsets) != 1)
         self._findings.gaps(self._source, offsets[before].tolist(), offsets[before + 1].tolist())

@@ -18,6 +18,7 @@ import numpy as np
 from kafkafs.errors import NotFound
 from kafkafs.format import kernels
 from kafkafs.format.batch import Batches, Flags
+from kafkafs.format.index import Numbers
 from kafkafs.format.records import Records, decode
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
@@ -104,7 +105,7 @@ class _Side:
         widths = self.rows["last_offset"] - self.rows["base_offset"] + 1
         return bool(np.any((self.rows["magic"] >= 2) & (self.rows["count"] < widths)))
 
-    def is_damaged(self, rows: Batches) -> "np.ndarray[tuple[int], np.dtype[np.bool_]]":
+    def is_damaged(self, rows: Batches) -> Flags:
         """Which rows of the other side own offsets that are damaged here."""
         ranges = np.array(self._damaged, np.int64).reshape(-1, 2)
         return sharing_offsets(rows, ranges[:, 0], ranges[:, 1])
@@ -188,7 +189,7 @@ def unlike(one: Batches, other: Batches) -> tuple[Flags, Flags]:
     return ~equal, alone
 
 
-def sharing_offsets(one: Batches, first: "np.ndarray[tuple[int], np.dtype[np.int64]]", last: object) -> Flags:
+def sharing_offsets(one: Batches, first: Numbers, last: object) -> Flags:
     """Which rows own an offset that one of the ranges [first, last] owns; these in order, and apart from each other."""
     lasts = np.asarray(last, np.int64)
     if not len(first):

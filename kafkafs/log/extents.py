@@ -8,13 +8,12 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
+from kafkafs.format.index import Numbers
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.overlaps import first_offset
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.segment_search import batch_reaching
-
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Extent(NamedTuple):

@@ -17,6 +17,7 @@ import numpy as np
 from kafkafs.disk.blocking import may_block
 from kafkafs.format.batch import Batches, Flags, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
+from kafkafs.format.index import Numbers
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
@@ -28,7 +29,6 @@ EMPTIED = -2
 
 _MARKER_LIMIT = 1 << 20
 _PRODUCERS_KEPT = 4096
-_Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def marker_types(run: BatchRun, rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
@@ -124,7 +124,7 @@ def _batch_runs(log: Log, first: int, start: Start) -> Iterator[BatchRun]:
 class _Markers(NamedTuple):
     """Markers of one producer in a run: where they stand, in order, and whether they abort."""
 
-    offsets: _Numbers
+    offsets: Numbers
     abort: Flags
 
 
@@ -147,7 +147,7 @@ class Outcomes:
             dropped[asked[own]] = self._end_in_abort(producer, offsets[own])
         return dropped
 
-    def _end_in_abort(self, producer: int, offsets: _Numbers) -> Flags:
+    def _end_in_abort(self, producer: int, offsets: Numbers) -> Flags:
         """Of a producer's batches in offset order, whether the next marker aborts."""
         found, known = np.zeros(len(offsets), np.bool_), 0
         for markers in self._markers_behind(producer, int(offsets[0])):

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.format.batch import Batches
 from kafkafs.format.index import ABORTED as TRANSACTION
-from kafkafs.format.index import OffsetIndex, TimeIndex, rises
+from kafkafs.format.index import Numbers, OffsetIndex, TimeIndex, rises
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import Aborted, Tracker, events
 
@@ -89,7 +89,7 @@ class _Indexing:
         self._largest, self._largest_offset = int(highest[-1]), int(holders[-1])
         self._end = int(positions[-1]) + int(rows["size"][-1])
 
-    def _choose(self, positions: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
+    def _choose(self, positions: Numbers) -> list[int]:
         """The rows that get an entry: each the first one that stands so far behind the last one that did."""
         chosen = []
         while (row := int(positions.searchsorted(self._indexed_at + self._interval, "right"))) < len(positions):

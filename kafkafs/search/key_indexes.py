@@ -20,6 +20,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE, CorruptData, DiskError, Exhausted
 from kafkafs.format.batch import is_transactional
+from kafkafs.format.index import Numbers
 from kafkafs.format.kernels import crc32c
 from kafkafs.format.key_index import (
     KEY_PAGE,
@@ -29,7 +30,6 @@ from kafkafs.format.key_index import (
     Identity,
     KeyCollector,
     KeyRows,
-    Numbers,
     encode,
     hashed,
     new_seed,

@@ -16,15 +16,13 @@ import numpy as np
 from kafkafs.errors import UsageError
 from kafkafs.format import kernels
 from kafkafs.format.batch import Batches, Bytes
+from kafkafs.format.index import Numbers
 from kafkafs.format.native.layout import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE
 from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import BatchRun
 
 _CASELESS = frozenset("kKsSiI")
 """Letters that `re.IGNORECASE` takes for others outside of ASCII, too: the Kelvin sign, the long s, the dotted i."""
-
-
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Needle:

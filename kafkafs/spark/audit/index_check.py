@@ -14,21 +14,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkafs.format.batch import LARGEST_HEADER, parse_batch, walk
-from kafkafs.format.index import ABORTED, ABORTED_SIZE, OffsetIndex, TimeIndex, rises
+from kafkafs.format.batch import LARGEST_HEADER, Flags, parse_batch, walk
+from kafkafs.format.index import ABORTED, ABORTED_SIZE, Numbers, OffsetIndex, TimeIndex, rises
 from kafkafs.format.records import Refusal, decode
 from kafkafs.log.outcomes import Aborted, Event, Tracker
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.audit.log_check import Column, ValidBatches
+from kafkafs.spark.audit.log_check import ValidBatches
 
 _FAR = 16 << 20
 """No broker leaves so many bytes without an entry: the interval is 4096 by default, an append some megabytes."""
 
 _PADDING_READ = 8192  # slots
-
-Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 def check_offset_index(segment: Segment, where: Where, valid: ValidBatches, clean: bool) -> list[Finding]:
@@ -52,7 +50,7 @@ def check_offset_index(segment: Segment, where: Where, valid: ValidBatches, clea
     return findings
 
 
-def _unindexed(segment: Segment, positions: Column, offsets: Column, valid: ValidBatches) -> int:
+def _unindexed(segment: Segment, positions: Numbers, offsets: Numbers, valid: ValidBatches) -> int:
     """The bytes of the longest part of the log that must have had entries and has none; 0 where all is well.
 
     With each offset entry comes at most one time entry. Others are written without one, at the roll and at each clean
@@ -71,7 +69,9 @@ def _unindexed(segment: Segment, positions: Column, offsets: Column, valid: Vali
     return int(gaps[lost].max(initial=0))
 
 
-def _offset_entries_true(offsets: Column, positions: Column, valid: ValidBatches) -> tuple[Mask, Callable[[int], str]]:
+def _offset_entries_true(
+    offsets: Numbers, positions: Numbers, valid: ValidBatches
+) -> tuple[Flags, Callable[[int], str]]:
     """Which entries the log confirms, and why it does not confirm one."""
     row = np.searchsorted(valid.positions, positions)
     inside = row < len(valid.positions)
@@ -152,7 +152,7 @@ def _is_of_record(segment: Segment, position: int, offset: int, time: int) -> bo
     return False
 
 
-def _untimed(segment: Segment, where: Where, valid: ValidBatches, highest: Column, times: Column) -> list[Finding]:
+def _untimed(segment: Segment, where: Where, valid: ValidBatches, highest: Numbers, times: Numbers) -> list[Finding]:
     """Each offset entry comes with a time entry for the largest timestamp so far, unless that has one already."""
     offsets = segment.indexes.offset_index.load()["offset"].astype(np.int64) + segment.base_offset
     row = np.searchsorted(valid.last_offsets, offsets)
@@ -166,7 +166,7 @@ def _untimed(segment: Segment, where: Where, valid: ValidBatches, highest: Colum
     )]  # fmt: skip
 
 
-def _untrue(true: Mask, live: int, first: Column, second: Column) -> list[int]:
+def _untrue(true: Flags, live: int, first: Numbers, second: Numbers) -> list[int]:
     """The slots to be named: of live entries those that the log does not confirm, behind them those out of order.
 
     What a truncation leaves continues the entries before it. Of the very last entry only a half may be written.
@@ -176,7 +176,7 @@ def _untrue(true: Mask, live: int, first: Column, second: Column) -> list[int]:
     return np.flatnonzero(np.append(~true[:live], back[live:])).tolist()
 
 
-def _falls(values: Column) -> Mask:
+def _falls(values: Numbers) -> Flags:
     """Which are smaller than the one in front of them."""
     return np.append(False, values[1:] < values[:-1])[: len(values)]
 
@@ -191,7 +191,7 @@ def _entries(index: OffsetIndex | TimeIndex, padded: bool) -> np.ndarray[tuple[i
 
 
 def _live(
-    segment: Segment, index: OffsetIndex | TimeIndex, where: Where, true: Mask, read: Mask, clean: bool
+    segment: Segment, index: OffsetIndex | TimeIndex, where: Where, true: Flags, read: Flags, clean: bool
 ) -> tuple[int, list[Finding]]:
     """How many entries are to be true, and what the rest of the file gives reason to say.
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from kafkafs.errors import KafkafsError, TooLarge, Vanished
 from kafkafs.format.batch import APPEND_TIME, LARGEST_HEADER, Batch, Batches, batch_at, crc_holds, parse_batch
+from kafkafs.format.index import Numbers
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
@@ -24,7 +25,6 @@ from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.segment_units import SegmentLook
 
-Column = np.ndarray[tuple[int], np.dtype[np.int64]]
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
 _LARGEST_CHECKED = 64 << 20
 
@@ -33,10 +33,10 @@ _LARGEST_CHECKED = 64 << 20
 class ValidBatches:
     """The valid batches of a segment, in order: a column for each thing that an index may speak of."""
 
-    positions: Column
-    base_offsets: Column
-    last_offsets: Column
-    max_timestamps: Column
+    positions: Numbers
+    base_offsets: Numbers
+    last_offsets: Numbers
+    max_timestamps: Numbers
     end: int  # position behind the last of them
     epochs: list[tuple[int, int, int]] = field(default_factory=list)  # (leader epoch, first and last offset under it)
     events: list[Event] = field(default_factory=list)
@@ -58,8 +58,8 @@ class _Walk:
         self._look, self._where, self._clean, self._deep = look, where, clean, deep
         self._segment = look.segment
         self._findings: list[Finding] = []
-        self._columns: list[tuple[Column, ...]] = []
-        nothing: Column = np.empty(0, np.int64)
+        self._columns: list[tuple[Numbers, ...]] = []
+        nothing: Numbers = np.empty(0, np.int64)
         self._valid = ValidBatches(nothing, nothing, nothing, nothing, end=0)
 
     def walk(self) -> tuple[list[Finding], ValidBatches]:
@@ -241,7 +241,7 @@ def _last_offset(run: BatchRun, piece: Records, where: Where) -> Iterator[Findin
     )  # fmt: skip
 
 
-def _note_largest(piece: Records, largest: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
+def _note_largest(piece: Records, largest: "Numbers") -> None:
     """The largest timestamp of each batch so far: records of one batch stand together."""
     if not len(piece):
         return

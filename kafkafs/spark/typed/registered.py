@@ -18,6 +18,7 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
 from kafkafs.format.fields import NAME, Fields, OneField, find_fields, payload_of
+from kafkafs.format.index import Numbers
 from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_NO_ROOM, FIELD_SLOT
@@ -26,8 +27,6 @@ from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, Sche
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.spark.typed.kinds import ReaderSchema
 from kafkafs.spark.typed.typed_columns import READ_TYPES, FieldName, column_type, fields_of
-
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 _SIXES = np.full(256, 0, np.uint32)
 """What the characters of base64 stand for."""
