@@ -169,10 +169,23 @@ class ExactText(Generic[From]):
                 raise self._error.with_traceback(None)
             return b""
         wanted = min(size, length - offset)
-        text = self._reader_at(offset).read(offset, wanted)
-        if len(text) < wanted:
-            raise Vanished("what was measured is not there any more; open it again")
+        reader = self._reader_at(offset)
+        try:
+            text = reader.read(offset, wanted)
+            if len(text) < wanted:
+                raise Vanished("what was measured is not there any more; open it again")
+        except Vanished:
+            reader.release()  # it would answer so for ever: whoever opens the text again may be made it of another look
+            raise
         return text
+
+    def make_as(self, make: Callable[[int], Pieces]) -> None:
+        """From now on it is made so, of a newer look at what it is of: an older one may need files that are gone, of
+        what stands behind the text and tells how transactions in it ended."""
+        with self._lock:
+            self._make = make
+            for reader in self._readers:
+                reader.make_as(make)
 
     def _reader_at(self, offset: int) -> Stream:
         with self._lock:
@@ -316,6 +329,7 @@ class ExactTexts:
             return self._put(key, ExactText(span, make, self.budget))
         is_all = known.span.end == span.end or (known.ends_in_error and span.is_appended)
         if is_all or not known.is_measured:
+            known.make_as(make)
             return known
         try:
             return self._put(key, ExactText(span, make, self.budget, known if span.is_appended else None))

@@ -194,6 +194,10 @@ class Stream:
                 other._kept = deque(self._kept)
             return other
 
+    def make_as(self, make: Callable[[int], Pieces]) -> None:
+        """What is made from now on is made so; it is the same text."""
+        self._make = make
+
     def reaches(self, offset: int) -> bool:
         """Whether who reads there goes on where it is, rather than begins anew at a mark."""
         with self._state:

@@ -14,6 +14,7 @@ from kafkafs.view.streams import Stream
 from kafkafs.view.tree import Root
 from tests.counting import counted
 from tests.log.making import Made, made, spread, write_partition
+from tests.log.transactional import data, marker
 from tests.view.json_model import text_of
 from tests.view.trees import cat, node, read, tree
 
@@ -119,6 +120,28 @@ def test_what_was_cut_is_not_opened_as_what_was_told(tmp_path):
         assert read(held) == text_of(BATCHES[:50])
     except Vanished:
         held.close()
+
+
+def test_a_text_is_made_again_though_what_stands_behind_it_was_compacted(tmp_path):
+    """How a transaction of it ended is read behind it, too: in the log as it is now, and not in one that is gone."""
+    segments = {0: [data(0, 7)], 1: [made(1, [5]), marker(2, 7, commit=True)], 3: [made(3, [6])]}
+    directory = write_partition(tmp_path, segments)
+    root = tree(tmp_path, isolation="read_committed", log_fresh_s=0.0, names_fresh_s=0.0)
+    name = "t-0/by-offset/0..1.jsonl"
+
+    def whole() -> bytes:
+        found = file(root, name)
+        size, content = found.attributes().size, found.open()
+        text = read(content)
+        content.close()
+        assert len(text) == size > 0
+        return text
+
+    before = whole()
+    write_partition(tmp_path / "cleaned", {1: segments[1][1:]}, indexed=False)
+    (tmp_path / "cleaned" / "t-0" / f"{1:020}.log").rename(directory / f"{1:020}.log")
+    assert whole() == before
+    assert whole() == before
 
 
 def test_one_that_was_never_looked_up_is_a_stream(tmp_path):
