@@ -68,7 +68,8 @@ def _look(segment: Segment, size: int) -> SegmentHealth:
         states = _states(segment.anew(), None)
     for kind, state in zip(INDEX_KINDS, states, strict=True):
         if state == "damaged":
-            told = "is damaged and not relied on; lookups take longer"
+            what = "cannot be read" if _is_refused(segment, kind) else "is damaged"
+            told = f"{what} and not relied on; lookups take longer"
         elif state == "padded" and not is_last:
             told = "is padded with zeros though its segment is closed, as an unclean stop leaves it"
         elif state == "missing" and kind != "txnindex" and not is_last and size > 0:
@@ -96,11 +97,21 @@ def _states(segment: Segment, found: Newest | None) -> tuple[IndexState, IndexSt
     return _offset_index(segment), _time_index(segment, found), _transaction_index(segment)
 
 
+def _is_refused(segment: Segment, kind: str) -> bool:
+    """Whether the disk does not give an index's bytes."""
+    try:
+        file = segment.files.open(kind)
+        file.read(max(0, file.size - 1), 1)
+    except UNREADABLE:
+        return True
+    return False
+
+
 def _offset_index(segment: Segment) -> IndexState:
     if "index" not in segment.listed:
         return "missing"
     index = segment.indexes.offset_index
-    if not index.is_sound():
+    if not index.is_sound() or (index.entries == 0 and _is_refused(segment, "index")):  # for a lookup it is empty
         return "damaged"
     log = segment.log()
     for slot in {index.entries - 1, index.entries // 2} if index.entries else ():
@@ -116,7 +127,7 @@ def _time_index(segment: Segment, found: Newest | None) -> IndexState:
     if "timeindex" not in segment.listed:
         return "missing"
     index = segment.indexes.time_index
-    if not index.is_sound():
+    if not index.is_sound() or (index.entries == 0 and _is_refused(segment, "timeindex")):
         return "damaged"
     if index.entries == 0:
         first = parse_batch(segment.log().read(0, LARGEST_HEADER), 0, 0)

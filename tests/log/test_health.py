@@ -6,11 +6,13 @@ import struct
 
 import pytest
 
-from kafkafs.errors import Vanished
+from kafkafs.disk.data_file import LocalFile
+from kafkafs.errors import Denied, DiskError, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log import health
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.health import look_at_all
+from kafkafs.log.segment_files import SegmentFiles
 from tests.disk.descriptors import descriptors
 from tests.log.making import log_of, made, partition_of, spread, write_partition
 
@@ -45,6 +47,32 @@ def test_the_state_of_an_index(tmp_path, kind, change, closed, last):
         is_last = segment.next_base is None
         expected = wanted == "damaged" or (wanted in ("padded", "missing") and not is_last)
         assert [segment_file(segment.base_offset, kind) in problem for problem in found.problems] == [True] * expected
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex"])
+@pytest.mark.parametrize("base", [0, 60], ids=["closed", "growing"])
+@pytest.mark.parametrize(
+    "error", [DiskError("a bad block"), Denied("another user's")], ids=["on reading", "on opening"]
+)
+def test_an_index_that_the_disk_refuses_is_no_padded_one(tmp_path, monkeypatch, kind, base, error):
+    """Lookups take it for empty, which is what a padded one without entries is."""
+    write_partition(tmp_path, spread(BATCHES, 30))
+    refused, read, opened = segment_file(base, kind), LocalFile.read, SegmentFiles.open
+
+    def refusing(self, *arguments, **options):
+        name = self.name_of(arguments[0]) if isinstance(self, SegmentFiles) else self.name
+        if os.path.basename(name) == refused:
+            raise error
+        return (opened if isinstance(self, SegmentFiles) else read)(self, *arguments, **options)
+
+    monkeypatch.setattr(*((LocalFile, "read") if isinstance(error, DiskError) else (SegmentFiles, "open")), refusing)
+    for segment in log_of(tmp_path).segments:
+        found = look_at_all([segment])[0]
+        is_it = segment.base_offset == base
+        states = {"index": found.offset_index, "timeindex": found.time_index}
+        assert states == {"index": "ok", "timeindex": "ok"} | ({kind: "damaged"} if is_it else {})
+        told = f"{refused} cannot be read and not relied on; lookups take longer"
+        assert found.problems == ((told,) if is_it else ())
 
 
 @pytest.mark.parametrize("compacted", [True, False])
