@@ -3,10 +3,10 @@
 import resource
 import struct
 import threading
-import zlib
 
 import cramjam
 import zstandard
+from isal import isal_zlib
 
 from kafkafs.errors import TooLarge
 from kafkafs.format.batch import walk
@@ -21,7 +21,7 @@ def bombs() -> dict[str, tuple[int, bytes]]:
     window = zstandard.ZstdCompressionParameters.from_level(1, window_log=27, write_content_size=False)
     packer = zstandard.ZstdCompressor(compression_params=window).compressobj()
     zstd = b"".join(packer.compress(bytes(1 << 20)) for _ in range(300)) + packer.flush()
-    deflate = zlib.compressobj(1, zlib.DEFLATED, 31)
+    deflate = isal_zlib.compressobj(1, isal_zlib.DEFLATED, 31)
     member = b"".join(deflate.compress(bytes(1 << 20)) for _ in range(300)) + deflate.flush()
     block = bytes(cramjam.lz4.compress_block(bytes(4 << 20), store_size=False))
     lz4 = lz4_frame(b"", code=7)[:7] + (struct.pack("<I", len(block)) + block) * 75 + bytes(4)

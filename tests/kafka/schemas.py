@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.kafka import jars
+from tests.kafka import cache, jars
 
 RELEASE = jars.NEWEST
 SHIPPED = Path(__file__).parents[2] / "kafkafs/format/messages"
@@ -35,7 +35,12 @@ def schema_files() -> Mapping[str, bytes]:
 
 def config_names() -> bytes:
     """The content of `configs.json`."""
-    return jars.run(RELEASE, CONFIG_NAMES).stdout
+
+    def make(place: Path) -> None:
+        (place / "configs.json").write_bytes(jars.run(RELEASE, CONFIG_NAMES).stdout)
+
+    kept = cache.once_of("config-names", (RELEASE.encode(), CONFIG_NAMES.read_bytes()), make)
+    return (kept / "configs.json").read_bytes()
 
 
 def _is_wanted(jar: str, name: str) -> bool:

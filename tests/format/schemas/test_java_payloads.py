@@ -10,7 +10,7 @@ from typing import Any
 import fastavro
 
 from tests.format.decoded import value_of
-from tests.kafka import jars, registered
+from tests.kafka import cache, jars, registered
 
 PROGRAM = Path(jars.__file__).parent / "java/ApicurioPayloads.java"
 PREFIX = registered.prefix(1)
@@ -20,10 +20,15 @@ def by_java(schema: Any, *data: Any) -> list[bytes]:
     """Two payloads of each datum, with their prefix: by the serializer, and in blocks."""
     told = io.StringIO()
     fastavro.json_writer(told, fastavro.parse_schema(schema), data)
-    text = json.dumps(schema) + "\n" + told.getvalue()
+    text = (json.dumps(schema) + "\n" + told.getvalue()).encode()
     command = ["java", jars.HEAP, *jars.QUICK_START, "-cp", f"{jars.serializers()}/*", str(PROGRAM)]
-    done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=jars.TOOL_TIMEOUT_S, check=True)
-    return [base64.b64decode(line) for line in done.stdout.splitlines()]
+
+    def make(place: Path) -> None:
+        done = subprocess.run(command, input=text, capture_output=True, timeout=jars.TOOL_TIMEOUT_S, check=True)
+        (place / "payloads").write_bytes(done.stdout)
+
+    kept = cache.once_of("payloads", (jars.APICURIO_RELEASE.encode(), PROGRAM.read_bytes(), text), make)
+    return [base64.b64decode(line) for line in (kept / "payloads").read_bytes().splitlines()]
 
 
 def test_what_java_wrote_is_what_is_shown() -> None:
