@@ -22,6 +22,7 @@ from kafkafs.format.batch import (
     FRAME,
     FRAME_SIZE,
     HEADER_V2,
+    LARGEST_HEADER,
     LOG_OVERHEAD,
     NO_TIMESTAMP,
     Batch,
@@ -30,6 +31,7 @@ from kafkafs.format.batch import (
     walk,
 )
 from kafkafs.format.index import Numbers
+from kafkafs.log.batch_runs import next_size_of, whole_batches
 
 SMALLEST_SIZE = 14
 """Bytes behind the size field that even the smallest message of v0 has."""
@@ -117,11 +119,13 @@ READ_SIZE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class EntryRun:
-    """Whole entries back to back: their bytes, where these begin in the file, and a row for each."""
+    """Whole entries back to back: their bytes, where these begin in the file, and a row for each; and the size that the
+    entry behind them claims, 0 where it is not known."""
 
     data: bytes | memoryview
     position: int
     rows: Batches
+    next_size: int = 0
 
     @property
     def end(self) -> int:
@@ -139,9 +143,10 @@ class EntryRun:
         return bytes(self.data[start : start + batch.size])
 
 
-def read_run(source: Source, position: int, end: int) -> EntryRun:
-    """What stands at `position` and looks sound; without rows where that is nothing."""
-    size = READ_SIZE
+def read_run(source: Source, position: int, end: int, next_size: int = 0) -> EntryRun:
+    """What stands at `position` and looks sound; without rows where that is nothing. `next_size`: as the run before
+    tells. What is read of an entry that is not whole is read again."""
+    size = whole_batches(READ_SIZE, next_size)
     while True:
         data = source.data.read_long(position, min(size, end - position))
         if not data:
@@ -149,8 +154,8 @@ def read_run(source: Source, position: int, end: int) -> EntryRun:
         walked = walk(data, position)
         needed = len(data) + walked.missing
         if len(walked.rows) or walked.stop != "cut" or not walked.missing or position + needed > end or needed <= size:
-            return EntryRun(data, position, walked.rows)
-        size = needed
+            return EntryRun(data, position, walked.rows, next_size_of(data, walked))
+        size = needed + LARGEST_HEADER
 
 
 def within(run: EntryRun, window: OffsetWindow) -> tuple[EntryRun, bool]:

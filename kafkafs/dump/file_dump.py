@@ -130,12 +130,13 @@ class _Shown(Protocol):
 
 def dump_log(source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> Pieces:
     """The batches of the window, and at the end of the file how many bytes are no batch."""
-    fatal = ""
+    fatal, next_size = "", 0
     shown, position, end = _shown(source, options, findings, window), window.position, source.data.size
     if options.max_bytes != ALL_BYTES:
         end = min(end, options.max_bytes)
     while position < end and not shown.is_past:
-        run = read_run(source, position, end)
+        run = read_run(source, position, end, next_size)
+        next_size = run.next_size
         if len(run.rows):
             texts, position = shown.texts(run), run.end
         else:

@@ -184,9 +184,9 @@ def batch_runs(
         if run is not None:
             position, before = run.end, run.last_offset
             _note_passed(run, bounds)
-            next_size = _next_size(data, walked) if len(run.rows) == len(walked.rows) else 0
+            next_size = next_size_of(data, walked) if len(run.rows) == len(walked.rows) else 0
             growth = 2 if size < FIRST_READ else 4  # a point is found a page or two behind its index entry
-            size = _whole_batches(min(growth * size, LONGEST_READ), next_size)
+            size = whole_batches(min(growth * size, LONGEST_READ), next_size)
             yield run
             continue
         if not len(walked.rows) and walked.stop == "cut":
@@ -227,12 +227,12 @@ def _note_passed(run: BatchRun, bounds: Bounds) -> None:
             sound.add(position)
 
 
-def _next_size(data: bytes | memoryview, walked: Walk) -> int:
+def next_size_of(data: bytes | memoryview, walked: Walk) -> int:
     """The size that the entry behind the whole batches of `data` claims; 0 where that is not in there."""
     return len(data) + walked.missing - walked.at if walked.missing else 0
 
 
-def _whole_batches(size: int, next_size: int) -> int:
+def whole_batches(size: int, next_size: int) -> int:
     """About `size`; where the next batch is a large one, as many of its size as fit, at least it, and a header.
 
     What is read of a batch that is not whole is read again.

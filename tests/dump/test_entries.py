@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.dump.dump_options import OffsetWindow
+from kafkafs.disk.data_file import LocalFile
+from kafkafs.dump.dump_options import DumpOptions, OffsetWindow
 from kafkafs.dump.entries import (
     READ_SIZE,
     EntryRun,
@@ -20,7 +21,7 @@ from kafkafs.dump.entries import (
     wrap,
 )
 from kafkafs.format.batch import LARGEST_HEADER, Batch, walk
-from tests.dump.dumped import source_of
+from tests.dump.dumped import dumped, source_of
 from tests.format.batch_maker import v2_around
 from tests.format.golden import V1_NONE, V2_NONE
 
@@ -85,6 +86,23 @@ def test_a_batch_larger_than_a_read_is_read_whole(tmp_path: Path) -> None:
     assert (len(first.rows), first.end) == (1, len(V2_NONE))
     second = read_run(source, first.end, source.data.size)
     assert (len(second.rows), second.end) == (1, len(V2_NONE) + len(large))
+
+
+@pytest.mark.parametrize("size", [READ_SIZE * 3 // 5, READ_SIZE * 3])
+def test_of_a_large_batch_little_is_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """As many as fit are read whole: what of one is not whole the disk would have to give again."""
+    (tmp_path / f"{0:020d}.log").write_bytes(b"".join(v2_around(bytes(size), 1 + number) for number in range(10)))
+    sizes: list[int] = []
+    read = LocalFile.read_long
+
+    def read_long(self: LocalFile, position: int, size: int) -> memoryview:
+        data = read(self, position, size)
+        sizes.append(len(data))
+        return data
+
+    monkeypatch.setattr(LocalFile, "read_long", read_long)
+    assert dumped(tmp_path, f"{0:020d}.log", DumpOptions()).text.count("baseOffset") == 10
+    assert sum(sizes) <= 10 * size + READ_SIZE + 10 * 1000
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\xff" * 40, bytes(100), V2_NONE[:90]])
