@@ -45,7 +45,7 @@ def _open(path: Path) -> int:
 
 
 def _acl(path: Path, descriptor: int) -> bytes | None:
-    for place in (descriptor, path):
+    for place in (descriptor, os.fspath(path)):
         with suppress(DiskError):  # a directory that may only be searched is asked by its path
             return access_list(place)
     return None

@@ -7,7 +7,6 @@ import ctypes
 import errno
 import functools
 import os
-from pathlib import Path
 
 from kafkafs.errors import DiskError
 
@@ -83,7 +82,7 @@ def sync_file_system(descriptor: int) -> None:
         raise last_error()
 
 
-def access_list(place: int | Path) -> bytes | None:
+def access_list(place: int | str) -> bytes | None:
     """The access control list of what a descriptor or a path leads to, as the kernel stores it; None where there is
     none."""
     try:
