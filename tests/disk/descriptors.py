@@ -26,7 +26,10 @@ def open_below(place: Path) -> list[str]:
 
 @contextmanager
 def few_descriptors(more: int) -> Iterator[int]:
-    """Lets this process open only so many more files; the limit. One with a high number leaves no room for others."""
+    """Lets this process open only so many more files; the limit. One with a high number leaves no room for others.
+
+    What no test holds any more is closed before, here too: it would make room."""
+    gc.collect()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken = {int(fd) for fd in os.listdir("/proc/self/fd")}
     limit = next(islice((number for number in count() if number not in taken), more, None))

@@ -1,8 +1,5 @@
 """The checkpoint files of a data directory: what they say now, of whom, and what counts where it is not sound."""
 
-import os
-import resource
-
 import pytest
 
 from kafkafs.disk.directory import Directory
@@ -11,6 +8,7 @@ from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, parse_partition_na
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
+from tests.disk.descriptors import few_descriptors
 from tests.log.making import NO_REGULAR_FILE, made, write_partition, write_start
 from tests.mounting import wait_until
 
@@ -127,15 +125,8 @@ def test_a_checkpoint_without_a_descriptor_to_read_it_is_not_absent(tmp_path):
     write_start(tmp_path, 4)
     directory = open_data_directory(tmp_path, ReadOptions())  # no directory beside it has descriptors to give
     partition = directory.partition("t-0")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    free = os.dup(directory.root.descriptor)
-    os.close(free)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
-    try:
-        with pytest.raises(Exhausted):
-            directory.checkpoints.read()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with few_descriptors(0), open("/dev/null"), pytest.raises(Exhausted):  # which takes the last one
+        directory.checkpoints.read()
     assert partition.log().start_offset == 4
 
 
