@@ -8,6 +8,7 @@ from kafkafs.errors import CorruptData, Exhausted
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.others import elsewhere
 from kafkafs.revive.plan import Choices
@@ -142,7 +143,7 @@ def test_what_one_replica_has_of_a_gap_and_another_of_its_rest(tmp_path, disks):
 
 def test_what_there_is_no_descriptor_for_is_not_taken_for_what_no_replica_has(disks):
     """Regression: records that another disk has would have been told of as lost."""
-    directory = open_data_directory(disks[0])
+    directory = open_data_directory(disks[0], ReadOptions())  # of a budget of its own: no cache has one to give
     other = Replica(directory, directory.partition(PARTITION))
-    with few_descriptors(0), pytest.raises(Exhausted):
+    with few_descriptors(0), open("/dev/null"), pytest.raises(Exhausted):  # which takes the last one
         list(elsewhere(0, 9, [other], [LeaderEpoch(0, 0)]))
