@@ -12,7 +12,7 @@ from kafkafs.dump.dump_options import DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
 from kafkafs.dump.entries import EntryRun, UnreadableEntry, within
 from kafkafs.dump.rendering import Text
-from kafkafs.format.batch import Batch, is_control
+from kafkafs.format.batch import Batch, data_batches
 from kafkafs.format.jsonl import JsonLines, batch_lines, unreadable_line
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Refusal, decode
@@ -39,7 +39,7 @@ class JsonLog:
         if not self._options.is_deep:
             yield from batch_lines(self._source.name, run.rows)
             return
-        rows = run.rows[~is_control(run.rows)]
+        rows = data_batches(run.rows)
         for piece in decode(
             run.data, run.position, np.ascontiguousarray(rows), self._options.limit, self._options.memory
         ):

@@ -183,9 +183,8 @@ Batches = np.ndarray[tuple[int], np.dtype[np.void]]
 Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 """A truth for each row."""
 
-_LEAST_ROWS = 256
-"""Of a walk's first table, 20 KiB: enough for the 16 KiB that a point reads, of batches of 64 bytes. Joining two tables
-of this dtype costs more than all else of the walk."""
+_LEAST_ROWS, _MOST_ROWS = 256, 1 << 16
+"""Of a walk's first table: 20 KiB, enough for the 16 KiB that a point reads, of batches of 64 bytes; and 5 MiB."""
 
 _STOPS: dict[int, Literal["end", "cut", "corrupt"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_CORRUPT: "corrupt"}
 _FIELDS = [field.name for field in fields(Batch)]
@@ -212,7 +211,7 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
     whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.
     """
     tables: list[Batches] = []
-    at, capacity, reason = 0, max(_LEAST_ROWS, len(data) // 1024), WALK_FULL
+    at, capacity, reason = 0, _rows_expected(data), WALK_FULL
     while reason == WALK_FULL:
         table = np.empty(capacity, BATCH)
         made, at, reason, missing = kernels.walk(data, at, position, verify, table, capacity)
@@ -220,6 +219,15 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
         capacity = min(capacity * 4, (len(data) - at) // SMALLEST[0] + 1)
     rows = tables[0] if len(tables) == 1 else np.concatenate(tables)
     return Walk(rows, at, _STOPS[reason], missing)
+
+
+def _rows_expected(data: Bytes) -> int:
+    """About how many batches stand there, if all are as the first one: joining two tables of them takes longer than all
+    else of a walk."""
+    if len(data) < FRAME_SIZE:
+        return 1
+    size: int = FRAME.unpack_from(data)[1] + LOG_OVERHEAD
+    return min(max(_LEAST_ROWS, len(data) // max(size, SMALLEST[0]) * 9 // 8), _MOST_ROWS)
 
 
 def count_in_order(rows: Batches, before: int, next_base: int | None) -> int:
@@ -252,6 +260,12 @@ def is_control(rows: Batches) -> Flags:
     """Which batches are control batches, which consumers never see."""
     flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
     return flags
+
+
+def data_batches(rows: Batches) -> Batches:
+    """All but control batches; mostly there are none, and then the same rows without a copy of each."""
+    has_control = int(np.bitwise_or.reduce(rows["attributes"])) & CONTROL
+    return rows[~is_control(rows)] if has_control else rows
 
 
 def is_overfull(rows: Batches) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, Denied, DiskError, KafkafsError, TooLarge
-from kafkafs.format.batch import Batch, Batches, is_control, is_overfull, parse_batch, rows_of, walk
+from kafkafs.format.batch import Batch, Batches, data_batches, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
@@ -111,7 +111,7 @@ class LogOverlaps:
             next_offset = item.last_offset + 1
             if not isinstance(item, BatchRun):
                 continue
-            rows = item.rows[~is_control(item.rows)]
+            rows = data_batches(item.rows)
             for piece in decode(item.data, item.position, rows, self._limit, self._memory):
                 if not isinstance(piece, Refusal) and piece.reaches_beyond(rows):
                     row = rows[piece.rows["batch"][-1]]
@@ -154,8 +154,7 @@ class Visible:
                 if item.last_offset >= start:
                     yield segment, item
                 continue
-            rows = self._reaching(segment, overlapping(item.rows, begin, end), start)
-            rows = rows[~is_control(rows)]
+            rows = data_batches(self._reaching(segment, overlapping(item.rows, begin, end), start))
             if self._committed and len(rows):
                 outcomes = Outcomes(self.log, segment, _start_of(rows)) if outcomes is None else outcomes
                 rows = rows[~outcomes.aborted(rows)]
