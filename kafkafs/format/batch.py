@@ -19,6 +19,7 @@ from zlib import crc32
 import numpy as np
 
 from kafkafs.format import kernels
+from kafkafs.format.memory import Bytes
 from kafkafs.format.native.layout import BATCH as BATCH
 from kafkafs.format.native.layout import INVALID as INVALID
 from kafkafs.format.native.layout import UNCHECKED as UNCHECKED
@@ -176,7 +177,6 @@ def is_plausible(batch: Batch, data: bytes | memoryview, at: int) -> bool:
     return -1 <= key_size <= batch.size - header - 2 * _LENGTH_SIZE
 
 
-Bytes = bytes | bytearray | memoryview
 Batches = np.ndarray[tuple[int], np.dtype[np.void]]
 """A table of dtype `BATCH`."""
 

@@ -23,7 +23,7 @@ import zstandard
 from isal import isal_zlib
 
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.memory import UNLIMITED, Memory
+from kafkafs.format.memory import UNLIMITED, Bytes, Memory
 
 _LZ4_MAGIC = 0x184D2204
 _LZ4_BLOCK_SUMS, _LZ4_CONTENT_SIZE = 0x10, 0x08  # flags
@@ -87,8 +87,6 @@ def snappy_blocks(data: memoryview) -> Iterator[memoryview]:
 def _sum(data: memoryview) -> int:
     return xxhash.xxh32_intdigest(data)
 
-
-Bytes = bytes | bytearray | memoryview
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 

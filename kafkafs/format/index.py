@@ -18,7 +18,7 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.batch import SMALLEST
+from kafkafs.format.batch import SMALLEST, Flags
 
 LARGEST_LOG = (1 << 31) - 1
 """The bytes of a segment's log at most: positions are such numbers."""
@@ -40,10 +40,9 @@ class Probe(NamedTuple):
 
 
 Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
-Truths = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def rises(values: Numbers, before: int) -> Truths:
+def rises(values: Numbers, before: int) -> Flags:
     """Which of the values are larger than the one in front of them, `before` for the first. (Between -1 and the largest
     time there is no difference in 64 bits.)"""
     return values > np.append(np.int64(before), values[:-1])

@@ -19,6 +19,9 @@ import numpy as np
 
 from kafkafs.errors import Crowded
 
+Bytes = bytes | bytearray | memoryview
+"""What is read of a file or unpacked."""
+
 Array = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs, kernels
-from kafkafs.format.batch import CODEC, Batches, Bytes
-from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
+from kafkafs.format.batch import CODEC, Batches
+from kafkafs.format.memory import UNLIMITED, Array, Buffers, Bytes, Memory
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import OFFSET_ORDER, RECORD_ROW, SOUND
 from kafkafs.format.native.layout import RECORD as RECORD

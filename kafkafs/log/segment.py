@@ -13,7 +13,7 @@ from itertools import count
 from weakref import ref
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, is_overfull, parse_batch
 from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
@@ -22,8 +22,6 @@ from kafkafs.log.overlaps import KnownOverlaps
 from kafkafs.log.segment_files import Files
 
 _PASSING = (Vanished, DiskError)  # may be otherwise the next time
-UNREADABLE = (NotFound, Denied, *_PASSING)
-"""What may become of an index when it is opened or read: it then counts as empty."""
 
 
 class SegmentIndexes:

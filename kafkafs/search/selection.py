@@ -15,8 +15,9 @@ import numpy as np
 
 from kafkafs.errors import UsageError
 from kafkafs.format import kernels
-from kafkafs.format.batch import Batches, Bytes
+from kafkafs.format.batch import Batches
 from kafkafs.format.index import Numbers
+from kafkafs.format.memory import Bytes
 from kafkafs.format.native.layout import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE
 from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import BatchRun

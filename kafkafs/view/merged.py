@@ -97,7 +97,7 @@ class _OfTopic(NoXattrs):
         if not found:
             raise self._gone()
         granted = [Access(own.uid, own.gid, own.mode) for _, own in found]
-        granted += [Access(above.uid, above.gid, (above.mode & 0o111) * 7) for above, _ in found]
+        granted += [Access(above.uid, above.gid, above.mode).of_what_is_below() for above, _ in found]
         uid, gid, mode = common(granted)
         newest = max(own.mtime_ns for _, own in found)
         return found[0][1]._replace(uid=uid, gid=gid, mode=mode & 0o444, mtime_ns=newest)

@@ -260,6 +260,10 @@ class Access(NamedTuple):
         """What a directory may keep: listing and search."""
         return Access(self.uid, self.gid, self.mode & (_READ | _SEARCH))
 
+    def of_what_is_below(self) -> "Access":
+        """What a directory leaves to those whom it lets pass: everything below is for nobody else."""
+        return Access(self.uid, self.gid, (self.mode & _SEARCH) * 7)
+
 
 def access(about: os.stat_result, acl: bytes | None = None) -> Access:
     """The access that a file's attributes and its `system.posix_acl_access` grant."""
@@ -300,7 +304,7 @@ def below_ancestors(own: Access, ancestors: Iterable[Access]) -> Access:
     Where it cannot be told that they let its owner pass, but they do its group (`root:kafka 0750` above `kafka:kafka`),
     it is served as root's, so that the owner passes as a member of the group, or not at all.
     """
-    passed = [Access(above.uid, above.gid, (above.mode & _SEARCH) * 7) for above in ancestors]
+    passed = [above.of_what_is_below() for above in ancestors]
     granted = common([own, *passed])
     if own.mode & 0o700 and not granted.mode & 0o700:
         as_group = common([Access(0, own.gid, own.mode), own, *passed])

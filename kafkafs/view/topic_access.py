@@ -21,8 +21,7 @@ _EMPTY_SNAPSHOT = f"{0:020}-"  # which tells nothing
 def partition_access(partition: Partition) -> tuple[Access, int]:
     """Who may read all logs and snapshots of a partition; and when the newest was written [ns]. One of GONE."""
     root, name = partition.root, partition.name.directory
-    above = access(*root.attributes_at_once(name))
-    granted = [Access(above.uid, above.gid, (above.mode & 0o111) * 7)]
+    granted = [access(*root.attributes_at_once(name)).of_what_is_below()]
     newest = 0
     for file_name in partition.listing().names:
         if file_name.endswith((".log", ".checkpoint")) and not file_name.startswith(_EMPTY_SNAPSHOT):
