@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from kafkafs import errors
 from kafkafs.errors import KafkafsError, Unsupported, UsageError
 from kafkafs.installation import install_command
-from kafkafs.spark import jvm
+from kafkafs.spark import jvm, python_daemon
 from kafkafs.spark.jobs import awaited, nothing
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
     }
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        settings |= _LOCAL_SETTINGS
+        settings |= _LOCAL_SETTINGS | python_daemon.settings(home, Path(pyspark.__file__).parent)
     try:
         if SparkContext._active_spark_context is None:
             conf = SparkConf(loadDefaults=False).setMaster(_with_retries(master)).setAppName(f"kafkafs {name}")
