@@ -21,10 +21,10 @@ from kafkafs.cluster.row_lines import known
 from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.index import Numbers
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.tables import Numbers
 from kafkafs.log.batch_runs import Bounds, Damage, batch_runs
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log

@@ -30,7 +30,7 @@ from kafkafs.format.batch import (
     is_wrapped,
     walk,
 )
-from kafkafs.format.index import Numbers
+from kafkafs.format.tables import Numbers
 from kafkafs.log.batch_runs import next_size_of, whole_batches
 
 SMALLEST_SIZE = 14

@@ -26,15 +26,14 @@ from kafkafs.format.batch import (
     VALID,
     Batch,
     Batches,
-    Flags,
     batch_at,
     crc_holds,
     is_control,
     rows_of,
 )
 from kafkafs.format.control import CONTROL_KEY, ControlType, control_type, coordinator_epoch
-from kafkafs.format.index import Numbers
 from kafkafs.format.records import PIECE, Records, Refusal, decode
+from kafkafs.format.tables import Flags, Numbers, copied
 
 
 class TextLog:
@@ -105,7 +104,7 @@ class TextLog:
             yield from self._entry(run.rows[index : index + 1], data, are_followed=are_followed)
 
     def _decoded(self, run: EntryRun) -> Iterator[Text]:
-        unchecked = run.rows.copy()
+        unchecked = copied(run.rows)
         unchecked["valid"] = UNCHECKED  # the tool reads records whether the CRC holds or not
         next_batch = 0
         for piece in decode(run.data, run.position, unchecked, self._options.limit, self._options.memory):

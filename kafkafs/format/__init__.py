@@ -8,6 +8,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     names            which directory is a partition, which file is what
     batch            the header of one batch, or of many as a table; the walk from one to the next; one that is written
     records          batches -> `Records`, rows of RECORD over their bytes, by kernels
+    tables           whole rows of tables, moved quickly
     codecs           compressed bytes, in Kafka's frames, unpacked within bounds
     memory           what large batches may take together; large buffers that are used again
     varints          a batch's numbers of variable length

@@ -25,6 +25,7 @@ from kafkafs.format.native.layout import INVALID as INVALID
 from kafkafs.format.native.layout import UNCHECKED as UNCHECKED
 from kafkafs.format.native.layout import VALID as VALID
 from kafkafs.format.native.layout import WALK_CORRUPT, WALK_CUT, WALK_END, WALK_FULL
+from kafkafs.format.tables import Flags, chosen, joined
 from kafkafs.format.varints import signed_bytes
 
 FRAME = struct.Struct(
@@ -180,9 +181,6 @@ def is_plausible(batch: Batch, data: bytes | memoryview, at: int) -> bool:
 Batches = np.ndarray[tuple[int], np.dtype[np.void]]
 """A table of dtype `BATCH`."""
 
-Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
-"""A truth for each row."""
-
 _LEAST_ROWS, _MOST_ROWS = 256, 1 << 16
 """Of a walk's first table: 20 KiB, enough for the 16 KiB that a point reads, of batches of 64 bytes; and 5 MiB."""
 
@@ -217,7 +215,7 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
         made, at, reason, missing = kernels.walk(data, at, position, verify, table, capacity)
         tables.append(table[:made])
         capacity = min(capacity * 4, (len(data) - at) // SMALLEST[0] + 1)
-    rows = tables[0] if len(tables) == 1 else np.concatenate(tables)
+    rows = tables[0] if len(tables) == 1 else joined(tables)
     return Walk(rows, at, _STOPS[reason], missing)
 
 
@@ -265,7 +263,7 @@ def is_control(rows: Batches) -> Flags:
 def data_batches(rows: Batches) -> Batches:
     """All but control batches; mostly there are none, and then the same rows without a copy of each."""
     has_control = int(np.bitwise_or.reduce(rows["attributes"])) & CONTROL
-    return rows[~is_control(rows)] if has_control else rows
+    return chosen(rows, ~is_control(rows)) if has_control else rows
 
 
 def is_overfull(rows: Batches) -> bool:

@@ -18,7 +18,8 @@ from typing import ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.batch import SMALLEST, Flags
+from kafkafs.format.batch import SMALLEST
+from kafkafs.format.tables import Flags, Numbers
 
 LARGEST_LOG = (1 << 31) - 1
 """The bytes of a segment's log at most: positions are such numbers."""
@@ -37,9 +38,6 @@ class Probe(NamedTuple):
     slot: int
     fields: tuple[int, int]
     is_reached: bool
-
-
-Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 def rises(values: Numbers, before: int) -> Flags:

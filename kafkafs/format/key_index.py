@@ -21,10 +21,10 @@ import numpy as np
 
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
-from kafkafs.format.index import Numbers
 from kafkafs.format.kernels import crc32c
 from kafkafs.format.names import OFFSET_DIGITS
 from kafkafs.format.records import Records
+from kafkafs.format.tables import Numbers
 
 SEED_SIZE = 16
 _BUCKETS = 1 << 11

@@ -17,9 +17,9 @@ import numpy as np
 
 from kafkafs.errors import NotFound
 from kafkafs.format import kernels
-from kafkafs.format.batch import Batches, Flags
-from kafkafs.format.index import Numbers
+from kafkafs.format.batch import Batches
 from kafkafs.format.records import Records, decode
+from kafkafs.format.tables import Flags, Numbers
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import locate

@@ -8,7 +8,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
-from kafkafs.format.index import Numbers
+from kafkafs.format.tables import Numbers
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.overlaps import first_offset

@@ -15,6 +15,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, DiskError, NotFound
 from kafkafs.format.batch import Batch, Batches, batch_at, is_control
 from kafkafs.format.names import PartitionName
+from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.segment_search import Newest, closed_end, largest_timestamp, newest, scan_start
@@ -262,7 +263,7 @@ def newest_data(log: Log, largest: Sequence[int | None]) -> Newest | None:
 
     def visible(rows: Batches) -> Batches:
         """Batches of data, not emptied by compaction, that reach the log start."""
-        return rows[~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0)]
+        return chosen(rows, ~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0))
 
     found: Newest | None = None
     visible_segments = log.visible_segments()

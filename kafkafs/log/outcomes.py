@@ -15,10 +15,10 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.format.batch import Batches, Flags, is_control, is_transactional
+from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
-from kafkafs.format.index import Numbers
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.tables import Flags, Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
 from kafkafs.log.producer_snapshots import newest_open
@@ -97,7 +97,7 @@ def _continue_at(before: Log | None, log: Log) -> tuple[int, Start] | None:
 
 def _follow(rows: Batches, found: dict[int, int]) -> None:
     """Takes the run's data and markers into account."""
-    rows = rows[is_transactional(rows)]
+    rows = chosen(rows, is_transactional(rows))
     control = is_control(rows)
     for producer in sorted(set(rows["producer_id"].tolist())):  # np.unique would import numpy.ma at its first use
         mine = rows["producer_id"] == producer
@@ -173,7 +173,7 @@ class Outcomes:
             self._meet(run)
 
     def _meet(self, run: BatchRun) -> None:
-        rows = run.rows[is_control(run.rows) & is_transactional(run.rows)]
+        rows = chosen(run.rows, is_control(run.rows) & is_transactional(run.rows))
         abort = marker_types(run, rows) == ControlType.ABORT
         for producer in set(rows["producer_id"].tolist()):
             own = rows["producer_id"] == producer

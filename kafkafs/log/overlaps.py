@@ -15,6 +15,7 @@ import numpy as np
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import Batch, Batches, is_wrapped, walk
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.tables import chosen
 
 Offsets = np.ndarray[tuple[int], np.dtype[np.int64]]
 
@@ -73,7 +74,7 @@ def fresh(piece: Records, rows: Batches, overlaps: Overlaps) -> Records:
     """The records, decoded from `rows`, of which no batch before has the offset."""
     floors = overlaps.floors(rows["base_offset"])[piece.rows["batch"]]
     is_first = piece.rows["offset"] > floors
-    return piece if is_first.all() else Records(piece.data, piece.rows[is_first])
+    return piece if is_first.all() else Records(piece.data, chosen(piece.rows, is_first))
 
 
 _LIMIT = 256 << 20

@@ -12,6 +12,7 @@ import numpy as np
 from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
 from kafkafs.format.producer_snapshot import ProducerState
+from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import marker_records
@@ -37,7 +38,8 @@ class ProducerStates:
 
     def follow(self, run: BatchRun, first: int = 0) -> None:
         """Takes the batches of a run into account that begin at offset `first` or behind it."""
-        rows = run.rows[(run.rows["magic"] >= 2) & (run.rows["producer_id"] >= 0) & (run.rows["base_offset"] >= first)]
+        rows = run.rows
+        rows = chosen(rows, (rows["magic"] >= 2) & (rows["producer_id"] >= 0) & (rows["base_offset"] >= first))
         if not len(rows):
             return
         control = is_control(rows)
@@ -48,7 +50,7 @@ class ProducerStates:
         told[~control] = True
         epochs: dict[int, int] = {}
         numbers = np.flatnonzero(control)
-        for marker, epoch in _coordinator_epochs(run, rows[control]):
+        for marker, epoch in _coordinator_epochs(run, chosen(rows, control)):
             told[numbers[marker]] = True
             if epoch is not None:
                 epochs[int(numbers[marker])] = epoch
@@ -57,7 +59,9 @@ class ProducerStates:
         borders = np.flatnonzero(np.diff(rows["producer_id"][by_producer])) + 1
         for own in np.split(by_producer, borders):
             if len(own):
-                self._take(rows[own], control[own], [epochs.get(number, -1) for number in own[control[own]].tolist()])
+                self._take(
+                    chosen(rows, own), control[own], [epochs.get(number, -1) for number in own[control[own]].tolist()]
+                )
 
     def _take(self, rows: Batches, control: "np.ndarray", epochs: list[int]) -> None:
         """One producer's batches and markers in order; `epochs` are those of the coordinators behind the markers."""

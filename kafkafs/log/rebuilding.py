@@ -12,7 +12,8 @@ import numpy as np
 
 from kafkafs.format.batch import Batches
 from kafkafs.format.index import ABORTED as TRANSACTION
-from kafkafs.format.index import Numbers, OffsetIndex, TimeIndex, rises
+from kafkafs.format.index import OffsetIndex, TimeIndex, rises
+from kafkafs.format.tables import Numbers
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import Aborted, Tracker, events
 

@@ -15,6 +15,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, KafkafsError, TooLarg
 from kafkafs.format.batch import Batch, Batches, data_batches, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions, Outcomes
@@ -157,7 +158,7 @@ class Visible:
             rows = data_batches(self._reaching(segment, overlapping(item.rows, begin, end), start))
             if self._committed and len(rows):
                 outcomes = Outcomes(self.log, segment, _start_of(rows)) if outcomes is None else outcomes
-                rows = rows[~outcomes.aborted(rows)]
+                rows = chosen(rows, ~outcomes.aborted(rows))
             if len(rows):
                 yield segment, BatchRun(item.data, item.position, rows)
 
@@ -165,7 +166,7 @@ class Visible:
         """Those that hold `start` or more, by their header or in truth."""
         if not len(rows) or rows["last_offset"][0] >= start or not (overlaps := self.overlaps.of(segment)):
             return rows
-        return rows[(rows["last_offset"] >= start) | np.isin(rows["base_offset"], overlaps.bases)]
+        return chosen(rows, (rows["last_offset"] >= start) | np.isin(rows["base_offset"], overlaps.bases))
 
     def decoded(self, segment: Segment, run: BatchRun) -> Iterator[Records | Refusal]:
         """All records of a run that `batches` gave, or of a part of it, in pieces: each offset from the first batch

@@ -8,6 +8,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import DiskError, Vanished
 from kafkafs.format.batch import walk
 from kafkafs.format.producer_snapshot import ProducerState
+from kafkafs.format.tables import copied
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import Tracker
 from kafkafs.log.rebuilding import Indexes, Rebuilding
@@ -84,7 +85,7 @@ class Keeping:
         data = run.data[first - run.position : run.end - run.position]
         moved = first - self._size
         if moved:  # something before it was left out
-            rows = run.rows.copy()
+            rows = copied(run.rows)
             rows["position"] -= moved
             run = BatchRun(run.data, run.position - moved, rows)
         last = self.pieces[-1] if self.pieces else b""

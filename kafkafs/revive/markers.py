@@ -15,6 +15,7 @@ from kafkafs.format.batch import batch_bytes, is_control
 from kafkafs.format.control import ControlType, transaction_marker
 from kafkafs.format.index import AbortedTransaction
 from kafkafs.format.producer_snapshot import ProducerState
+from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
 
@@ -115,7 +116,7 @@ def lost_behind(
 
 def written(run: BatchRun) -> dict[int, int]:
     """When the run's ends of transactions were written, of each producer the last one's time."""
-    rows = run.rows[is_control(run.rows)]
+    rows = chosen(run.rows, is_control(run.rows))
     return dict(zip(rows["producer_id"].tolist(), rows["max_timestamp"].tolist(), strict=True)) if len(rows) else {}
 
 
@@ -136,7 +137,7 @@ def ended_by(
             break
         if isinstance(run, Damage):
             continue
-        rows = run.rows[is_control(run.rows)]
+        rows = chosen(run.rows, is_control(run.rows))
         times = dict(zip(rows["last_offset"].tolist(), rows["max_timestamp"].tolist(), strict=True))
         for event in events(run._replace(rows=rows)):
             if event.producer in left:

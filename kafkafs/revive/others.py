@@ -14,6 +14,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.batch import Batches
 from kafkafs.format.checkpoints import LeaderEpoch
+from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.revive.topics import Replica
 
@@ -79,7 +80,7 @@ def _first_offset(item: BatchRun | Damage) -> int:
 
 def _between(rows: Batches, first: int, last: int) -> Batches:
     """Those wholly between the offsets; they are back to back."""
-    return rows[(rows["base_offset"] >= first) & (rows["last_offset"] <= last)]
+    return chosen(rows, (rows["base_offset"] >= first) & (rows["last_offset"] <= last))
 
 
 def _fit(rows: Batches, epochs: Sequence[LeaderEpoch]) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from kafkafs.format.batch import Batches, batch_bytes, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.records import Refusal, decode
+from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.producers import ProducerStates
 from kafkafs.log.read_options import MAX_BATCH
@@ -93,11 +94,11 @@ def count_records(run: BatchRun, start: int) -> int:
     rows = run.rows
     if rows["base_offset"][0] >= start and not rows["attributes"].any() and rows["magic"].min() >= 2:
         return int(rows["count"].sum())  # most are like that
-    rows = rows[(rows["last_offset"] >= start) & ~is_control(rows)]
+    rows = chosen(rows, (rows["last_offset"] >= start) & ~is_control(rows))
     room = rows["last_offset"] - start + 1
     wrapped = is_wrapped(rows)
     count = int(np.minimum(rows["count"], room)[~wrapped].sum())
-    for piece in decode(run.data, run.position, rows[wrapped], MAX_BATCH) if wrapped.any() else ():
+    for piece in decode(run.data, run.position, chosen(rows, wrapped), MAX_BATCH) if wrapped.any() else ():
         if not isinstance(piece, Refusal):
             count += int((piece.rows["offset"] >= start).sum())
     return count

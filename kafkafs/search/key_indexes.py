@@ -20,7 +20,6 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE, CorruptData, DiskError, Exhausted
 from kafkafs.format.batch import is_transactional
-from kafkafs.format.index import Numbers
 from kafkafs.format.kernels import crc32c
 from kafkafs.format.key_index import (
     KEY_PAGE,
@@ -39,6 +38,7 @@ from kafkafs.format.key_index import (
     sample_positions,
 )
 from kafkafs.format.records import Refusal
+from kafkafs.format.tables import Numbers
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions

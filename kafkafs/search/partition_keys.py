@@ -16,6 +16,7 @@ from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_index import hashed, matching
 from kafkafs.format.records import Records
+from kafkafs.format.tables import chosen
 from kafkafs.log.lookup import Found
 from kafkafs.log.reader import Reader
 from kafkafs.log.segment import Segment
@@ -74,7 +75,7 @@ class PartitionKeys:
             for piece in reader.records(max(start, segment.base_offset), behind):
                 found = matching(piece, key)
                 if len(found):
-                    yield Records(piece.data, piece.rows[found])
+                    yield Records(piece.data, chosen(piece.rows, found))
 
     def learn(self, reader: Reader) -> None:
         """Finds the keys of all segments, as far as there is room for them: `history` then reads only what it must."""

@@ -16,10 +16,10 @@ import numpy as np
 from kafkafs.errors import UsageError
 from kafkafs.format import kernels
 from kafkafs.format.batch import Batches
-from kafkafs.format.index import Numbers
 from kafkafs.format.memory import Bytes
 from kafkafs.format.native.layout import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE
 from kafkafs.format.records import Records
+from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun
 
 _CASELESS = frozenset("kKsSiI")
@@ -37,7 +37,7 @@ class Needle:
         """Those that may hold it: the compressed ones all. `data` begins at `position` of the segment."""
         table, found = np.ascontiguousarray(batches), np.empty(len(batches), np.int64)
         made = kernels.needle_batches(table, len(table), data, position, self._text, self._other, found)
-        return table[found[:made]]
+        return chosen(table, found[:made])
 
     def records(self, records: Records, fields: int) -> Numbers:
         """The numbers of those that hold it in one of the fields; of headers, in all that belongs to them."""
@@ -147,7 +147,7 @@ class Selection:
             numbers = self._standing(records)
         if self.inverted:
             numbers = np.delete(np.arange(len(records)), numbers)
-        return Records(records.data, records.rows[numbers])
+        return Records(records.data, chosen(records.rows, numbers))
 
     def _standing(self, records: Records) -> Numbers:
         """The numbers of the records that have the pattern, in bytes as they are."""

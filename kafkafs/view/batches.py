@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from kafkafs.format.batch import Batch, Batches, batch_at, walk
 from kafkafs.format.jsonl import batch_lines, unreadable_line
+from kafkafs.format.tables import copied
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.overlaps import first_offset, overlapping
@@ -51,7 +52,7 @@ def damage_lines(segment: Segment, damage: Damage) -> Iterator[bytes]:
         data = segment.read(position, min(size, damage.end - position))
         walked = walk(data, position, verify=False)
         if len(walked.rows):
-            rows: Batches = walked.rows.copy()
+            rows = copied(walked.rows)
             rows["valid"] = 0
             yield from (bytes(piece) for piece in batch_lines(segment.log_name, rows))
             position, size = position + walked.at, _WINDOW

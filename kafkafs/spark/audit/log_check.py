@@ -16,8 +16,8 @@ import numpy as np
 
 from kafkafs.errors import KafkafsError, TooLarge, Vanished
 from kafkafs.format.batch import APPEND_TIME, LARGEST_HEADER, Batch, Batches, batch_at, crc_holds, parse_batch
-from kafkafs.format.index import Numbers
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
 from kafkafs.log.read_options import MAX_BATCH
@@ -87,8 +87,9 @@ class _Walk:
         v2 = rows["magic"] >= 2
         if not v2.any():
             return
-        self._counts(item, rows[v2])
-        self._epochs(rows[v2])
+        rows = chosen(rows, v2)
+        self._counts(item, rows)
+        self._epochs(rows)
         self._valid.events += events(item)
 
     def _counts(self, item: BatchRun, rows: Batches) -> None:

@@ -19,6 +19,7 @@ from kafkafs.format import kernels
 from kafkafs.format.batch import CODEC, CODECS, Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import marker_types
 from kafkafs.log.read_options import MAX_BATCH
@@ -270,8 +271,8 @@ class _Meter:
         found.batches += len(item.rows)
         _count_powers(found.batch_sizes, item.rows["size"])
         found.markers += int(control.sum())
-        found.aborts += int((marker_types(item, item.rows[control]) == ControlType.ABORT).sum())
-        rows = item.rows[~control]
+        found.aborts += int((marker_types(item, chosen(item.rows, control)) == ControlType.ABORT).sum())
+        rows = chosen(item.rows, ~control)
         self._codecs(rows)
         for piece in decode(item.data, item.position, rows, MAX_BATCH):
             if isinstance(piece, Refusal):
@@ -282,10 +283,10 @@ class _Meter:
     def _codecs(self, rows: Batches) -> None:
         numbers = rows["attributes"] & CODEC
         for number in np.unique(numbers).tolist():
-            mine = rows[numbers == number]
+            mine = rows["size"][numbers == number]
             codec = self._codec(number)
             codec.batches += len(mine)
-            codec.stored += int(mine["size"].sum())
+            codec.stored += int(mine.sum())
 
     def _codec(self, number: int) -> Codec:
         return self._found.codecs.setdefault(CODECS[number] if number < len(CODECS) else str(number), Codec())

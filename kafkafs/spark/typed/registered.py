@@ -18,13 +18,13 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
 from kafkafs.format.fields import NAME, Fields, OneField, find_fields, payload_of
-from kafkafs.format.index import Numbers
 from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_NO_ROOM, FIELD_SLOT
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.shape import Shape
+from kafkafs.format.tables import Numbers
 from kafkafs.spark.typed.kinds import ReaderSchema
 from kafkafs.spark.typed.typed_columns import READ_TYPES, FieldName, column_type, fields_of
 
