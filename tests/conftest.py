@@ -4,7 +4,6 @@ Kafka's data are made before the first test that asks for them. `mounting` has `
 """
 
 import os
-import random
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
@@ -13,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
-from hypothesis.internal import entropy
 
 from tests import class_archives
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, accounts, before_each_test, mounting
@@ -26,7 +24,6 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each that imports numpy would spin a
 signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` ignore it, and so would what tests interrupt
 settings.register_profile("side by side", settings.default, deadline=None)  # an example may wait for a processor
 settings.load_profile("side by side")
-entropy.NP_RANDOM = random  # as if it were known: nobody draws from NumPy's, and its state was kept for each example
 
 Mount = Callable[..., Mounted]
 
