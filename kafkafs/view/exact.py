@@ -180,7 +180,7 @@ class ExactText(Generic[From]):
         return text
 
     def make_as(self, make: Callable[[int], Pieces]) -> None:
-        """From now on it is made so, of a newer look at what it is of: an older one may need files that are gone, of
+        """From now on it is made so, of a newer look at the same offsets: an older one may need files that are gone, of
         what stands behind the text and tells how transactions in it ended."""
         with self._lock:
             self._make = make
@@ -329,7 +329,8 @@ class ExactTexts:
             return self._put(key, ExactText(span, make, self.budget))
         is_all = known.span.end == span.end or (known.ends_in_error and span.is_appended)
         if is_all or not known.is_measured:
-            known.make_as(make)
+            if known.span.end == span.end:
+                known.make_as(make)
             return known
         try:
             return self._put(key, ExactText(span, make, self.budget, known if span.is_appended else None))
