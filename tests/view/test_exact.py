@@ -197,6 +197,17 @@ def test_a_long_measurement_is_made_in_parts(texts):
     assert (text.size, log.made) == (2_000_000, 2000)
 
 
+def test_a_log_that_grows_while_it_is_measured_adds_nothing_to_what_there_was(texts):
+    """The text that is begun ends where its log did, whatever there is by the time that it goes on."""
+    log = Log([b"line %d\n" % number for number in range(20_000)])
+    with pytest.raises(Unfinished), time_slice(0.0):
+        measured(texts, log, 10_000)
+    assert texts._known["range"]._readers[0].release()
+    text = measured(texts, log, 20_000)
+    assert text.size == len(log.text(20_000))
+    assert read(opened(text)) == log.text(20_000)
+
+
 def test_what_nobody_has_open_is_closed_when_it_is_pushed_out(texts, monkeypatch):
     monkeypatch.setattr(exact, "_TEXTS", 3)
     log = Log([b"x"] * 10)
