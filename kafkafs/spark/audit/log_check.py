@@ -242,7 +242,7 @@ def _last_offset(run: BatchRun, piece: Records, where: Where) -> Iterator[Findin
     )  # fmt: skip
 
 
-def _note_largest(piece: Records, largest: "Numbers") -> None:
+def _note_largest(piece: Records, largest: Numbers) -> None:
     """The largest timestamp of each batch so far: records of one batch stand together."""
     if not len(piece):
         return

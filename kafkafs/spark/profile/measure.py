@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.format import kernels
-from kafkafs.format.batch import CODEC, CODECS, Batches, is_control, is_transactional
+from kafkafs.format.batch import CODEC, CODECS, Batches, data_batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import chosen
@@ -272,7 +272,7 @@ class _Meter:
         _count_powers(found.batch_sizes, item.rows["size"])
         found.markers += int(control.sum())
         found.aborts += int((marker_types(item, chosen(item.rows, control)) == ControlType.ABORT).sum())
-        rows = chosen(item.rows, ~control)
+        rows = data_batches(item.rows)
         self._codecs(rows)
         for piece in decode(item.data, item.position, rows, MAX_BATCH):
             if isinstance(piece, Refusal):
