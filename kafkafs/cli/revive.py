@@ -2,6 +2,8 @@
 
 import argparse
 import json
+import re
+import shlex
 import time
 
 from kafkafs.cli.endings import say
@@ -14,7 +16,9 @@ from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.settings import OFF, SERVER_PROPERTIES
 
-_EVERYWHERE = ("0.0.0.0", "::", "[::]", "")
+_EVERYWHERE = ("0.0.0.0", "::", "[::]")
+_HOST = re.compile(r"[\w.-]+|\[?[0-9a-f.]*:[0-9a-f.]*:[0-9a-f:.]*(%[\w.-]+)?\]?", re.ASCII | re.IGNORECASE)
+"""A name or an address, one of IPv6 in brackets or without, as Kafka takes both."""
 _LARGEST_PORT = 65534  # the controller's is one further
 
 
@@ -46,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         say("logs are hard links: what changes their bytes, owner or mode in one directory changes the other's")
     records, partitions = sum(each.get("records", 0) for each in told["revived"]), told["partitions"]
     print(f"{records:,} records in {partitions:,} partitions of {told['topics']:,} topics, for Kafka {told['kafka']}")
-    print(f"start it: kafka-server-start.sh {printable(str(choices.to.absolute() / SERVER_PROPERTIES))}")
+    print(f"start it: kafka-server-start.sh {shlex.quote(printable(str(choices.to.absolute() / SERVER_PROPERTIES)))}")
     print(f"off until you take their lines out there: {', '.join(OFF)}")
     return 0
 
@@ -55,7 +59,7 @@ def _choices(arguments: argparse.Namespace) -> Choices:
     host, colon, port = arguments.listen.rpartition(":")
     if not (colon and port.isascii() and port.isdigit() and 0 < int(port) <= _LARGEST_PORT):
         raise UsageError(f"--listen {arguments.listen!r} is not HOST:PORT with a port from 1 to {_LARGEST_PORT}")
-    if host in _EVERYWHERE or not host.isascii() or any(letter in host for letter in ",/@ \\"):
+    if host in _EVERYWHERE or not _HOST.fullmatch(host):
         raise UsageError(f"--listen {arguments.listen!r} has no address that a client could connect to")
     if arguments.node_id is not None and not 0 <= arguments.node_id <= LARGEST_NODE:
         raise UsageError(f"--node-id {arguments.node_id} is not from 0 to {LARGEST_NODE}")

@@ -1,4 +1,4 @@
-"""The new data directory, the one place that is written: names below it, never through a link, for its owner alone.
+"""The new data directory, the one place that is written: names below it, never through a link in it, its owner's alone.
 
 What is written first is `revive.json`, which says that the rest is unfinished; then each partition, whole or not at
 all, with a line about it in `revive.progress`. So the same command can go on where another one ended; where the machine
@@ -111,7 +111,7 @@ class NewDirectory(Target):
         check_target(path, request)
         with _told(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(path, _DIRECTORY)
+            descriptor = os.open(path, _DIRECTORY & ~os.O_NOFOLLOW)  # a link here is what was asked for
             os.fchmod(descriptor, 0o700)
         super().__init__(path, descriptor)
         self.done: dict[str, dict[str, Any]] = {}

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 
@@ -29,6 +30,13 @@ def test_it_prints_the_one_command_that_starts_it(tmp_path):
     assert "no metadata" in done.stderr
 
 
+def test_the_command_is_one_for_a_shell(tmp_path):
+    """Regression: a directory with a blank in its name was two words."""
+    done = revive(unpack(tmp_path), "--to", tmp_path / "new one")
+    (command,) = (line for line in done.stdout.splitlines() if line.startswith("start it: "))
+    assert shlex.split(command)[2:] == ["kafka-server-start.sh", str(tmp_path / "new one/server.properties")]
+
+
 def test_a_plan_is_json_and_nothing_is_written(tmp_path):
     done = revive(unpack(tmp_path), "--to", tmp_path / "new", "--plan")
     told = json.loads(done.stdout)
@@ -42,6 +50,9 @@ def test_a_plan_is_json_and_nothing_is_written(tmp_path):
     [
         (("--listen", "9092"), 2, "is not HOST:PORT"),
         (("--listen", "0.0.0.0:9092"), 2, "no address that a client could connect to"),
+        (("--listen", ":9092"), 2, "no address that a client could connect to"),
+        (("--listen", "h:9092:1"), 2, "no address that a client could connect to"),
+        (("--listen", "h\n:9092"), 2, "no address that a client could connect to"),
         (("--listen", "h:65535"), 2, "with a port from 1 to 65534"),
         (("--node-id", "-1"), 2, "is not from 0"),
         (("--topics", ","), 2, "names no topic"),

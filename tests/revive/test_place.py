@@ -113,6 +113,16 @@ def test_a_link_in_it_is_not_followed(tmp_path):
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
+def test_it_may_be_named_through_a_link(tmp_path):
+    """Regression: "Not a directory", of a link to an empty directory on the disk that has the room."""
+    (tmp_path / "disk").mkdir(mode=0o755)
+    (tmp_path / "n").symlink_to(tmp_path / "disk")
+    NewDirectory(tmp_path / "n", REQUEST)
+    assert (os.listdir(tmp_path / "disk"), (tmp_path / "disk").stat().st_mode & 0o777) == ([REPORT], 0o700)
+    with pytest.raises(UsageError, match="lie in each other"):
+        check_apart(tmp_path / "n/x", (tmp_path / "disk",))
+
+
 def test_source_and_target_must_not_lie_in_each_other(tmp_path):
     source = unpack(tmp_path)
     for place in (source / "new", source, tmp_path):
