@@ -5,6 +5,7 @@
     blocking            whether the calling thread may wait
     prefetch            reading straight on: whole blocks, before they are asked for
     page_cache          reads that leave the broker's hot pages hot, and bring in none of their own
+    access              who may read what lies there
     system_calls        what Python has no function for
     forked              processes forked from this one, which do what they are sent
     ancestors           the directories above a data directory, all of which have to be searched to reach it

@@ -8,11 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from kafkafs.disk.access import Access, access_of, access_to
 from kafkafs.disk.blocking import may_block
-from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError
-
-_Attributes = tuple[os.stat_result, bytes | None]
 
 
 class Ancestors:
@@ -26,15 +24,15 @@ class Ancestors:
         for descriptor in getattr(self, "_descriptors", ()):
             close(descriptor)
 
-    def attributes(self) -> Iterator[_Attributes]:
-        """The attributes of each as they are now, and its access control list, None where it has none."""
+    def attributes(self) -> Iterator[tuple[os.stat_result, Access]]:
+        """The attributes of each as they are now, and whom it lets pass."""
         may_block()
         for path, descriptor in zip(self._paths, self._descriptors, strict=True):
             try:
                 about = os.fstat(descriptor)
             except OSError as error:
                 raise DiskError(f"{str(path)!r} cannot be looked at: {error.strerror}") from error
-            yield about, _acl(path, descriptor)
+            yield about, _access(path, descriptor, about)
 
 
 def _open(path: Path) -> int:
@@ -44,8 +42,8 @@ def _open(path: Path) -> int:
         return os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
-def _acl(path: Path, descriptor: int) -> bytes | None:
+def _access(path: Path, descriptor: int, about: os.stat_result) -> Access:
     for place in (descriptor, os.fspath(path)):
         with suppress(DiskError):  # a directory that may only be searched is asked by its path
-            return access_list(place)
-    return None
+            return access_to(place, about)
+    return access_of(about, None)

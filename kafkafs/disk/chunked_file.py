@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from zlib import crc32
 
+from kafkafs.disk.access import Access, access_of
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
@@ -60,9 +61,9 @@ class ChunkedFile(DataFile):
         """See `DataFile`: what it was told when it was made."""
         return self._stat
 
-    def acl(self, about: os.stat_result) -> bytes | None:  # noqa: ARG002 (objects have none)
-        """None."""
-        return None
+    def access(self, about: os.stat_result) -> Access:
+        """See `DataFile`: objects have no access control list."""
+        return access_of(about, None)
 
     def read(self, position: int, size: int, *, passing: bool = False) -> bytes:  # noqa: ARG002 (leaves no pages)
         """See `DataFile`."""

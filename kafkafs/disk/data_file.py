@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kafkafs.disk import page_cache
+from kafkafs.disk.access import Access, access_to
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.disk.cached_value import CachedValue, ValidatedValue
-from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.format.memory import UNLIMITED, Buffers, Memory, pages
 
@@ -69,10 +69,10 @@ class DataFile(ABC):
         """The file's own attributes, whatever it is called by now."""
 
     @abstractmethod
-    def acl(self, about: os.stat_result) -> bytes | None:
-        """The access control list, as the kernel stores it; None where the file has none.
+    def access(self, about: os.stat_result) -> Access:
+        """Who may read it.
 
-        `about` is what `stat` has just said: a list that was read under the same change time is the one.
+        `about` is what `stat` has just said: what was told under the same change time holds.
         """
 
     @abstractmethod
@@ -152,7 +152,7 @@ class _Closing:
 class LocalFile(DataFile):
     """An open regular file of a directory."""
 
-    __slots__ = ("_acl", "_closing", "_remote", "_straight", "descriptor", "device")
+    __slots__ = ("_access", "_closing", "_remote", "_straight", "descriptor", "device")
 
     def __init__(
         self, descriptor: int, name: str, inode: int, options: DiskOptions, remote: "deque[int] | None" = None
@@ -161,7 +161,7 @@ class LocalFile(DataFile):
         super().__init__(name, inode, options)
         self.descriptor = descriptor
         self.device = -1  # whoever opens it says which
-        self._acl: ValidatedValue[tuple[bytes | None]] = ValidatedValue()
+        self._access: ValidatedValue[Access] = ValidatedValue()
         self._remote = remote
         self._straight = False
         self._closing = _Closing(descriptor, remote)
@@ -175,16 +175,16 @@ class LocalFile(DataFile):
         except OSError as error:
             raise self._failed(error) from error
 
-    def acl(self, about: os.stat_result) -> bytes | None:
+    def access(self, about: os.stat_result) -> Access:
         """See `DataFile`."""
         changed_ns = about.st_ctime_ns
-        known = self._acl.revalidated(changed_ns)
+        known = self._access.revalidated(changed_ns)
         if known is None:
             if self._remote is not None:
                 may_block()
             settled = is_settled(changed_ns)
-            known = self._acl.store((access_list(self.descriptor),), changed_ns if settled else None)
-        return known[0]
+            known = self._access.store(access_to(self.descriptor, about), changed_ns if settled else None)
+        return known
 
     def read(self, position: int, size: int, *, passing: bool = False) -> bytes:
         """See `DataFile`: WouldBlock for a page on disk."""

@@ -15,9 +15,10 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from kafkafs.disk import page_cache
+from kafkafs.disk.access import Access, access_to
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.data_file import DiskOptions, LocalFile, regular_file
-from kafkafs.disk.system_calls import CACHED, access_list, is_remote, open_in_memory, openat2
+from kafkafs.disk.system_calls import CACHED, is_remote, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -44,11 +45,12 @@ class Inside:
         except OSError as error:
             raise _opening_failed(error, name) from error
 
-    def attributes(self, name: str) -> tuple[os.stat_result, bytes | None]:
-        """Those of a file, and its access control list; None where it has none."""
+    def attributes(self, name: str) -> tuple[os.stat_result, Access]:
+        """Those of a file, and who may read it."""
         descriptor = self._open(name)
         try:
-            return os.fstat(descriptor), access_list(descriptor)
+            about = os.fstat(descriptor)
+            return about, access_to(descriptor, about)
         finally:
             os.close(descriptor)
 
@@ -270,8 +272,8 @@ class Directory:
             finally:
                 os.close(descriptor)
 
-    def attributes_at_once(self, name: str = ".") -> tuple[os.stat_result, bytes | None]:
-        """The attributes of a directory below, and its access control list, None where it has none: one look for both.
+    def attributes_at_once(self, name: str = ".") -> tuple[os.stat_result, Access]:
+        """The attributes of a directory below, and whom it lets in: one look for both.
 
         A non-blocking thread has an answer too, where the kernel has that directory in memory.
         """
@@ -282,7 +284,8 @@ class Directory:
         else:
             descriptor = self._descriptor(name, flags)
         try:
-            return os.fstat(descriptor), access_list(descriptor)
+            about = os.fstat(descriptor)
+            return about, access_to(descriptor, about)
         except OSError as error:
             raise _opening_failed(error, name) from error
         finally:

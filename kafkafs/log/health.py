@@ -48,7 +48,7 @@ def _looked(segment: Segment, files: SegmentFiles, inside: Inside) -> SegmentHea
     try:
         log = segment.log()
         about = log.stat()
-        found = _look(segment, about.st_size)._replace(log=LogAttributes.of(about, log.acl(about)))
+        found = _look(segment, about.st_size)._replace(log=LogAttributes(log.access(about), about.st_mtime_ns))
         segment.indexes.forget()  # what is remembered of pages, of each of so many, is for those who ask again
         return cached.store(found, stamp if is_settled(about.st_ctime_ns) else None)
     except (Denied, NotFound, DiskError) as error:

@@ -3,19 +3,19 @@
 The directory keeps few files open (see `disk.directory`), so each is asked for anew; nothing here holds one.
 """
 
-import os
 from contextlib import AbstractContextManager
 from stat import S_ISREG
 from typing import Protocol
 from weakref import ReferenceType, ref
 
+from kafkafs.disk.access import Access
 from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.data_file import DataFile, is_settled
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.errors import Denied, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
-from kafkafs.log.segment_health import SegmentHealth
+from kafkafs.log.segment_health import LogAttributes, SegmentHealth
 
 
 class Files(Protocol):
@@ -82,7 +82,7 @@ class SegmentFiles:
     `_open` is written by any thread, without a lock: what it knows of a kind is a file or None, and either is right.
     """
 
-    __slots__ = ("_acl", "_indexes", "_open", "_partition", "_root", "base_offset", "health", "listed")
+    __slots__ = ("_access", "_indexes", "_open", "_partition", "_root", "base_offset", "health", "listed")
 
     def __init__(
         self, root: Directory, partition: str, base: int, listed: dict[str, ListedFile], indexes: Directory | None
@@ -95,7 +95,7 @@ class SegmentFiles:
         self.listed = listed
         self._open: dict[str, ReferenceType[DataFile]] = {}
         self.health: ValidatedValue[SegmentHealth] = ValidatedValue()  # what `health` has found, by their stamp
-        self._acl: ValidatedValue[tuple[bytes | None]] = ValidatedValue()  # of the log, by its time of change
+        self._access: ValidatedValue[Access] = ValidatedValue()  # to the log, by its time of change
 
     object = None
     largest = None
@@ -144,20 +144,20 @@ class SegmentFiles:
         """Their directory, for a look at many segments."""
         return self._root.inside(self._partition)
 
-    def log_attributes(self, inside: Inside) -> tuple[os.stat_result, bytes | None] | None:
-        """Those of the log and its access control list, for which it is opened only where it has changed. None where
-        its name is another file's by now, or it cannot be opened."""
+    def log_attributes(self, inside: Inside) -> LogAttributes | None:
+        """Those of the log, which is opened for them only where it has changed. None where its name is another file's
+        by now, or it cannot be opened."""
         listed = self.listed["log"]
         try:
             about = inside.stat(listed.name)
-            known = self._acl.revalidated(about.st_ctime_ns)
+            known = self._access.revalidated(about.st_ctime_ns)
             if known is None:
-                about, acl = inside.attributes(listed.name)
+                about, known = inside.attributes(listed.name)
                 lasts = about.st_ino == listed.inode and is_settled(about.st_ctime_ns)
-                known = self._acl.store((acl,), about.st_ctime_ns if lasts else None)
+                self._access.store(known, about.st_ctime_ns if lasts else None)
         except (NotFound, Denied):
             return None
-        return (about, known[0]) if about.st_ino == listed.inode else None
+        return LogAttributes(known, about.st_mtime_ns) if about.st_ino == listed.inode else None
 
     def stamp(self, inside: Inside) -> Stamp:
         """That of the files as they are now. Vanished where one is gone: list anew."""

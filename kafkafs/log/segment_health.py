@@ -4,8 +4,9 @@ An index is "ok", "padded" (zeros behind its entries), "missing", or "damaged": 
 log contradicts one of the entries looked at.
 """
 
-import os
 from typing import Literal, NamedTuple
+
+from kafkafs.disk.access import Access
 
 IndexState = Literal["ok", "padded", "missing", "damaged"]
 
@@ -13,16 +14,8 @@ IndexState = Literal["ok", "padded", "missing", "damaged"]
 class LogAttributes(NamedTuple):
     """Of a log on the disk: who may read it, and when it was last written."""
 
-    uid: int
-    gid: int
-    mode: int
-    acl: bytes | None
+    access: Access
     mtime_ns: int
-
-    @classmethod
-    def of(cls, about: os.stat_result, acl: bytes | None) -> "LogAttributes":
-        """Those of a log with such attributes and such an access control list."""
-        return cls(about.st_uid, about.st_gid, about.st_mode, acl, about.st_mtime_ns)
 
 
 class SegmentHealth(NamedTuple):

@@ -1,6 +1,6 @@
 """What a mount shows, without FUSE: a name becomes a query, a query becomes content with a size and `read`.
 
-    node              the seam to `fuse`: directories, files, links, who may read them, and what is in an open file
+    node              the seam to `fuse`: directories, files, links, and what is in an open file
     about             the root that is served: the tree's entries, and `.kafkafs/`, whose README is the `manual`
     tree              `Root`, all partitions of the data directories, and what a partition's directory lists
     paths             a tree without a mount; `reasons`: why a name leads nowhere

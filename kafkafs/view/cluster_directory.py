@@ -14,6 +14,7 @@ from kafkafs.cluster.files import LISTS
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.row_lines import PackedLines, line
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC
+from kafkafs.disk.access import Access, common
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import NotFound
@@ -21,7 +22,7 @@ from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, TRANSACTIONS_TOPI
 from kafkafs.log.partition import Partition
 from kafkafs.view import schema_files
 from kafkafs.view.made import MadeFile, MadeTexts
-from kafkafs.view.node import KEEP_S, Access, Attributes, Content, Entry, Kind, Node, common
+from kafkafs.view.node import KEEP_S, Attributes, Content, Entry, Kind, Node
 from kafkafs.view.resources import Resources
 from kafkafs.view.streams import Stream
 from kafkafs.view.topic_access import GONE, partition_access

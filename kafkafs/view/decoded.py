@@ -8,6 +8,7 @@ the same each time they are made.
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from kafkafs.disk.access import Access
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NoData, Vanished
 from kafkafs.format.batch import Batch
@@ -18,7 +19,7 @@ from kafkafs.format.records import Records
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.lookup import Found
 from kafkafs.log.segment import Segment
-from kafkafs.view.node import KEEP_S, Access, Attributes, BytesContent, NoXattrs
+from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
 from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
+from kafkafs.disk.access import Access, common
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
 from kafkafs.format.merged_lines import MergedLines
@@ -20,7 +21,7 @@ from kafkafs.log.log import HELD, Log
 from kafkafs.view.decoded import Follower, JsonFollower, Lines
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.grammar import TimeRange
-from kafkafs.view.node import Access, Attributes, NoXattrs, common
+from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.range_file import is_small
 from kafkafs.view.streams import MARK_EVERY, TEXT_MEMORY, Pieces, Stream

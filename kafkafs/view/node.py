@@ -12,14 +12,10 @@ What a content can do beside reading it says by having the methods of `Prefetchi
 asked for) or `Growing` (a size that follows the log), which `fuse` looks for once for each type.
 
 Owner and mode are those of the real files, less every write bit, and never more than the disk: the kernel checks them
-(`default_permissions`), so they must not grant what the disk would refuse. A view over several files has what all of
-them grant, a file with an ACL is served by its owner and group entries, and the root of the mount grants search only
-where the directories above the data directory do. `Access` is how that is reckoned.
+(`default_permissions`), so they must not grant what the disk would refuse. `disk.access` is how that is reckoned.
 """
 
-import os
-import struct
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -237,93 +233,3 @@ class Tree(DirectoryNode, Protocol):
 
     def disks(self) -> Sequence[Disk]:
         """The data directories below it, in the order they were named."""
-
-
-_READ, _SEARCH = 0o444, 0o111
-_ACL_HEADER = 4
-_ACL_ENTRY = struct.Struct("<HHI")
-_ACL_USER, _ACL_GROUP_OBJECT, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
-
-
-class Access(NamedTuple):
-    """Owner, group and permission bits."""
-
-    uid: int
-    gid: int
-    mode: int
-
-    def of_file(self) -> "Access":
-        """What a file may keep: reading."""
-        return Access(self.uid, self.gid, self.mode & _READ)
-
-    def of_directory(self) -> "Access":
-        """What a directory may keep: listing and search."""
-        return Access(self.uid, self.gid, self.mode & (_READ | _SEARCH))
-
-    def of_what_is_below(self) -> "Access":
-        """What a directory leaves to those whom it lets pass: everything below is for nobody else."""
-        return Access(self.uid, self.gid, (self.mode & _SEARCH) * 7)
-
-
-def access(about: os.stat_result, acl: bytes | None = None) -> Access:
-    """The access that a file's attributes and its `system.posix_acl_access` grant."""
-    return access_of(about.st_uid, about.st_gid, about.st_mode, acl)
-
-
-def access_of(uid: int, gid: int, mode: int, acl: bytes | None) -> Access:
-    """The same, of attributes one by one."""
-    return Access(uid, gid, _without_mask(mode & 0o777, acl) if acl else mode & 0o777)
-
-
-def common(all_of: Sequence[Access]) -> Access:
-    """What every one of them grants, to the classes of the first: its owner, its group, everybody else.
-
-    Who is in one class of the first may be in several of another, and then gets no more than all of those do.
-    """
-    first = all_of[0]
-    if len(all_of) == 1:
-        return first
-    mode = first.mode
-    for other in all_of[1:]:
-        mode &= _granted_to_classes_of(first, other)
-    return Access(first.uid, first.gid, mode)
-
-
-def _granted_to_classes_of(first: Access, other: Access) -> int:
-    owner, group, others = (other.mode >> shift & 7 for shift in (6, 3, 0))
-    either = group & others
-    to_group, to_others = (group, others) if other.gid == first.gid else (either, either)
-    if other.uid == first.uid:
-        return owner << 6 | to_group << 3 | to_others
-    return either << 6 | (to_group & owner) << 3 | to_others & owner
-
-
-def below_ancestors(own: Access, ancestors: Iterable[Access]) -> Access:
-    """The data directory's access, for those whom the directories above it let pass.
-
-    Where it cannot be told that they let its owner pass, but they do its group (`root:kafka 0750` above `kafka:kafka`),
-    it is served as root's, so that the owner passes as a member of the group, or not at all.
-    """
-    passed = [above.of_what_is_below() for above in ancestors]
-    granted = common([own, *passed])
-    if own.mode & 0o700 and not granted.mode & 0o700:
-        as_group = common([Access(0, own.gid, own.mode), own, *passed])
-        if as_group.mode & 0o070:
-            return as_group
-    return granted
-
-
-def _without_mask(mode: int, acl: bytes) -> int:
-    """The mode with the group's own entry in place of the ACL's mask, and nobody favoured over a named entry."""
-    group, mask, named = (mode >> 3) & 7, 7, list[int]()
-    for tag, permission, _ in _ACL_ENTRY.iter_unpack(acl[_ACL_HEADER:]):
-        if tag == _ACL_GROUP_OBJECT:
-            group = permission
-        elif tag == _ACL_MASK:
-            mask = permission
-        elif tag in (_ACL_USER, _ACL_GROUP):
-            named.append(permission)
-    all_named = 7
-    for permission in named:
-        all_named &= permission & mask
-    return (mode & 0o700) | (group & mask & all_named) << 3 | mode & all_named

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import ReferenceType, ref
 
+from kafkafs.disk.access import Access, common
 from kafkafs.disk.cached_value import OVERHEAD, AnswerCache, CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import NotFound, Vanished
@@ -17,7 +18,7 @@ from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.segment_health import LogAttributes
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.node import KEEP_S, Access, Attributes, access, access_of, common
+from kafkafs.view.node import KEEP_S, Attributes
 from kafkafs.view.resources import Resources
 from kafkafs.view.targets import LogLook, PointTarget
 
@@ -150,8 +151,8 @@ class PartitionView:
         """The attributes of the partition's directory, which its views' directories share."""
         known = self._directory.fresh()
         if known is None:
-            about, acl = self.data_directory.root.attributes_at_once(self.data_directory.place_of(self._name))
-            known = self._directory.store(_Directory(access(about, acl).of_directory(), about.st_mtime_ns))
+            about, access = self.data_directory.root.attributes_at_once(self.data_directory.place_of(self._name))
+            known = self._directory.store(_Directory(access.of_directory(), about.st_mtime_ns))
         uid, gid, mode = known.access
         return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
 
@@ -169,7 +170,7 @@ class PartitionView:
         granted, about = [], None
         for file in files:
             about = file.stat_lately()
-            granted.append(access(about, file.acl(about)))
+            granted.append(file.access(about))
         if about is None:
             whole = self.directory_attributes()
             return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, 0, whole.mtime_ns, 1, keep_s)
@@ -222,14 +223,13 @@ def _granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
             found = files.log_attributes(inside)
             if found is None:
                 return None
-            logs.append(LogAttributes.of(*found))
+            logs.append(found)
     return _granted_together(logs)
 
 
 def _granted_together(logs: Sequence[LogAttributes]) -> tuple[Access, int]:
     """What all of them grant, and when the last one was written [ns]. Most are alike."""
-    granted = [access_of(*each) for each in dict.fromkeys(log[:-1] for log in logs)]
-    return common(granted), logs[-1].mtime_ns
+    return common([*dict.fromkeys(log.access for log in logs)]), logs[-1].mtime_ns
 
 
 def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, keep_s: float) -> Attributes:

@@ -9,7 +9,7 @@ from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_segment_file
-from kafkafs.view.node import KEEP_S, Attributes, Entry, FileNode, NoXattrs, access
+from kafkafs.view.node import KEEP_S, Attributes, Entry, FileNode, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import ReadAhead
 
@@ -55,7 +55,7 @@ class RealFile(NoXattrs):
         may_block()
         file = self._view.partition.root.open_now(self._view.path_of(self._name))
         about = file.stat()
-        granted = access(about, file.acl(about)).of_file()
+        granted = file.access(about).of_file()
         keep_s = KEEP_S if self._keeps else 0.0  # the kernel asks before each read from its cache
         return Attributes(
             "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1,

@@ -5,11 +5,11 @@
 
 from collections.abc import Callable
 
+from kafkafs.disk.access import Access, common
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.log.partition import Partition
-from kafkafs.view.node import Access, access, common
 
 GONE = (NotFound, Denied, DiskError, Vanished)
 """What a partition may answer that is deleted, or that nobody can read."""
@@ -21,13 +21,13 @@ _EMPTY_SNAPSHOT = f"{0:020}-"  # which tells nothing
 def partition_access(partition: Partition) -> tuple[Access, int]:
     """Who may read all logs and snapshots of a partition; and when the newest was written [ns]. One of GONE."""
     root, name = partition.root, partition.name.directory
-    granted = [access(*root.attributes_at_once(name)).of_what_is_below()]
+    granted = [root.attributes_at_once(name)[1].of_what_is_below()]
     newest = 0
     for file_name in partition.listing().names:
         if file_name.endswith((".log", ".checkpoint")) and not file_name.startswith(_EMPTY_SNAPSHOT):
             file = root.open_now(f"{name}/{file_name}")
             about = file.stat()
-            granted.append(access(about, file.acl(about)))
+            granted.append(file.access(about))
             newest = max(newest, about.st_mtime_ns)
     return common([granted[-1], *granted[:-1]]), newest
 

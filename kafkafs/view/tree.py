@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from kafkafs.disk.access import Access, below_ancestors, common
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.cached_value import CachedValue, MadeOnce, same_objects
@@ -29,16 +30,12 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.by_key import ByKey
 from kafkafs.view.node import (
     KEEP_S,
-    Access,
     Attributes,
     DirectoryNode,
     Disk,
     Entry,
     Node,
     Usage,
-    access,
-    below_ancestors,
-    common,
 )
 from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.queries import ByOffset, ByTime
@@ -172,10 +169,10 @@ class DiskView:
         return Usage(int(sum(blocks) * 512 * share), int(len(blocks) * share))
 
     def _look(self) -> KnownPartitions:
-        about, acl = self.directory.root.attributes_at_once()
-        own = access(about, acl).of_directory()
-        above = (access(*attributes) for attributes in self._ancestors.attributes())
-        return KnownPartitions(self.directory.names(), below_ancestors(own, above), about.st_mtime_ns)
+        about, own = self.directory.root.attributes_at_once()
+        above = (access for _, access in self._ancestors.attributes())
+        granted = below_ancestors(own.of_directory(), above)
+        return KnownPartitions(self.directory.names(), granted, about.st_mtime_ns)
 
 
 CLUSTER, TOPICS, INFO = ".cluster", ".topics", "info.json"

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from kafkafs.disk.access import access_of
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import DiskError, WouldBlock
@@ -26,26 +27,26 @@ def test_all_up_to_the_root_and_none_below(data):
 
 def test_modes_and_lists_are_those_of_now(data):
     ancestors = Ancestors(data)
-    _, acl = next(ancestors.attributes())
-    assert acl is None
-    data.parent.chmod(0o710)
-    subprocess.run(["setfacl", "-m", "u:1:x", data.parent], check=True)
+    about, before = next(ancestors.attributes())
+    assert before == access_of(about, None)
+    data.parent.chmod(0o711)
+    subprocess.run(["setfacl", "-m", "u:1:-", data.parent], check=True)
     data.parent.rename(data.parent.with_name("moved"))
-    about, acl = next(ancestors.attributes())
-    assert about.st_mode & 0o777 == 0o710
-    assert acl is not None
+    about, access = next(ancestors.attributes())
+    assert about.st_mode & 0o777 == 0o711
+    assert access == (before.uid, before.gid, 0o700)
 
 
 @takes_root
 def test_one_that_may_be_searched_and_not_listed_is_asked_all_the_same(data):
     """Its list is then asked for by its path: Linux gives none of what is open as a place only."""
-    subprocess.run(["setfacl", "-m", "u:1:x", data.parent], check=True)
+    subprocess.run(["setfacl", "-m", "u:1:-", data.parent], check=True)
     let_in(data)
     data.parent.chmod(0o711)
     with as_nobody():
-        about, acl = next(Ancestors(data).attributes())
+        about, access = next(Ancestors(data).attributes())
     assert about.st_ino == data.parent.stat().st_ino
-    assert acl is not None
+    assert access.mode == 0o700
 
 
 def test_it_is_asked_where_one_may_wait_and_a_disk_that_fails_is_told(data, monkeypatch):

@@ -13,6 +13,7 @@ import pytest
 
 from kafkafs.disk import ancestors, data_file, page_cache
 from kafkafs.disk import directory as files
+from kafkafs.disk.access import access_of
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.budget import KEPT_FILES
@@ -290,10 +291,10 @@ def small(tmp_path) -> Directory:
 
 
 def test_a_file_is_asked_and_read(small, tmp_path):
-    about, before = (tmp_path / "t-0/a").stat(), descriptors()
+    about, before = os.stat(tmp_path / "t-0/a"), descriptors()
     with small.inside("t-0") as inside:
         assert inside.stat("a").st_ino == about.st_ino
-        assert inside.attributes("a") == (os.stat(tmp_path / "t-0/a"), None)
+        assert inside.attributes("a") == (about, access_of(about, None))
         file = inside.open("a")
         assert (file.inode, file.read(2, 100)) == (about.st_ino, b"ntent")
         del file

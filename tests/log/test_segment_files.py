@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from kafkafs.disk import directory
+from kafkafs.disk import access
+from kafkafs.disk.access import Access
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.system_calls import access_list
@@ -15,6 +16,7 @@ from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory
 from kafkafs.log.segment_files import SegmentFiles
+from kafkafs.log.segment_health import LogAttributes
 from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, write_partition
 from tests.mounting import wait_until
@@ -78,25 +80,28 @@ def test_a_name_that_is_gone_is_told(tmp_path, place, kind):
 
 def test_an_access_list_is_read_once_for_a_log_that_stays_as_it_is(tmp_path, place, monkeypatch):
     """There are 20,000 to ask; but what a log grants by now counts at once."""
-    files, looks = files_of(tmp_path), list[int]()
+    files, looks = files_of(tmp_path), list[int | str]()
 
-    def look(descriptor: int) -> bytes | None:
-        looks.append(descriptor)
-        return access_list(descriptor)
+    def look(place: int | str) -> bytes | None:
+        looks.append(place)
+        return access_list(place)
+
+    def granted(mode: int) -> LogAttributes:
+        about = log.stat()
+        return LogAttributes(Access(about.st_uid, about.st_gid, mode), about.st_mtime_ns)
 
     log = place / files.name_of("log")
+    log.chmod(0o644)
     wait_until(lambda: is_settled(log.stat().st_ctime_ns), 1)
-    monkeypatch.setattr(directory, "access_list", look)
+    monkeypatch.setattr(access, "access_list", look)
     with files.inside() as inside:
         for _ in range(3):
-            assert files.log_attributes(inside) == (log.stat(), None)
+            assert files.log_attributes(inside) == granted(0o644)
         assert len(looks) == 1
         subprocess.run(["setfacl", "-m", "u:1:-", str(log)], check=True)
-        found = files.log_attributes(inside)
-        assert found is not None
-        assert found[1] is not None
+        assert files.log_attributes(inside) == granted(0o600)
         subprocess.run(["setfacl", "-b", str(log)], check=True)
-        assert files.log_attributes(inside) == (log.stat(), None)
+        assert files.log_attributes(inside) == granted(0o644)
         replace(log)
         assert files.log_attributes(inside) is None
         log.unlink()

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kafkafs.disk import page_cache, prefetch
+from kafkafs.disk.access import Access
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import Crowded
 from kafkafs.format.memory import LARGE, MemoryBudget
 from kafkafs.search.key_indexes import KeyIndexes
-from kafkafs.view.node import Access
 from tests.log.making import made, write_partition
 from tests.view.trees import cat, opened, tree
 

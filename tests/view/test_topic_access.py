@@ -7,9 +7,9 @@ from typing import NoReturn, cast
 
 import pytest
 
+from kafkafs.disk.access import Access
 from kafkafs.errors import Denied, DiskError, KafkafsError, Vanished
 from kafkafs.log.partition import Partition
-from kafkafs.view.node import Access
 from kafkafs.view.topic_access import TopicAccess
 from tests.kafka import registered
 from tests.mounting import wait_until
