@@ -12,6 +12,7 @@ from kafkafs.cluster.row_lines import text_of
 from kafkafs.cluster.transactions import Transaction, read_transaction
 from kafkafs.format.messages.topic_records import InternalTopic
 from kafkafs.format.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from kafkafs.format.strings import java_hash
 
 _Unreadable = dict[bytes, list[tuple[int, str]]]
 """By name the records that cannot be read: offset, and what is wrong."""
@@ -106,12 +107,3 @@ def partition_for(name: bytes, partitions: int) -> int:
     Sources: String.hashCode, Utils.abs, partitionFor."""
     code = java_hash(text_of(name))
     return (0 if code == -(2**31) else abs(code)) % partitions
-
-
-def java_hash(text: str) -> int:
-    """Java's hash of a string: over its UTF-16 code units, in 32 bits with a sign."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for at in range(0, len(units), 2):
-        code = (31 * code + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
-    return code - (1 << 32) if code >= 1 << 31 else code

@@ -2,8 +2,9 @@
 groups and members beside it.
 
 What is on disk of a classic group is how it was after its last rebalance: one that had members then is Stable. The
-newer types keep each member in records of its own, and their state follows from the epochs. Beside them are the
-offsets that they committed, and how far those are behind the partitions' ends. Source of that: OffsetMetadataManager.
+newer types keep each member in records of its own, and their state follows from the epochs; what a member is to give
+back is still its own, as Kafka's tools tell it. Beside them are the offsets that they committed, and how far those are
+behind the partitions' ends. Source of that: OffsetMetadataManager.
 """
 
 import struct
@@ -18,6 +19,7 @@ from kafkafs.cluster.row_lines import known
 from kafkafs.format.messages.reading import ZERO_UUID
 from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
+from kafkafs.format.strings import java_hash
 
 GroupKind = Literal["classic", "consumer", "share", "streams"]
 TellProblem = Callable[[tuple[int, str]], None]
@@ -211,7 +213,11 @@ def _newer(kind: GroupKind, found: _Found, about: Topics) -> Group:
             ]
         else:
             topics = {*(member["subscribedTopicNames"] or ()), *resolved.get(member.get("subscribedTopicRegex"), ())}
-            assigned = [(about.name(each["topicId"]), each["partitions"]) for each in now.get("assignedPartitions", ())]
+            assigned = [
+                (about.name(each["topicId"]), each["partitions"])
+                for field in ("assignedPartitions", "partitionsPendingRevocation")
+                for each in now.get(field, ())
+            ]
         members.append(
             Member(
                 member_id,
@@ -231,10 +237,15 @@ def _newer(kind: GroupKind, found: _Found, about: Topics) -> Group:
         if kind != "streams" or not described or _has_valid_topology(found, head)
         else "NotReady",
         protocol_type=kind,
-        protocol=min(assignors, key=lambda name: (-assignors[name], name)) if assignors else None,
+        protocol=min(assignors, key=lambda name: (-assignors[name], _place(name))) if assignors else None,
         generation=known(epoch),
         members=_sorted(members),
     )
+
+
+def _place(name: str) -> int:
+    """Where it stands in Kafka's table of assignors, of which the first is taken. Source: BaseHashTable.findSlot."""
+    return java_hash(name) * -7046029254386353131 % 2**64
 
 
 def _state(kind: GroupKind, epoch: int, assignment_epoch: int, members: Sequence[Mapping[str, Any]]) -> str:

@@ -37,6 +37,15 @@ def java_boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
+def java_hash(text: str) -> int:
+    """Java's hash of a string: over its UTF-16 code units, in 32 bits with a sign."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for at in range(0, len(units), 2):
+        code = (31 * code + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
+    return code - (1 << 32) if code >= 1 << 31 else code
+
+
 def java_double(value: float) -> str:
     """As `Double.toString` writes it: 1.0, 1.0E10, Infinity."""
     if not math.isfinite(value):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafkafs.cluster.coordinators import java_hash, partition_for
+from kafkafs.cluster.coordinators import partition_for
+from kafkafs.format.strings import java_hash
 
 
 @pytest.mark.parametrize(

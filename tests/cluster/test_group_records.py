@@ -9,7 +9,7 @@ import pytest
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, read
-from tests.cluster.writing import Data, commit, pair, transaction
+from tests.cluster.writing import Data, commit, metadata, pair, transaction
 from tests.kafka import tiered
 from tests.mounting import run
 
@@ -116,6 +116,29 @@ def test_a_member_that_subscribed_to_a_pattern_has_the_topics_that_the_coordinat
     assert [each["topics"] for each in group(data)["members"]] == [["alpha", "alps", "one"]]
 
 
+def test_a_member_has_what_it_is_to_give_back_until_it_has_done_so(data):
+    """As `kafka-consumer-groups.sh --describe` tells it: nobody else may read those partitions yet."""
+    ids = ["A" * 21 + "Q", "A" * 21 + "g"]
+    data.write("__cluster_metadata-0", [metadata("TopicRecord", name=name, topicId=each)
+                                        for name, each in zip("tu", ids, strict=True)])  # fmt: skip
+    now = {
+        "memberEpoch": 2,
+        "state": 1,
+        "assignedPartitions": [{"topicId": ids[0], "partitions": [3]}],
+        "partitionsPendingRevocation": [{"topicId": topic_id, "partitions": [1]} for topic_id in ids],
+    }
+    data.write(
+        OFFSETS,
+        [
+            pair("ConsumerGroupMetadata", KEY, {"epoch": 3}),
+            pair("ConsumerGroupMemberMetadata", MEMBER, {"clientId": "c", "clientHost": "/h"}),
+            pair("ConsumerGroupCurrentMemberAssignment", MEMBER, now),
+        ],
+    )
+    (member,) = group(data)["members"]
+    assert member["assignment"] == [{"topic": "t", "partitions": [1, 3]}, {"topic": "u", "partitions": [1]}]
+
+
 CLASSIC = pair("GroupMetadata", {"group": "s"}, {"protocolType": "consumer", "generation": 7}, 3)
 CONSUMER = pair("ConsumerGroupMetadata", KEY, {"epoch": 8})
 
@@ -181,6 +204,19 @@ def test_the_protocol_of_a_newer_group_is_the_assignor_that_most_members_name(da
         member = {"clientId": "c", "clientHost": "/h", "serverAssignor": name}
         data.write(OFFSETS, [pair("ConsumerGroupMemberMetadata", KEY | {"memberId": f"m{number}"}, member)])
     assert group(data)["protocol"] == "range"
+
+
+@pytest.mark.parametrize(
+    ("names", "protocol"),
+    [(["range", "uniform"], "uniform"), (["uniform", "range"], "uniform"), (["uniform", "sticky"], "uniform")],
+)
+def test_of_assignors_that_as_many_members_name_the_protocol_is_the_one_that_kafka_takes(data, names, protocol):
+    """Which one was found by its own ConsumerGroup; a rolling change of the assignor comes by there."""
+    data.write(OFFSETS, [pair("ConsumerGroupMetadata", KEY, {"epoch": 1})])
+    for number, name in enumerate(names):
+        member = {"clientId": "c", "clientHost": "/h", "serverAssignor": name}
+        data.write(OFFSETS, [pair("ConsumerGroupMemberMetadata", KEY | {"memberId": f"m{number}"}, member)])
+    assert group(data)["protocol"] == protocol
 
 
 OFFSETS = "__consumer_offsets-0"
