@@ -44,6 +44,12 @@ KNOWN = (
 )  # fmt: skip
 """The names of options that this source or Spark's own knows; the last lines have those that mean nothing here."""
 _NEAR = 0.8  # of difflib: two slips in the shortest of them
+_OF_COMMANDS = {
+    "isolation": "kafka.isolation.level", "fromtime": "startingTimestamp", "totime": "endingTimestamp",
+    "fromoffset": "startingOffsets", "fromoffsets": "startingOffsets",
+    "tooffset": "endingOffsets", "tooffsets": "endingOffsets",
+}  # fmt: skip
+"""Words of kafkafs's own commands and mounts, without what joins their parts, for what has another name here."""
 _STRATEGIES = ("assign", "subscribe", "subscribepattern")
 _REFUSED = {
     "kafka.auto.offset.reset": "set startingOffsets to earliest or latest instead",
@@ -174,15 +180,18 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
 
 
 def _check_names(options: Iterable[str]) -> None:
-    """UsageError for a name that nobody knows and that is close to one which is known: a slip there reads everything.
+    """UsageError for a name that nobody knows and that is close to one which is known, or says that elsewhere in
+    kafkafs: a slip there reads everything.
 
     What is like none is passed over, as by Spark's source: sessions and platforms add options of their own.
     """
     known = {name.lower(): name for name in (*KNOWN, *_REFUSED)}
     for name in options:
-        near = [] if name in known else get_close_matches(name, known, 1, _NEAR)
-        if near:
-            raise UsageError(f"there is no option {name!r}; did you mean {known[near[0]]}?")
+        meant = _OF_COMMANDS.get(re.sub("[-_.]", "", name))
+        if meant is None and name not in known:
+            meant = next((known[near] for near in get_close_matches(name, known, 1, _NEAR)), None)
+        if meant is not None:
+            raise UsageError(f"there is no option {name!r}; did you mean {meant}?")
 
 
 def _one_of(options: Mapping[str, str], name: str, words: tuple[Choosable, ...]) -> Choosable:

@@ -185,6 +185,7 @@ def test_paths_are_a_list_or_words_with_commas():
         ("isolation.level", "kafka.isolation.level"),
         ("kafka.isolation_level", "kafka.isolation.level"), ("minPartition", "minPartitions"), ("replica", "replicas"),
         ("pushFilter", "pushFilters"), ("maxOffsetPerTrigger", "maxOffsetsPerTrigger"),
+        ("isolation", "kafka.isolation.level"), ("from-time", "startingTimestamp"), ("toOffsets", "endingOffsets"),
     ],
 )  # fmt: skip
 def test_a_slip_in_a_name_is_refused_with_the_nearest(read, name, meant):
