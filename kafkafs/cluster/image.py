@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from kafkafs.format.messages.message_values import uuid_bytes
+from kafkafs.format.messages.reading import ZERO_UUID
 from kafkafs.format.messages.topic_records import Message
 
 NO_LEADER_CHANGE = -2
@@ -119,7 +120,7 @@ class Image:
             self._shared(value["removingReplicas"]),
             self._shared(value.get("eligibleLeaderReplicas") or ()),
             self._shared(value.get("lastKnownElr") or ()),
-            self._shared(value.get("directories") or None),
+            self._shared(_known_directories(value.get("directories"))),
         )
 
     def _change_partition(self, value: Mapping[str, Any]) -> None:
@@ -136,7 +137,7 @@ class Image:
             self._told(value, "removingReplicas", before.removing),
             self._told(value, "eligibleLeaderReplicas", before.eligible),
             self._told(value, "lastKnownElr", before.last_known),
-            self._told(value, "directories", before.directories) or None,
+            _known_directories(self._told(value, "directories", before.directories)),
         )
 
     def _told(self, value: Mapping[str, Any], field: str, before: Any) -> Any:
@@ -231,6 +232,11 @@ class Image:
             self.features[name] = level
         else:
             self.features.pop(name, None)
+
+
+def _known_directories(ids: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Those of a partition's replicas; None where they were never told, which a snapshot writes as so many zeros."""
+    return ids if any(each != ZERO_UUID for each in ids or ()) else None
 
 
 def _in_order(ids: Iterable[str]) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from tests.kafka import cache, jars
 PROGRAM = Path(__file__).parents[1] / "kafka/java/MetadataImages.java"
 HISTORIES = 60
 STEPS = 120
+OLDER = (0, 1, 2, 2)
+"""Versions of records that tell of partitions and brokers: what older clusters wrote stays in the log."""
 CONFIGS = {2: ("t0", "t1", "t2"), 4: ("", "1"), 16: ("m",), 32: ("g",)}
 
 
@@ -79,8 +81,9 @@ class History:
         self.partitions[topic_id] += 1
         replicas = self.ids()
         more = self.some(eligibleLeaderReplicas=self.ids(), lastKnownElr=self.ids(), leaderRecoveryState=1)
-        self.write("PartitionRecord", 2, partitionId=number, topicId=topic_id, replicas=replicas, isr=replicas[:1],
-                   addingReplicas=self.ids(), leader=replicas[0], leaderEpoch=self.chance.randrange(9),
+        version = self.chance.choice(OLDER)
+        self.write("PartitionRecord", version, partitionId=number, topicId=topic_id, replicas=replicas,
+                   isr=replicas[:1], addingReplicas=self.ids(), leader=replicas[0], leaderEpoch=self.chance.randrange(9),
                    partitionEpoch=4, directories=[self.id() for _ in replicas], **more)  # fmt: skip
 
     def change(self) -> None:
@@ -94,8 +97,9 @@ class History:
         if self.chance.random() < 0.3:
             fields["replicas"] = self.ids()
             fields["directories"] = [self.id() for _ in fields["replicas"]]
+        version = 2 if "replicas" in fields else self.chance.choice(OLDER)
         number = self.chance.randrange(self.partitions[topic_id])
-        self.write("PartitionChangeRecord", 2, partitionId=number, topicId=topic_id, **fields)
+        self.write("PartitionChangeRecord", version, partitionId=number, topicId=topic_id, **fields)
 
     def clear(self) -> None:
         if self.named and self.chance.random() < 0.3:
@@ -114,7 +118,8 @@ class History:
         broker = self.chance.randrange(1, 4)
         self.brokers.add(broker)
         endpoint = {"name": "PLAINTEXT", "host": "h", "port": 9092, "securityProtocol": self.chance.randrange(4)}
-        self.write("RegisterBrokerRecord", 4, brokerId=broker, incarnationId=self.id(), brokerEpoch=7,
+        version = self.chance.choice((*OLDER, 3, 4))
+        self.write("RegisterBrokerRecord", version, brokerId=broker, incarnationId=self.id(), brokerEpoch=7,
                    endPoints=[endpoint], rack=self.chance.choice((None, "r")), fenced=self.chance.random() < 0.5,
                    inControlledShutdown=self.chance.random() < 0.3, logDirs=[self.id()])  # fmt: skip
 
@@ -134,8 +139,8 @@ class History:
             fields = self.some(
                 fenced=self.chance.choice((-1, 1)), inControlledShutdown=1, logDirs=[self.id(), self.id()]
             )
-            broker = self.chance.choice(sorted(self.brokers))
-            self.write("BrokerRegistrationChangeRecord", 2, brokerId=broker, brokerEpoch=7, **fields)
+            broker, version = self.chance.choice(sorted(self.brokers)), self.chance.choice(OLDER)
+            self.write("BrokerRegistrationChangeRecord", version, brokerId=broker, brokerEpoch=7, **fields)
 
     def quota(self) -> None:
         entity = [{"entityType": "user", "entityName": self.chance.choice((None, "a"))}]
