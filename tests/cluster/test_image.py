@@ -83,8 +83,8 @@ class History:
         more = self.some(eligibleLeaderReplicas=self.ids(), lastKnownElr=self.ids(), leaderRecoveryState=1)
         version = self.chance.choice(OLDER)
         self.write("PartitionRecord", version, partitionId=number, topicId=topic_id, replicas=replicas,
-                   isr=replicas[:1], addingReplicas=self.ids(), leader=replicas[0], leaderEpoch=self.chance.randrange(9),
-                   partitionEpoch=4, directories=[self.id() for _ in replicas], **more)  # fmt: skip
+                   isr=replicas[:1], addingReplicas=self.ids(), leader=replicas[0],
+                   leaderEpoch=self.chance.randrange(9), partitionEpoch=4, directories=[self.id() for _ in replicas], **more)  # fmt: skip
 
     def change(self) -> None:
         there = [topic_id for topic_id, count in sorted(self.partitions.items()) if count]
