@@ -84,7 +84,8 @@ class History:
         version = self.chance.choice(OLDER)
         self.write("PartitionRecord", version, partitionId=number, topicId=topic_id, replicas=replicas,
                    isr=replicas[:1], addingReplicas=self.ids(), leader=replicas[0],
-                   leaderEpoch=self.chance.randrange(9), partitionEpoch=4, directories=[self.id() for _ in replicas], **more)  # fmt: skip
+                   leaderEpoch=self.chance.randrange(9), partitionEpoch=4,
+                   directories=[self.id() for _ in replicas], **more)  # fmt: skip
 
     def change(self) -> None:
         there = [topic_id for topic_id, count in sorted(self.partitions.items()) if count]
