@@ -279,6 +279,6 @@ def decimal_scale(definition: dict[str, Json], size: int | None) -> int | None:
         return None
     if not 0 <= scale <= precision or precision < 1 or scale > _MAX_SCALE:
         return None
-    if size is not None and (size > _MAX_DECIMAL_BYTES or precision > len(str((1 << 8 * size - 1) - 1)) - 1):
+    if size is not None and (not 0 < size <= _MAX_DECIMAL_BYTES or precision > len(str((1 << 8 * size - 1) - 1)) - 1):
         return None
     return scale
