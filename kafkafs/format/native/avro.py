@@ -21,6 +21,7 @@ from kafkafs.format.native.varint import varlong
 
 _SPARE = 96  # bytes; more than a number, a date or a word takes, and the reach of a store behind the end
 _LEAST_INT, _PAST_INT = -(1 << 31), 1 << 31
+_HELD = 1 << 53  # whole numbers up to that are doubles
 _FRAMES = AVRO_DEPTH * AVRO_FRAME  # behind them in the scratch: the digits of a decimal
 _INSTRUCTION = 8 * CODE_WORDS
 
@@ -174,6 +175,14 @@ def _put_plain_value(op: Int, out: Span, to: Int, data: Span, at: Int, end: Int)
 
 
 @inlined
+def _short(value: Int) -> Int:
+    """A number that a double holds, with the same float next to it: the last bit stands for all that are below."""
+    if -_HELD <= value <= _HELD:
+        return value
+    return value >> 11 << 11 | (1024 if value & 2047 else 0)
+
+
+@inlined
 def _put_bits(source: Int, width: Int, out: Span, to: Int, data: Span, at: Int, end: Int) -> tuple[Int, Int]:
     """The bits of a float or a double as a number: places behind output and input."""
     size = 4 if source == AVRO_FLOAT else 8
@@ -216,8 +225,7 @@ def _put_value(
             return AVRO_CHOICE_MISFIT, at
         return _put_symbol(out, to, room_end, pool, base, base + a + 8 * value), at
     if op == AVRO_BITS:
-        bits = double_of(value)
-        return put_number(out, to, bits if b == 64 else narrow_double(bits)), at
+        return put_number(out, to, double_of(value) if b == 64 else narrow_double(double_of(_short(value)))), at
     return _put_numeric(op, a, b, out, to, value), at
 
 

@@ -2,7 +2,8 @@
 
     decoders         one door to all that follows: a schema's text, and its `reference`s -> a `Decoder`
     avro_program     compiles an Avro schema to a program for the kernel `put_avro`; `avro_names` reads its named types
-    avro_typed       the same for columns, whose schema prescribes another; `shape`: which columns a schema's data have
+    avro_typed       the same for columns, whose schema prescribes another, with `avro_defaults` for what data lack;
+                     `shape`: which columns a schema's data have
     protobuf         Google's library, on descriptors that `protobuf_files` makes
     decoder_table    the decoders that one partition's keys and values have asked for so far
 

@@ -6,6 +6,7 @@ A schema is JSON; its texts come from a registry, so nothing here trusts their s
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kafkafs.errors import CorruptData
 
@@ -19,6 +20,8 @@ Json = object
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
 RECORDS = frozenset({"record", "error"})
 NAMED = RECORDS | {"enum", "fixed"}
+NUMBERS = ("int", "long", "float", "double")
+_UNNAMED = PRIMITIVES | {"array", "map"}
 
 
 @dataclass
@@ -138,3 +141,34 @@ def _uses(schema: Json, namespace: str, depth: int) -> Iterator[tuple[str, str]]
             yield kind, namespace
     for child, inner in _children(schema, namespace):
         yield from _uses(child, inner, depth + 1)
+
+
+class ResolvedType(NamedTuple):
+    """A type with its name resolved, and the namespace that is open inside."""
+
+    kind: str
+    definition: dict[str, Json]
+    namespace: str
+    branches: tuple[Json, ...] = ()
+
+
+def resolved_type(schema: Json, namespace: str, names: Names) -> ResolvedType:
+    """The type that a schema is, where `namespace` is open. CorruptData where it is none of Avro's."""
+    if isinstance(schema, list):
+        return ResolvedType("union", {}, namespace, tuple(schema))
+    definition: dict[str, Json] = schema if isinstance(schema, dict) else {"type": schema}
+    kind = definition.get("type")
+    if isinstance(kind, dict | list):
+        return resolved_type(kind, namespace, names)
+    if not isinstance(kind, str):
+        raise CorruptData("the schema has a type that is none of Avro's")
+    if kind in RECORDS or kind in ("enum", "fixed"):
+        own, name = definition.get("namespace"), definition.get("name")
+        named = names.find(str(name), own if isinstance(own, str) else namespace)
+    else:
+        named = None if kind in _UNNAMED else names.find(kind, namespace)
+        if named is None and kind not in _UNNAMED:
+            raise CorruptData(f"the schema uses a type {kind[:100]!r} that it does not define")
+    if named is None:
+        return ResolvedType(kind, definition, namespace)
+    return ResolvedType("record" if named.kind in RECORDS else named.kind, named.definition, named.namespace)

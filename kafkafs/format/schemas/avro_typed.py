@@ -7,27 +7,26 @@ itself has no column, and refuses the payload.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.native import layout
-from kafkafs.format.schemas.avro_names import NAMED, RECORDS, Json, Names, parse_schema, record_fields
+from kafkafs.format.schemas.avro_defaults import default_bytes, text_of
+from kafkafs.format.schemas.avro_names import (
+    NAMED,
+    NUMBERS,
+    Json,
+    Names,
+    ResolvedType,
+    parse_schema,
+    record_fields,
+    resolved_type,
+)
 from kafkafs.format.schemas.avro_program import AvroProgram, Compiler, decimal_scale, fixed_size
-from kafkafs.format.schemas.shape import MOST_COLUMNS, MOST_DIGITS, Shape, default_text
+from kafkafs.format.schemas.shape import MOST_COLUMNS, MOST_DIGITS, Shape
 from kafkafs.format.strings import json_string
 
 _MOST_INSTRUCTIONS = 50_000
-_NUMBERS = ("int", "long", "float", "double")
 _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-nanos")
-
-
-class _Type(NamedTuple):
-    """A type with its name resolved, and the namespace that is open inside."""
-
-    kind: str
-    definition: dict[str, Json]
-    namespace: str
-    branches: tuple[Json, ...] = ()
 
 
 class ColumnSchema:
@@ -49,31 +48,7 @@ class ColumnSchema:
             raise CorruptData("the schema is nested too deep") from None
 
 
-def _resolved(schema: Json, namespace: str, names: Names) -> _Type:
-    if isinstance(schema, list):
-        return _Type("union", {}, namespace, tuple(schema))
-    definition: dict[str, Json] = schema if isinstance(schema, dict) else {"type": schema}
-    kind = definition.get("type")
-    if isinstance(kind, dict | list):
-        return _resolved(kind, namespace, names)
-    if not isinstance(kind, str):
-        raise CorruptData("the schema has a type that is none of Avro's")
-    if kind in RECORDS or kind in ("enum", "fixed"):
-        own, name = definition.get("namespace"), definition.get("name")
-        named = names.find(str(name), own if isinstance(own, str) else namespace)
-    else:
-        named = None if kind in (*_NUMBERS, *_PLAIN) else names.find(kind, namespace)
-        if named is None and kind not in (*_NUMBERS, *_PLAIN):
-            raise CorruptData(f"the schema uses a type {kind[:100]!r} that it does not define")
-    if named is None:
-        return _Type(kind, definition, namespace)
-    return _Type("record" if named.kind in RECORDS else named.kind, named.definition, named.namespace)
-
-
-_PLAIN = ("null", "boolean", "bytes", "string", "array", "map")
-
-
-def _others(found: _Type) -> list[Json]:
+def _others(found: ResolvedType) -> list[Json]:
     """The branches of a union but null."""
     return [branch for branch in found.branches if branch != "null" and branch != {"type": "null"}]
 
@@ -90,7 +65,7 @@ class _Shapes:
         self._left -= 1
         if self._left < 0:
             raise CorruptData(f"the schema has more than {MOST_COLUMNS} columns")
-        found = _resolved(schema, namespace, self._names)
+        found = resolved_type(schema, namespace, self._names)
         if found.kind == "union":
             inner = [self.of(branch, namespace, open_) for branch in _others(found)]
             if len(inner) == 1:
@@ -106,7 +81,7 @@ class _Shapes:
             return Shape(found.kind, (("item", self.of(inside, found.namespace, open_)),))
         return _leaf(found)
 
-    def _record(self, found: _Type, open_: tuple[int, ...]) -> Shape:
+    def _record(self, found: ResolvedType, open_: tuple[int, ...]) -> Shape:
         names = [str(one["name"]) for one in record_fields(found.definition)]
         if len(set(names)) < len(names):
             raise CorruptData("the schema has a record with two fields of one name")
@@ -114,7 +89,7 @@ class _Shapes:
         return Shape("record", tuple(zip(names, shapes, strict=True)))
 
 
-def _leaf(found: _Type) -> Shape:
+def _leaf(found: ResolvedType) -> Shape:
     size = fixed_size(found.definition) if found.kind == "fixed" else None
     logical = found.definition.get("logicalType")
     if found.kind in ("bytes", "fixed") and (scale := decimal_scale(found.definition, size)) is not None:
@@ -143,7 +118,7 @@ class _Resolving(Compiler):
     def resolved(self, schema: Json) -> AvroProgram:
         """The program that writes one line, `{"value":...}`; CorruptData where the schemas do not go together."""
         self._put(b'{"value":')
-        writer = _resolved(schema, "", self._names)
+        writer = resolved_type(schema, "", self._names)
         if writer.kind == "bytes":
             if _leaf(writer) != self._reader.shape or not self._bytes_alone(schema):
                 raise CorruptData("bytes alone are no value of the newest schema")
@@ -156,8 +131,8 @@ class _Resolving(Compiler):
         """A value of the writer's type `schema` as the reader's type `wanted`; CorruptData where it cannot be one."""
         if len(self._code) > _MOST_INSTRUCTIONS:
             raise CorruptData("the schema is too large for columns")
-        writer = _resolved(schema, namespace, self._names)
-        reader = _resolved(wanted, wanted_namespace, self._reader.names)
+        writer = resolved_type(schema, namespace, self._names)
+        reader = resolved_type(wanted, wanted_namespace, self._reader.names)
         if writer.kind == "union":
             self._branches(writer, wanted, wanted_namespace)
         elif reader.kind == "union":
@@ -175,7 +150,7 @@ class _Resolving(Compiler):
         else:
             self._single(writer, schema, namespace, reader)
 
-    def _branches(self, writer: _Type, wanted: Json, wanted_namespace: str) -> None:
+    def _branches(self, writer: ResolvedType, wanted: Json, wanted_namespace: str) -> None:
         """Each branch that the reader cannot take refuses the data that have it, and no other."""
         choice, starts, ends, fitting = self._emit(layout.AVRO_UNION, 0, len(writer.branches)), [], [], 0
         for branch in writer.branches:
@@ -195,14 +170,14 @@ class _Resolving(Compiler):
         for end in ends:
             self._code[end][1] = len(self._code)
 
-    def _into_union(self, writer: _Type, schema: Json, namespace: str, reader: _Type) -> None:
+    def _into_union(self, writer: ResolvedType, schema: Json, namespace: str, reader: ResolvedType) -> None:
         others = _others(reader)
         if writer.kind == "null":
             if len(others) == len(reader.branches):
                 raise CorruptData("null is no value of the newest schema")
             self._put(b"null")
             return
-        branches = [_resolved(branch, reader.namespace, self._reader.names) for branch in others]
+        branches = [resolved_type(branch, reader.namespace, self._reader.names) for branch in others]
         fits = [_likeness(writer, branch) for branch in branches]
         if not any(fits):
             raise CorruptData(f"the newest schema has no {writer.kind} there")
@@ -211,9 +186,10 @@ class _Resolving(Compiler):
         self._pair(schema, namespace, others[member], reader.namespace)
         self._put(b"}" if len(others) > 1 else b"")
 
-    def _fields(self, writer: _Type, reader: _Type) -> None:
+    def _fields(self, writer: ResolvedType, reader: ResolvedType) -> None:
         wanted = {str(one["name"]): one for one in record_fields(reader.definition)}
-        aliases = {alias: name for name, one in wanted.items() for alias in _aliases(one)}
+        written = {str(one["name"]) for one in record_fields(writer.definition)}
+        aliases = {alias: name for name, one in wanted.items() if name not in written for alias in _aliases(one)}
         before, seen = b"{", set()
         for number, one in enumerate(record_fields(writer.definition)):
             name = str(one["name"])
@@ -231,13 +207,22 @@ class _Resolving(Compiler):
                 continue
             if "default" not in one:
                 raise CorruptData(f"the newest schema has a field {name[:100]!r} without a default")
-            shape = _Shapes(self._reader.names).of(one["type"], reader.namespace, tuple(self._open))
-            text = default_text(shape, one["default"])
-            self._put(before + json_string(name).encode() + b":" + text.encode())
+            self._put(before + json_string(name).encode() + b":" + self._default(one, reader.namespace))
             before = b","
         self._put(b"{}" if before == b"{" else b"}")
 
-    def _inside(self, writer: _Type, reader: _Type) -> None:
+    def _default(self, field: dict[str, Json], namespace: str) -> bytes:
+        """The default of a field of the reader's, as what was written with that field would be."""
+        if field["default"] is None:
+            return b"null"
+        names = self._reader.names
+        payload = default_bytes(field["type"], namespace, field["default"], names)
+        compiler = _Resolving(names, self._reader)
+        compiler._open = list(self._open)
+        compiler._pair(field["type"], namespace, field["type"], namespace)
+        return text_of(compiler._finished(), payload)
+
+    def _inside(self, writer: ResolvedType, reader: ResolvedType) -> None:
         key = "items" if writer.kind == "array" else "values"
         inner, is_map = writer.definition.get(key), writer.kind == "map"
         begin = self._emit(layout.AVRO_ARRAY)
@@ -249,12 +234,12 @@ class _Resolving(Compiler):
         how = layout.AVRO_PAIRS if is_map else layout.AVRO_ITEMS
         self._code[begin][1] = self._emit(layout.AVRO_NEXT, body, least << 2 | how)
 
-    def _single(self, writer: _Type, schema: Json, namespace: str, reader: _Type) -> None:
+    def _single(self, writer: ResolvedType, schema: Json, namespace: str, reader: ResolvedType) -> None:
         if not _may_be(writer, reader):
             raise CorruptData(f"{writer.kind} is no {reader.kind}")
         target, shape = reader.kind, _leaf(reader)
-        times = {_leaf(one).kind for one in (writer, reader)} - set(_NUMBERS)
-        if writer.kind in _NUMBERS and len(times) > 1:
+        times = {_leaf(one).kind for one in (writer, reader)} - set(NUMBERS)
+        if writer.kind in NUMBERS and len(times) > 1:
             raise CorruptData("the newest schema has another unit of time there")
         if target in ("float", "double"):
             source = {"float": layout.AVRO_FLOAT, "double": layout.AVRO_DOUBLE}.get(writer.kind, layout.AVRO_LONG)
@@ -272,7 +257,7 @@ class _Resolving(Compiler):
         else:
             self._value(schema, namespace)
 
-    def _symbols(self, writer: _Type, reader: _Type) -> None:
+    def _symbols(self, writer: ResolvedType, reader: ResolvedType) -> None:
         known, other = reader.definition.get("symbols"), reader.definition.get("default")
         symbols = writer.definition.get("symbols")
         if not isinstance(known, list) or not isinstance(symbols, list):
@@ -290,16 +275,16 @@ def _aliases(field: dict[str, Json]) -> list[str]:
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
-def _may_be(writer: _Type, reader: _Type) -> bool:
+def _may_be(writer: ResolvedType, reader: ResolvedType) -> bool:
     """Whether data of one type can be read as the other, as far as the types alone tell."""
-    if writer.kind in _NUMBERS and reader.kind in _NUMBERS:
-        return _NUMBERS.index(writer.kind) <= _NUMBERS.index(reader.kind)
+    if writer.kind in NUMBERS and reader.kind in NUMBERS:
+        return NUMBERS.index(writer.kind) <= NUMBERS.index(reader.kind)
     if {writer.kind, reader.kind} == {"string", "bytes"}:
         return True
     return writer.kind == reader.kind and (writer.kind not in NAMED or _is_called(writer, reader))
 
 
-def _is_called(writer: _Type, reader: _Type) -> bool:
+def _is_called(writer: ResolvedType, reader: ResolvedType) -> bool:
     """Whether two named types are one: by the name without its namespace, or by an alias of the reader's."""
     if writer.kind == "fixed" and fixed_size(writer.definition) != fixed_size(reader.definition):
         return False
@@ -311,11 +296,11 @@ def _last(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _likeness(writer: _Type, branch: _Type) -> int:
-    """How well a branch of the reader's union suits: 0, not at all; most where type and meaning are the same."""
+def _likeness(writer: ResolvedType, branch: ResolvedType) -> int:
+    """How well a branch of the reader's union suits: 0, not at all; most where name, type and meaning are the same."""
     if not _may_be(writer, branch):
         return 0
     if writer.kind != branch.kind:
         return 1
     same_meaning = writer.definition.get("logicalType") == branch.definition.get("logicalType")
-    return 3 if same_meaning else 2
+    return 2 + same_meaning + 2 * (writer.kind in NAMED and writer.namespace == branch.namespace)

@@ -118,6 +118,13 @@ RESOLVED: list[tuple[Any, Any, Any, Any]] = [
      {"f": 1}, {"g": 1}),
     (record(("f", "int"), name="Old"), record(("f", "int"), name="New") | {"aliases": ["z.Old"]}, {"f": 1}, {"f": 1}),
     (LIST, LIST, {"n": 1, "next": None}, {"n": 1, "next": None}),
+    ("long", "float", 2**60 + 2**36 + 1, float_bits(2.0**60 + 2.0**37)),
+    ("long", "float", -(2**60) - 2**36 - 1, float_bits(-(2.0**60) - 2.0**37)),
+    ("long", "float", 2**60 + 2**36, float_bits(2.0**60)),
+    (record(("old", "int"), ("f", "int")),
+     record() | {"fields": [{"name": "f", "aliases": ["old"], "type": "int"}]}, {"old": 1, "f": 2}, {"f": 2}),
+    ([record(("f", "int"), name="a.X"), record(("f", "int"), name="b.X")],
+     [record(("f", "int"), name="a.X"), record(("f", "int"), name="b.X")], ("b.X", {"f": 5}), {"member1": {"f": 5}}),
 ]  # fmt: skip
 
 
