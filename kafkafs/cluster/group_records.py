@@ -38,6 +38,10 @@ _VERSION = struct.Struct(">h")
 _STABLE = {"consumer": 0, "streams": 1}
 """The state of a member, on disk, that has all it was assigned and nothing to give back."""
 
+_FIRST_EPOCH = 1
+"""That of a newer group of which no record tells one, as of a share group whose offsets were reset before anybody
+joined. Sources: ModernGroup, TargetAssignmentMetadata."""
+
 _PREFIXES: Mapping[GroupKind, str] = {"consumer": "ConsumerGroup", "share": "ShareGroup", "streams": "StreamsGroup"}
 
 
@@ -229,11 +233,11 @@ def _newer(kind: GroupKind, found: _Found, about: Topics) -> Group:
                 known(now.get("memberEpoch", -1)),
             )
         )
-    epoch = head.get("epoch", -1)
+    epoch = head.get("epoch", -1 if f"{prefix}Metadata" in found.offset else _FIRST_EPOCH)
     assignors = Counter(member["serverAssignor"] for member in described.values() if member.get("serverAssignor"))
     return Group(
         kind,
-        _state(kind, epoch, target.get("assignmentEpoch", 0), [current.get(each, {}) for each in described])
+        _state(kind, epoch, target.get("assignmentEpoch", _FIRST_EPOCH), [current.get(each, {}) for each in described])
         if kind != "streams" or not described or _has_valid_topology(found, head)
         else "NotReady",
         protocol_type=kind,

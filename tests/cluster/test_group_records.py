@@ -197,6 +197,21 @@ def test_the_state_of_a_consumer_group_follows_from_its_epochs(data, epoch, targ
     assert (told["state"], told["generation"], len(told["members"])) == (state, epoch, len(members))
 
 
+def test_a_share_group_that_nobody_has_joined_is_of_its_first_epoch(data):
+    """`kafka-share-groups.sh --reset-offsets` makes one of a single record, and Kafka tells 1 of it."""
+    topic = {"topicId": "A" * 21 + "Q", "topicName": "t", "partitions": [0]}
+    data.write(OFFSETS, [pair("ShareGroupStatePartitionMetadata", KEY, {"initializedTopics": [topic]})])
+    told = group(data)
+    assert (told["type"], told["state"], told["generation"], told["members"]) == ("share", "Empty", 1, [])
+
+
+def test_a_group_whose_epoch_cannot_be_read_has_none(data):
+    key, _ = pair("ShareGroupMetadata", KEY, {"epoch": 5})
+    data.write(OFFSETS, [(key, b"\0\x09")])
+    told = group(data)
+    assert (told["type"], told["state"], told["generation"]) == ("share", None, None)
+
+
 def test_the_protocol_of_a_newer_group_is_the_assignor_that_most_members_name(data):
     data.write(OFFSETS, [pair("ConsumerGroupMetadata", KEY, {"epoch": 1})])
     assert group(data)["protocol"] is None
