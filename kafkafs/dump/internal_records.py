@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from kafkafs.dump.kafka_decoders import RecordDecoder
-from kafkafs.format.messages.message_json import Embedded, jackson_string, key_json, value_json
+from kafkafs.format.messages.message_json import jackson_string, key_json, value_json, with_protocols
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import (
     TOPICS,
@@ -19,15 +19,12 @@ from kafkafs.format.messages.topic_records import (
     Message,
     Problem,
     Unreadable,
-    parse_fields,
     parse_record,
 )
 from kafkafs.format.strings import java_boolean
 
 _DELETED = "<DELETE>"
 _STATUS = "transactionStatus"
-_CONSUMER = "consumer"
-_MEMBER_PROTOCOLS = {"subscription": "ConsumerProtocolSubscription", "assignment": "ConsumerProtocolAssignment"}
 _ERROR_AT = {InternalTopic.CLUSTER_METADATA: "Error at"}
 _NO_VALUE = {
     InternalTopic.CLUSTER_METADATA: "Error while reading frame version",
@@ -55,7 +52,7 @@ def _record(
         return _unreadable(found, offset), None
     if names_states:
         found = _with_state_name(found)
-    payload = value_json(_with_protocols(found), jackson_string)
+    payload = value_json(with_protocols(found), jackson_string)
     return key_json(found, jackson_string), _DELETED if payload is None else payload
 
 
@@ -84,15 +81,6 @@ def _unreadable(found: Unreadable, offset: int) -> str:
             return _error(found.topic, offset, found.reason)
 
 
-def _with_protocols(message: Message) -> Message:
-    """A classic consumer group with what its members subscribed to and were assigned, where that can be read."""
-    value = message.value
-    if message.name != "GroupMetadata" or value is None or value["protocolType"] != _CONSUMER:
-        return message
-    members = tuple(_member(member) for member in value["members"])
-    return message._replace(value=value | {"members": members})
-
-
 def _with_state_name(message: Message) -> Message:
     """A transaction with its state in words; the number, as a text, where Kafka has none for it."""
     if message.topic is not InternalTopic.TRANSACTIONS or message.value is None:
@@ -100,17 +88,6 @@ def _with_state_name(message: Message) -> Message:
     status = message.value[_STATUS]
     name = TRANSACTION_STATES[status] if 0 <= status < len(TRANSACTION_STATES) else str(status)
     return message._replace(value=message.value | {_STATUS: name})
-
-
-def _member(member: Fields) -> Fields:
-    read = {field: _protocol(name, member[field]) for field, name in _MEMBER_PROTOCOLS.items()}
-    return member | {field: protocol for field, protocol in read.items() if protocol is not None}
-
-
-def _protocol(name: str, data: bytes) -> Embedded | None:
-    version = int.from_bytes(data[:2], "big", signed=True)
-    fields = parse_fields("clients", name, version, data[2:]) if len(data) >= 2 else None
-    return None if fields is None else Embedded("clients", name, version, fields)
 
 
 _SEGMENT_STATES = ("COPY_SEGMENT_STARTED", "COPY_SEGMENT_FINISHED", "DELETE_SEGMENT_STARTED", "DELETE_SEGMENT_FINISHED")

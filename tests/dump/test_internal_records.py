@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 from kafkafs.dump.internal_records import Refused, record_decoder, remote_log_text
+from kafkafs.format.messages.message_json import decoded_json, jackson_string
 from kafkafs.format.messages.schema import names_by_number, schema
 from kafkafs.format.messages.topic_records import TOPICS, InternalTopic, Message, parse_record
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
 from tests.dump import internal_topics
 from tests.dump.dumped import dumped, options_of
 
@@ -43,6 +48,23 @@ def test_what_is_compared_is_every_type_and_version(made: Path) -> None:
             found = schema(topic.value, name)
             for version in range(found.versions.lowest, found.versions.highest + 1):
                 assert (topic.value, name, str(version)) in seen
+
+
+@pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
+def test_decoded_views_have_the_json_that_the_decoder_prints(made: Path, name: str) -> None:
+    """Regression: what members of a classic group subscribed to and were assigned was base64 there."""
+    topic, decode, seen = TOPICS[name], record_decoder(name), 0
+    log = open_data_directory(made).partition(f"{topic.value}-0").log()
+    for records in Reader(log, ReadOptions(), OpenTransactions()).records(0):
+        for number, offset in enumerate(records.rows["offset"].tolist()):
+            key, value = (
+                None if part is None else bytes(part) for part in (records.key(number), records.value(number))
+            )
+            shown = decoded_json(topic, key, value, jackson_string)
+            if shown.error is None:
+                assert (shown.key, shown.value or "<DELETE>") == decode(offset, key, value)
+                seen += 1
+    assert seen > 30
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__share_group_state"])

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from kafkafs.format.messages.message_values import NUMBERS, Fields, Value
 from kafkafs.format.messages.reading import default
 from kafkafs.format.messages.schema import CONFIGS, Field, MessageSchema, schema
-from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
+from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 from kafkafs.format.strings import java_double
 
 Quote = Callable[[str], str]
@@ -164,6 +164,30 @@ def _bytes(value: Value, quote: Quote) -> str:
     return quote(b64encode(value).decode("ascii"))
 
 
+_CONSUMER = "consumer"
+_MEMBER_PROTOCOLS = {"subscription": "ConsumerProtocolSubscription", "assignment": "ConsumerProtocolAssignment"}
+
+
+def with_protocols(message: Message) -> Message:
+    """A classic consumer group with what its members subscribed to and were assigned, where that can be read."""
+    value = message.value
+    if message.name != "GroupMetadata" or value is None or value["protocolType"] != _CONSUMER:
+        return message
+    members = tuple(_member(member) for member in value["members"])
+    return message._replace(value=value | {"members": members})
+
+
+def _member(member: Fields) -> Fields:
+    read = {field: _protocol(name, member[field]) for field, name in _MEMBER_PROTOCOLS.items()}
+    return member | {field: protocol for field, protocol in read.items() if protocol is not None}
+
+
+def _protocol(name: str, data: bytes) -> Embedded | None:
+    version = int.from_bytes(data[:2], "big", signed=True)
+    fields = parse_fields("clients", name, version, data[2:]) if len(data) >= 2 else None
+    return None if fields is None else Embedded("clients", name, version, fields)
+
+
 _KINDS: Mapping[int, str] = {2: "topic", 4: "broker", 16: "client-metrics", 32: "group"}
 """ConfigResource.Type, as far as `configs.json` has names for them. The rest is redacted whatever it is."""
 
@@ -198,7 +222,7 @@ def decoded_json(topic: InternalTopic, key: bytes | None, value: bytes | None, q
     if isinstance(message, Unreadable):
         return Decoded(None, None, message.reason, topic is InternalTopic.CLUSTER_METADATA)
     message = redacted(message)
-    return Decoded(key_json(message, quote), value_json(message, quote), None, False)
+    return Decoded(key_json(message, quote), value_json(with_protocols(message), quote), None, False)
 
 
 def redacted(message: Message) -> Message:
