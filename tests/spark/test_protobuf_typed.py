@@ -1,5 +1,6 @@
 """Protobuf's older data in the columns of the newest schema: read where no value changes, else kept as bytes."""
 
+import json
 from typing import Any
 
 import pytest
@@ -70,3 +71,15 @@ def test_what_would_change_keeps_its_bytes(syntax: str, older: str, newer: str, 
     row = columns(f"{syntax} message A {{ {older} }}", f"{syntax} message A {{ {newer} }} // newer", payload)
     assert row["value"] is None
     assert row["valueError"]
+
+
+def test_the_entries_of_a_map_come_in_the_order_of_their_keys() -> None:
+    """The library's order is another one in each process: a task that is run again would write another file."""
+    schema = P3 + (
+        'import "google/protobuf/struct.proto"; message A { map<string, int32> m = 1; google.protobuf.Struct s = 2; }'
+    )
+    entries = b"".join(b"\x0a\3\x0a\1" + bytes([name]) for name in b"qwertyuiop")
+    parts = b"".join(b"\x0a\5\x0a\1" + bytes([name]) + b"\x12\0" for name in b"qwertyuiop")
+    value = columns(schema, schema, b"" + entries + b"\x12" + bytes([len(parts)]) + parts)["value"]
+    assert "".join(value["m"]) == "eiopqrtuwy"
+    assert "".join(json.loads(value["s"])) == "eiopqrtuwy"

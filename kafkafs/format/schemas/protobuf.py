@@ -10,17 +10,18 @@ names, numbers and types, which is all that payloads need. Google's `google/prot
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from google.protobuf import json_format
-from google.protobuf.descriptor import Descriptor, FileDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message import Error as MessageError
 from google.protobuf.message_factory import GetMessageClass
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.schemas.protobuf_files import add_well_known, keep_imports, read_file
+from kafkafs.format.schemas.protobuf_files import add_well_known, has_maps, keep_imports, make_safe, read_file
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.strings import escape_controls
 from kafkafs.format.varints import varint
@@ -114,6 +115,8 @@ _one_large = threading.Lock()
 """Payloads above _LARGE are decoded one at a time, so that their memory does not add up."""
 
 _MOST_INDEXES = 100
+_FREE = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
+_ANY = "google.protobuf.Any"
 
 
 def compile_protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
@@ -127,6 +130,7 @@ class ProtobufSchema:
     def __init__(self, text: str, references: Sequence[Reference]) -> None:
         self.pool = DescriptorPool()
         self._names = add_well_known(self.pool)
+        self._has_maps = False  # of which the library shows the entries in an order by chance
         for reference in references:
             if reference.name not in self._names:
                 self._add(reference.name, reference.text)
@@ -140,20 +144,42 @@ class ProtobufSchema:
             if imported in COMMON and imported not in self._names:
                 self._add(imported, COMMON[imported])
         keep_imports(made, self._names)
+        make_safe(made.message_type)
+        self._has_maps = self._has_maps or has_maps(made)
         self._names.add(name)
         try:
             self.pool.AddSerializedFile(made.SerializeToString())
-            return self.pool.FindFileByName(made.name)
+            file = self.pool.FindFileByName(made.name)
         except (TypeError, ValueError, KeyError, DecodeError) as error:
             raise CorruptData(f"the schema cannot be used: {_first_line(error)}") from None
+        if self._has_maps:
+            _check_maps(file.extensions_by_name.values(), file.message_types_by_name.values())
+        return file
 
     def json(self, payload: bytes, header: bytes | None) -> bytes:
         """A payload as canonical JSON; `header` is what one holds behind the id. CorruptData where it does not fit."""
         kind, content = self.message_of(payload, header)
         if len(content) <= _LARGE:
-            return _json(self.pool, self.parsed(kind, content))
+            return self._shown(self.parsed(kind, content))
         with _one_large:
-            return _json(self.pool, self.parsed(kind, content))
+            return self._shown(self.parsed(kind, content))
+
+    def _shown(self, message: Message) -> bytes:
+        try:
+            made = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=self.pool)
+            made = _in_order(self.pool, message, made) if self._has_maps else made
+            text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            return escape_controls(text).encode()
+        except (
+            MessageError,
+            json_format.Error,
+            ValueError,
+            TypeError,
+            LookupError,
+            RecursionError,
+            OverflowError,
+        ) as error:
+            raise CorruptData(_first_line(error)) from None
 
     def message_of(self, payload: bytes, header: bytes | None) -> tuple[type[Message], bytes]:
         """The message that a payload is, and its content. CorruptData."""
@@ -192,17 +218,54 @@ class ProtobufSchema:
         return message
 
 
+def _check_maps(fields: Iterable[FieldDescriptor], messages: Iterable[Descriptor]) -> None:
+    """CorruptData where a field has one entry of a map: the library shows nothing of it."""
+    for field in fields:
+        if not field.is_repeated and _is_map(field):
+            raise CorruptData(f"the schema has a map, {field.name[:100]!r}, that is no list of entries")
+    for message in messages:
+        _check_maps((*message.fields, *message.extensions), message.nested_types)
+
+
+def _is_map(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
+
+
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or ["it contradicts itself"])[0][:300]
 
 
-def _json(pool: DescriptorPool, message: Message) -> bytes:
-    try:
-        made = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
-        text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return escape_controls(text).encode()
-    except (MessageError, json_format.Error, ValueError, TypeError, RecursionError, OverflowError) as error:
-        raise CorruptData(_first_line(error)) from None
+def _in_order(pool: DescriptorPool, message: Message, made: Any) -> Any:
+    """What the library made of a message, with the entries of maps in the order of their keys: its own is another one
+    in each process."""
+    name = message.DESCRIPTOR.full_name
+    if name in _FREE:
+        return json.loads(json.dumps(made, sort_keys=True))
+    if name == _ANY:
+        return _any_in_order(pool, message, made)
+    for field, value in message.ListFields() if isinstance(made, dict) else ():
+        kind, key = field.message_type, f"[{field.full_name}]" if field.is_extension else field.name
+        if kind is not None and _is_map(field):
+            keys = {each: str(each).lower() if isinstance(each, bool) else str(each) for each in sorted(value)}
+            is_message = kind.fields_by_name["value"].message_type is not None
+            made[key] = {
+                text: _in_order(pool, value[each], made[key][text]) if is_message else made[key][text]
+                for each, text in keys.items()
+            }
+        elif kind is not None and field.is_repeated:
+            made[key] = [_in_order(pool, *each) for each in zip(value, made[key], strict=True)]
+        elif kind is not None:
+            made[key] = _in_order(pool, value, made[key])
+    return made
+
+
+def _any_in_order(pool: DescriptorPool, message: Any, made: Any) -> Any:
+    if not message.type_url:
+        return made
+    inner = GetMessageClass(pool.FindMessageTypeByName(message.type_url.rpartition("/")[2])).FromString(message.value)
+    if inner.DESCRIPTOR.full_name in (*_FREE, _ANY):
+        return made | {"value": _in_order(pool, inner, made["value"])}
+    return _in_order(pool, inner, made)
 
 
 def _indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
@@ -227,14 +290,14 @@ def _zigzag(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _message(file: FileDescriptor, indexes: tuple[int, ...]) -> Descriptor:
-    """The message at the end of a path. Entries of maps do not count: they do not stand in the text."""
+    """The message at the end of a path. Entries of maps count where they stand in the text, or in a descriptor."""
     found: Descriptor | None = None
     messages = list(file.message_types_by_name.values())
     for index in indexes:
         if not 0 <= index < len(messages):
             raise CorruptData("it names a message that the schema does not have")
         found = messages[index]
-        messages = [nested for nested in found.nested_types if not nested.GetOptions().map_entry]
-    if found is None:
+        messages = list(found.nested_types)
+    if found is None or found.GetOptions().map_entry:
         raise CorruptData("it names a message that the schema does not have")
     return found

@@ -8,7 +8,7 @@ taken that change what bytes mean; a file that is not provided is no import: wha
 import base64
 import re
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from antlr4.error.ErrorListener import ErrorListener
@@ -56,6 +56,7 @@ _SCALARS = {
     )
 }  # fmt: skip
 _MAX_FIELD = (1 << 29) - 1
+_OPTIONAL = FieldDescriptorProto.LABEL_OPTIONAL
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}\s*")
 
 
@@ -87,10 +88,40 @@ def read_file(name: str, text: str) -> FileDescriptorProto:
 def keep_imports(file: FileDescriptorProto, available: Collection[str]) -> None:
     """Drops imports of files that nobody provides: what is missed of them is missed by name."""
     kept = [name for name in file.dependency if name in available]
-    public = [kept.index(file.dependency[at]) for at in file.public_dependency if file.dependency[at] in available]
+    named = [file.dependency[at] for at in file.public_dependency if 0 <= at < len(file.dependency)]
+    public = [kept.index(name) for name in named if name in available]
     del file.dependency[:], file.public_dependency[:], file.weak_dependency[:]
     file.dependency.extend(kept)
     file.public_dependency.extend(public)
+
+
+def make_safe(messages: Iterable[DescriptorProto]) -> None:
+    """Refuses the entries of maps that are none, with CorruptData: the library takes them and falls over payloads.
+
+    Fields get their own names for those in JSON, which nobody is shown: the default ones of two may be the same.
+    """
+    for message in messages:
+        if message.options.map_entry:
+            _check_entry(message)
+        for field in message.field:
+            field.json_name = field.name
+        make_safe(message.nested_type)
+
+
+def has_maps(file: FileDescriptorProto) -> bool:
+    """Whether there are maps in a file's messages, or may be in Google's that it imports."""
+    with_maps = {"google/protobuf/struct.proto", "google/protobuf/any.proto"}
+    return not with_maps.isdisjoint(file.dependency) or any(map(_is_or_has_map, file.message_type))
+
+
+def _is_or_has_map(message: DescriptorProto) -> bool:
+    return message.options.map_entry or any(map(_is_or_has_map, message.nested_type))
+
+
+def _check_entry(message: DescriptorProto) -> None:
+    fields = [(field.name, field.number, field.label) for field in message.field]
+    if fields != [("key", 1, _OPTIONAL), ("value", 2, _OPTIONAL)] or message.extension_range or message.oneof_decl:
+        raise CorruptData(f"the schema has a map whose entries, {message.name[:100]!r}, are no keys and values")
 
 
 def _serialized(name: str, text: str) -> FileDescriptorProto:
@@ -141,11 +172,12 @@ def _file(name: str, tree: ast.File) -> FileDescriptorProto:
 
 def _message(message: DescriptorProto, tree: ast.Message | ast.Group, file: FileDescriptorProto) -> None:
     message.name = tree.name
+    entries: list[DescriptorProto] = []  # last, since they do not stand in the text, where messages are counted
     for one in tree.elements:
         if isinstance(one, ast.Field):
             _field(message.field.add(), one)
         elif isinstance(one, ast.MapField):
-            _map(message, one)
+            entries.append(_map(message, one))
         elif isinstance(one, ast.Group):
             _group(message.field.add(), message.nested_type.add(), one, file)
         elif isinstance(one, ast.OneOf):
@@ -162,13 +194,14 @@ def _message(message: DescriptorProto, tree: ast.Message | ast.Group, file: File
                 message.extension_range.add(start=start, end=end + 1)
         elif isinstance(one, ast.Option):
             _message_option(message, one)
+    message.nested_type.extend(entries)
     if file.syntax == "proto3":
         _optional(message, tree)
 
 
 def _message_option(message: DescriptorProto, option: ast.Option) -> None:
-    if option.name == "message_set_wire_format" and _word(option.value) == "true":
-        message.options.message_set_wire_format = True
+    if option.name in ("message_set_wire_format", "map_entry") and _word(option.value) == "true":
+        setattr(message.options, option.name, True)  # the latter is what a registry writes of a descriptor
     _feature(message.options, option)
 
 
@@ -179,10 +212,15 @@ def _optional(message: DescriptorProto, tree: ast.Message | ast.Group) -> None:
         for one in tree.elements
         if isinstance(one, ast.Field) and one.cardinality == ast.FieldCardinality.OPTIONAL
     }
+    taken = {one.name for part in (message.field, message.oneof_decl, message.nested_type) for one in part}
     for field in message.field:
         if field.name in marked:
             field.proto3_optional, field.oneof_index = True, len(message.oneof_decl)
-            message.oneof_decl.add(name=f"_{field.name}")
+            name = f"_{field.name}"
+            while name in taken:  # as protoc does
+                name = f"X{name}"
+            taken.add(name)
+            message.oneof_decl.add(name=name)
 
 
 def _field(field: FieldDescriptorProto, tree: ast.Field) -> None:
@@ -208,18 +246,19 @@ def _type(field: FieldDescriptorProto, name: str) -> None:
         field.type_name = name
 
 
-def _map(message: DescriptorProto, tree: ast.MapField) -> None:
-    """A map is a list of entries, messages of a key and a value."""
+def _map(message: DescriptorProto, tree: ast.MapField) -> DescriptorProto:
+    """Adds the field; a map is a list of entries, messages of a key and a value: what those are."""
     name = "".join(part[:1].upper() + part[1:] for part in tree.name.split("_")) + "Entry"
     message.field.add(
         name=tree.name, number=tree.number, label=FieldDescriptorProto.LABEL_REPEATED,
         type=FieldDescriptorProto.TYPE_MESSAGE, type_name=name,
     )  # fmt: skip
-    entry = message.nested_type.add(name=name)
+    entry = DescriptorProto(name=name)
     entry.options.map_entry = True
     for number, (part, kind) in enumerate((("key", tree.key_type), ("value", tree.value_type)), 1):
         field = entry.field.add(name=part, number=number, label=FieldDescriptorProto.LABEL_OPTIONAL)
         _type(field, kind)
+    return entry
 
 
 def _group(field: FieldDescriptorProto, message: DescriptorProto, tree: ast.Group, file: FileDescriptorProto) -> None:
@@ -297,7 +336,7 @@ _STRING = r"""(?P<string>"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)"""  # one wi
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
 _OTHERWISE = re.compile(
     rf"{_STRING}"
-    r"|(?P<before>=\s*(?:-\s*)?)(?P<number>0[xX][0-9A-Fa-f]+|0[0-7]+)(?=\s*[;\[,\]])"  # the parser reads decimals only
+    r"|(?P<before>=\s*)(?:(?P<minus>-)\s*)?(?P<number>0[xX][0-9A-Fa-f]+|0[0-7]+|[1-9][0-9]*)(?=\s*[;\[,\]{])"
     r"|(?P<place>[;{}])\s*reserved\s[^;={]*(?=;)"  # names without quotes; nothing that is reserved is in a payload
     r"|\b(?:export|local)\s+(?=(?:message|enum)\s+\w+\s*\{)"
     r"|(?P<import>\bimport)\s+option\b",  # of files that only options need: they may be missing
@@ -317,5 +356,7 @@ def plain_text(text: str) -> str:
 
 def _otherwise(found: re.Match[str]) -> str:
     if found["number"]:
-        return f"{found['before']}{int(found['number'], 0 if found['number'][1] in 'xX' else 8)}"
+        number = found["number"]
+        value = int(number, 0 if number[1:2] in ("x", "X") else 8 if number[0] == "0" else 10)
+        return f"{found['before']}{found['minus'] or ''}{value}"  # the parser reads decimals only, their sign close by
     return found["string"] or found["place"] or found["import"] or ""

@@ -104,7 +104,7 @@ class ProtobufReader:
                 """A list of `{"key":…,"value":…}`, none for an empty map; keys of all types are text."""
                 pairs = (
                     f'{{"key":{put_key(key) if as_text else json_string(put_key(key))},"value":{put(entries[key])}}}'
-                    for key in entries
+                    for key in sorted(entries)  # the library's order is another in each process
                 )
                 return "[" + ",".join(pairs) + "]"
 
@@ -135,7 +135,7 @@ class ProtobufReader:
     def _canonical(self, message: Message) -> str:
         text = json_format.MessageToJson(
             message, preserving_proto_field_name=True, indent=None, descriptor_pool=self._schema.pool,
-            ensure_ascii=False,
+            ensure_ascii=False, sort_keys=True,
         )  # fmt: skip
         is_text = message.DESCRIPTOR.name in ("Timestamp", "Duration", "FieldMask")
         return text if is_text else json_string(text)

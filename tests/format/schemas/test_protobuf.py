@@ -11,6 +11,8 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafkafs.format.schemas.protobuf import ProtobufSchema
+from kafkafs.format.schemas.protobuf_files import read_file
 from kafkafs.format.schemas.reference import Reference
 from tests.format.decoded import shown, value_of
 
@@ -134,6 +136,11 @@ TEXTS: list[tuple[str, bytes, Any]] = [
     ("message A { required int32 x = 1; optional B b = 2; message B { required int32 y = 1; } }", b"\x08\1\x12\0",
      "missing required fields"),
     ("message A { required int32 x = 1; }", b"", "missing required fields"),
+    (HEAD + "message A { optional int32 x = 1; int32 _x = 2; oneof X_x { int32 y = 3; } }", b"\x08\0\x10\1",
+     {"x": 0, "_x": 1}),
+    ("message A { optional int32 foo_bar = 1; optional int32 fooBar = 2; }", b"\x08\1\x10\2",
+     {"foo_bar": 1, "fooBar": 2}),
+    (HEAD + "message A { int32 a_b = 1; int32 aB = 2 [json_name = 'other']; }", b"\x08\1\x10\2", {"a_b": 1, "aB": 2}),
     (HEAD + "message A { int32 message = 1; string option = 2; bool enum = 3; string to = 4; }", b"\x08\1",
      {"message": 1}),
 ]  # fmt: skip
@@ -144,6 +151,97 @@ def test_what_a_text_may_hold(number: int) -> None:
     text, payload, expected = TEXTS[number]
     found = value_of("PROTOBUF", text, b"\0" + payload)
     assert found == expected or (isinstance(expected, str) and expected in found)
+
+
+WRITTEN_ENTRIES = (
+    'syntax = "proto3"; package p; message A { repeated .p.A.MEntry m = 1; .p.A.B b = 2;'
+    " message MEntry { option map_entry = true; string key = 1; int32 value = 2; } message B { int32 x = 1; } }"
+)
+MAP = 'syntax = "proto3"; package p; message A { map<string, int32> m = 1; B b = 2; message B { int32 x = 1; } }'
+
+
+def test_entries_of_a_map_are_one_and_count_where_they_stand_in_the_text() -> None:
+    """A registry makes text of the descriptor that a client has: entries are written out, and clients count them."""
+    entries = b"\x0a\5\x0a\1k\x10\1"
+    assert value_of("PROTOBUF", WRITTEN_ENTRIES, b"\0" + entries) == {"m": {"k": 1}}
+    assert value_of("PROTOBUF", WRITTEN_ENTRIES, b"\4\0\2\x08\5") == {"x": 5}
+    assert "does not have" in value_of("PROTOBUF", WRITTEN_ENTRIES, b"\4\0\0\x0a\1k")
+    assert value_of("PROTOBUF", MAP, b"\0" + entries) == {"m": {"k": 1}}
+    assert value_of("PROTOBUF", MAP, b"\4\0\0\x08\5") == {"x": 5}
+    assert "does not have" in value_of("PROTOBUF", MAP, b"\4\0\2\x08\5")
+    described = descriptor_pb2.FileDescriptorProto(name="t.proto", package="p", syntax="proto3")
+    described.message_type.append(read_file("t.proto", WRITTEN_ENTRIES).message_type[0])
+    for field in described.message_type[0].field:
+        field.type = FieldDescriptorProto.TYPE_MESSAGE
+    text = base64.b64encode(described.SerializeToString()).decode()
+    assert value_of("PROTOBUF", text, b"\0" + entries) == {"m": {"k": 1}}
+    assert value_of("PROTOBUF", text, b"\4\0\2\x08\5") == {"x": 5}
+
+
+ORDERED = HEAD + (
+    'import "google/protobuf/struct.proto"; import "google/protobuf/any.proto";'
+    " message A { map<string, int32> s = 1; map<int64, A> i = 2; map<bool, int32> b = 3; repeated A l = 4; A a = 5;"
+    " google.protobuf.Struct f = 6; google.protobuf.Any y = 7; }"
+)
+
+
+def test_the_entries_of_a_map_come_in_the_order_of_their_keys() -> None:
+    """The library's order is another one in each process: a file would have other bytes in each mount."""
+    schema = ProtobufSchema(ORDERED, ())
+    message: Any = schema.named("A")()
+    names = ["q", "w", "e", "r", "t", "y", "u", "i", "o", "p"]
+    for each in (message, message.l.add(), message.a, message.i[10], message.i[-2]):
+        for name in names:
+            each.s[name] = 1
+        for number in (100, 20, 3, -5):
+            each.i[number].b[True] = 1
+            each.i[number].b[False] = 1
+        each.f.update({name: [dict.fromkeys(names)] for name in names})
+        each.y.Pack(each.f)
+    outer: Any = schema.named("A")()
+    outer.y.Pack(message)
+    text = schema.json(b"\0" + message.SerializeToString(), None)
+    again = json.loads(text)
+    for part in (again, again["l"][0], again["a"], again["i"]["10"]):
+        assert list(part["s"]) == sorted(names)
+        assert list(map(int, part["i"])) == sorted(map(int, part["i"]))
+        assert list(part["i"]["-5"]["b"]) == ["false", "true"]
+        assert list(part["f"]) == list(part["f"]["q"][0]) == list(part["y"]["value"]) == sorted(names)
+    inside = json.loads(schema.json(b"\0" + outer.SerializeToString(), None))["y"]
+    assert json.dumps({name: part for name, part in inside.items() if name != "@type"}) == json.dumps(again)
+
+
+def described(*fields: dict[str, Any], label: int = 3, publicly: int = 0) -> str:
+    """A schema in base64 that has a map with these for fields of its entries."""
+    file = descriptor_pb2.FileDescriptorProto(name="x", syntax="proto3")
+    file.public_dependency.extend(range(publicly))
+    message = file.message_type.add(name="A")
+    message.field.add(name="m", number=1, label=label, type=11, type_name=".A.MEntry")
+    entry = message.nested_type.add(name="MEntry")
+    entry.options.map_entry = True
+    for field in fields:
+        entry.field.add(**field)
+    return base64.b64encode(file.SerializeToString()).decode()
+
+
+KEY, VALUE = {"name": "key", "number": 1, "label": 1, "type": 9}, {"name": "value", "number": 2, "label": 1, "type": 5}
+HOSTILE = [
+    described(KEY | {"number": 5}, VALUE | {"number": 6}), described(KEY | {"name": "k"}, VALUE | {"name": "v"}),
+    described(), described(KEY), described(KEY, VALUE, VALUE | {"name": "z", "number": 3}), described(VALUE, KEY),
+    described(KEY | {"label": 3}, VALUE), described(KEY, VALUE, label=1), described(KEY | {"type": 1}, VALUE),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_a_map_that_is_none_is_a_sentence(number: int) -> None:
+    """Regression: the library takes such descriptors, and a payload of theirs ended the process."""
+    for payload in (b"\x0a\5\x0a\1q\x10\1", b"\x0a\5\x2a\1q\x30\1"):
+        assert "schema 1" in value_of("PROTOBUF", HOSTILE[number], b"\0" + payload)
+
+
+def test_an_import_that_is_not_there_cannot_be_public() -> None:
+    """Regression: an index beyond the list ended the range."""
+    assert value_of("PROTOBUF", described(KEY, VALUE, publicly=3), b"\0\x0a\5\x0a\1q\x10\1") == {"m": {"q": 1}}
 
 
 def test_references_come_by_their_names() -> None:

@@ -25,6 +25,7 @@ def test_what_the_parser_knows_stays(text: str) -> None:
 
 CHANGED = [
     ("int32 x = 0x1F [a = -010, b = 007]; // c", "int32 x = 31 [a = -8, b = 7];  "),
+    ("N = - 5; M = -\n0x10; group G = 0x1 {", "N = -5; M = -16; group G = 1 {"),
     ("x [/* a */ b = C]", "x [  b = C]"),
     ("{ reserved foo, bar; reserved 1 to 5;\n reserved 'a'; int32 x = 1; }", "{;;; int32 x = 1; }"),
     ("export message A { local enum E { Z = 0; } }", "message A { enum E { Z = 0; } }"),
