@@ -41,6 +41,11 @@ class Unanswered(DiskError):
     """The store of a remote tier does not answer; what it holds may be sound: "Input/output error"."""
 
 
+class Lost(DiskError):
+    """What a remote tier should have is gone from it, cannot be opened, or is not what was uploaded: "Input/output
+    error" there, behind all that stands before it."""
+
+
 class TooLarge(KafkafsError):
     """Unpacking would need more memory than `-o max_batch=` grants: "File too large"."""
 
@@ -99,6 +104,7 @@ ERRNO: dict[type[KafkafsError], int] = {
     NumberTooLong: errno.EIO,
     DiskError: errno.EIO,
     Unanswered: errno.EIO,
+    Lost: errno.EIO,
     TooLarge: errno.EFBIG,
     Denied: errno.EACCES,
     Vanished: errno.ESTALE,

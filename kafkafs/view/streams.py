@@ -21,7 +21,7 @@ from contextlib import contextmanager, nullcontext
 
 from kafkafs.disk.blocking import acquired, check_time_slice, may_block
 from kafkafs.disk.budget import Budget
-from kafkafs.errors import CorruptData, KafkafsError, TooLarge, Vanished, WouldBlock
+from kafkafs.errors import CorruptData, KafkafsError, Lost, TooLarge, Vanished, WouldBlock
 from kafkafs.format.memory import Buffers
 
 MARK_EVERY = 1 << 20
@@ -259,7 +259,7 @@ class Stream:
                 piece = next(self._pieces, None)
         except WouldBlock:
             raise
-        except (CorruptData, TooLarge, Vanished) as error:
+        except (CorruptData, Lost, TooLarge, Vanished) as error:
             self._error = (self._position, error.with_traceback(None))  # its frames would keep buffers alive
             return False
         except BaseException:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
-from kafkafs.errors import CorruptData, DiskError, NotFound, Unsupported, UsageError
+from kafkafs.errors import CorruptData, DiskError, Lost, NotFound, Unsupported, UsageError
 from kafkafs.format.checkpoints import parse_leader_epochs
 from kafkafs.format.names import parse_partition_name, parse_segment_file
 from kafkafs.format.tiers.manifest import LARGEST, Manifest, parse_manifest
@@ -169,7 +169,7 @@ class Aiven:
             cipher = None
             if manifest.encryption is not None:
                 if self._keys is None:
-                    raise DiskError(manifest.encryption.sentence)
+                    raise Lost(manifest.encryption.sentence)
                 cipher = self._keys.cipher(manifest.encryption)
             if kind == "log":
                 return chunked_log(self._objects, upload, manifest, cipher, self._cache, self._options)
@@ -177,7 +177,7 @@ class Aiven:
                 self._objects, upload.files.get(INDEXES), kind, manifest, cipher, self._cache, self._options
             )
         except DiskError as error:
-            raise DiskError(f"the remote segment {upload.object!r} cannot be read: {error}") from error
+            raise type(error)(f"the remote segment {upload.object!r} cannot be read: {error}") from error
 
     def _manifest(self, upload: Upload) -> Manifest:
         """Parsed anew each time: what is kept of it is in the one memory that is bounded."""
@@ -187,10 +187,10 @@ class Aiven:
                 raise CorruptData(f"it has {found.size} bytes")
             told = parse_manifest(self._cache.get(found.key, lambda: self._objects.read(found.key, 0, found.size)))
         except (CorruptData, Unsupported) as error:
-            raise DiskError(f"the manifest {found.key!r} cannot be used: {error}") from error
+            raise Lost(f"the manifest {found.key!r} cannot be used: {error}") from error
         place = parse_object_directory(found.key.rpartition("/")[0])
         if (told.start_offset, told.segment_id, (told.topic_id, told.partition)) != (*upload[:2], place):
-            raise DiskError(f"the manifest {found.key!r} is of another segment: {told.segment_id} of {told.topic_id}")
+            raise Lost(f"the manifest {found.key!r} is of another segment: {told.segment_id} of {told.topic_id}")
         return told
 
 
@@ -247,4 +247,4 @@ def _epochs(data: bytes, key: str) -> Epochs:
     try:
         return tuple((each.epoch, each.start_offset) for each in parse_leader_epochs(data))
     except CorruptData as error:
-        raise DiskError(f"{key!r} cannot be used: {error}") from error
+        raise Lost(f"{key!r} cannot be used: {error}") from error

@@ -12,7 +12,7 @@ from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.chunked_file import ChunkedFile
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
-from kafkafs.errors import CorruptData, DiskError, NotFound
+from kafkafs.errors import CorruptData, Lost, NotFound
 from kafkafs.format.tiers.manifest import Manifest, unpacked_frame
 from kafkafs.log.tier.upload import Upload
 
@@ -57,9 +57,9 @@ def chunked_log(
     """A log in chunks that may be compressed and encrypted; one that is neither is a plain file."""
     found, chunks = upload.files.get("log"), manifest.chunks
     if found is None:
-        raise DiskError("its log is not in the tier, and its manifest is")
+        raise Lost("its log is not in the tier, and its manifest is")
     if int(chunks.positions[-1]) != found.size:
-        raise DiskError(f"{found.key!r} has {found.size} bytes, and its manifest tells of {chunks.positions[-1]}")
+        raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest tells of {chunks.positions[-1]}")
     if manifest.is_plain:
         return plain_file(objects, found, "log", upload, cache, options)
     unpack = _unpacked if manifest.is_compressed else _as_it_is
@@ -85,7 +85,7 @@ def index_of(
         raise NotFound(f"the indexes of segment {manifest.segment_id} are not in the tier")
     position, size = manifest.indexes.get(kind, (0, 0))
     if position + size > found.size:
-        raise DiskError(f"{found.key!r} has {found.size} bytes, and its manifest tells of {position + size}")
+        raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest tells of {position + size}")
 
     def piece(_first: int, _count: int) -> list[bytes]:
         """All of it."""
@@ -112,7 +112,7 @@ def _clear(piece: bytes | memoryview, cipher: "Cipher | None", key: str) -> byte
     try:
         return cipher.decrypt(piece)
     except CorruptData as error:
-        raise DiskError(f"{key!r}: {error}") from error
+        raise Lost(f"{key!r}: {error}") from error
 
 
 def _as_it_is(piece: bytes, _size: int) -> bytes:
@@ -123,7 +123,7 @@ def _unpacked(piece: bytes, size: int) -> bytes:
     try:
         return unpacked_frame(piece, size)
     except CorruptData as error:
-        raise DiskError(f"a chunk cannot be unpacked: {error}") from error
+        raise Lost(f"a chunk cannot be unpacked: {error}") from error
 
 
 def _sized(about: os.stat_result, size: int) -> os.stat_result:

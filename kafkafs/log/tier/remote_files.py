@@ -5,7 +5,7 @@ from weakref import ReferenceType, ref
 
 from kafkafs.disk.chunked_file import inode_of
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, Lost, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
 from kafkafs.log.tier.counting import Piece, contradicts
@@ -72,8 +72,10 @@ class RemoteFiles:
 
     @property
     def _readable(self) -> Layout:
-        if self.upload.trouble or self._layout is None:
+        if self._layout is None:
             raise DiskError(self.upload.trouble)
+        if self.upload.trouble:
+            raise Lost(self.upload.trouble)
         return self._layout
 
     def _read(self) -> Upload:
@@ -82,7 +84,7 @@ class RemoteFiles:
         except NotFound as error:
             raise Vanished(f"{self.object!r} went away: {error}") from error
         except Denied as error:  # no right of whoever reads the mount
-            raise DiskError(str(error)) from error
+            raise Lost(str(error)) from error
         if contradicts(self._piece, told, self._lineage):
             self._doubted.add(self.upload.segment_id)
             raise Vanished(f"{self.object!r} is another piece of the log than its name says; open it again")
@@ -113,10 +115,10 @@ class RemoteFiles:
             except NotFound as error:
                 raise Vanished(f"{self.object!r} went away: {error}") from error
             except Denied as error:
-                raise DiskError(str(error)) from error
+                raise Lost(str(error)) from error
             self._open[kind] = ref(file)
         if kind == "log" and file.size != self.log_size():
-            raise DiskError(f"{self.object!r} has {file.size} bytes, and {self.log_size()} were uploaded")
+            raise Lost(f"{self.object!r} has {file.size} bytes, and {self.log_size()} were uploaded")
         return file
 
     def fetched(self, log: DataFile) -> None:
@@ -150,7 +152,12 @@ class RemoteFiles:
         return file.read(0, file.size)
 
     def may_hold_more(self) -> bool:
-        """Whether a handle may hold a file open: it costs no descriptor, but for a while a chunk."""
+        """Whether a handle may hold a file open: it costs no descriptor, but for a while a chunk. Of what cannot be
+        read, whoever gets there hears."""
+        try:
+            self.open("log")
+        except Lost:
+            return False
         return True
 
     def anew(self) -> "RemoteFiles":

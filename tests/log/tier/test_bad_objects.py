@@ -7,17 +7,18 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kafkafs.errors import ERRNO, KafkafsError
 from kafkafs.log.read_options import TierSource
+from kafkafs.view.node import Content, FileNode
 from kafkafs.view.tree import Root
 from tests.kafka import aiven
 from tests.kafka.tiered import Tiered
 from tests.nobody import as_nobody, let_in, takes_root
-from tests.view.trees import cat, opened, tree
+from tests.view.trees import cat, node, opened, tree
 
 TIERED = Tiered()
 LAYOUTS = ("local", "aiven", "aiven zstd", "aiven encrypted")
@@ -45,8 +46,8 @@ def copied(tmp_path_factory) -> Callable[[Path, str], Path]:
     return copied
 
 
-def read_from(tier: Path, disk: Path = TIERED.left, key: str = "right") -> Root:
-    return tree(disk, tiered=TierSource(str(tier), (("k1", tier.parent / f"{key}.pem"),)))
+def read_from(tier: Path, disk: Path = TIERED.left, key: str = "right", **options: object) -> Root:
+    return tree(disk, tiered=TierSource(str(tier), (("k1", tier.parent / f"{key}.pem"),)), **options)
 
 
 def logs_of(tier: Path) -> list[Path]:
@@ -103,6 +104,38 @@ def test_a_harmed_log_is_an_error_at_its_offsets_alone(tmp_path, copied, layout,
     if harm == "longer" and layout == "local":
         return  # what its last batch's offsets say is there, and no more
     assert_only_there(read_from(tier), int(log.name[:20]), int(behind.name[:20]))
+
+
+@pytest.mark.parametrize("exact", [0, 8 << 20])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("harm", [harm for harm in HARMS if harm != "longer"])
+def test_a_range_hands_out_what_stands_before_a_harmed_log(tmp_path, copied, layout, harm, exact):
+    """Regression: one object of thousands was gone, and no range that it stood in gave a single record."""
+    tier = copied(tmp_path, layout)
+    _, log, behind, *_ = logs_of(tier)
+    HARMS[harm](log)
+    base, inside = int(log.name[:20]), int(behind.name[:20]) - 1
+    whole, left = tree(TIERED.whole), read_from(tier, exact=exact)
+    for path, before in (
+        ("0...jsonl", f"0..{base}.jsonl"),
+        (f"{base - 20}..{inside}.jsonl", f"{base - 20}..{base}.jsonl"),
+        *[("0...batches.jsonl", f"0..{base}.batches.jsonl")] * (harm not in ("altered", "noise")),  # else it is shown
+    ):
+        file = cast(FileNode, node(left, f"orders-0/by-offset/{path}"))
+        size, (got, code) = file.attributes().size, given_by(file.open())
+        assert (code, size) == (EIO, len(got) + 1 if exact else 0)
+        assert got.startswith(cat(whole, f"orders-0/by-offset/{before}"))
+
+
+def given_by(content: Content) -> tuple[bytes, int]:
+    """What reads give until they end, and the number of the error that they end in."""
+    got = b""
+    try:
+        while part := bytes(content.read(len(got), 10_000)):
+            got += part
+    except KafkafsError as error:
+        return got, ERRNO[type(error)]
+    return got, 0
 
 
 def lying(**told: object) -> Callable[[dict[str, Any]], object]:
