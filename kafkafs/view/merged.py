@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.access import Access, common
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import CorruptData, NotFound, TooLarge, Vanished
+from kafkafs.errors import CorruptData, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.merged_lines import MergedLines
 from kafkafs.format.records import Records
 from kafkafs.format.times import FromEnd
@@ -191,7 +191,7 @@ def _records(part: _Part) -> Iterator[Records]:
     """Its records; what goes wrong with them names the partition, also in the log."""
     try:
         yield from part.look.visible.records(part.start, part.end)
-    except (CorruptData, TooLarge, Vanished) as error:
+    except (CorruptData, DiskError, TooLarge, Vanished) as error:
         topic = part.look.log.name.topic
         logger.warning(".topics/%s: a range ends with an error, that of %s: %s", topic, part.shown_as, error)
         raise type(error)(f"{part.shown_as}: {error}") from None

@@ -127,6 +127,17 @@ def test_a_range_hands_out_what_stands_before_a_harmed_log(tmp_path, copied, lay
         assert got.startswith(cat(whole, f"orders-0/by-offset/{before}"))
 
 
+def test_a_topics_range_ends_with_it_and_the_log_names_the_partition(tmp_path, copied, caplog):
+    tier = copied(tmp_path, "local")
+    _, log, *_ = logs_of(tier)
+    log.unlink()
+    got, code = given_by(opened(read_from(tier), ".topics/orders/by-time/0...jsonl"))
+    assert (code, [line for line in got.splitlines() if b'"partition":0' in line]) == (
+        EIO, cat(tree(TIERED.whole), f"orders-0/by-offset/0..{int(log.name[:20])}.jsonl").splitlines()
+    )  # fmt: skip
+    assert ".topics/orders: a range ends with an error, that of orders-0: " in caplog.text
+
+
 def given_by(content: Content) -> tuple[bytes, int]:
     """What reads give until they end, and the number of the error that they end in."""
     got = b""
