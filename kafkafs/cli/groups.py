@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -126,14 +126,13 @@ def show(cluster: Cluster, groups: Sequence[FoundGroup], order: str) -> None:
 
 
 def _lines(cluster: Cluster, found: FoundGroup) -> Iterator[GroupLine]:
-    """A line for each offset, and for each partition that a member has and nobody committed."""
+    """A line for each offset, and for each partition that members have and nobody committed."""
     name = printable(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
-    readers = {
-        (each.topic, number): member.member_id
-        for member in found.group.members or ()
-        for each in member.assignment or ()
-        for number in each.partitions
-    }
+    readers: defaultdict[tuple[str | None, int], list[str]] = defaultdict(list)  # a share group's members may share one
+    for member in found.group.members or ():
+        for assigned in member.assignment or ():
+            for number in assigned.partitions:
+                readers[assigned.topic, number].append(printable(member.member_id))
     is_empty = True
     for commit in cluster.commits(found):
         is_empty = False
@@ -141,14 +140,13 @@ def _lines(cluster: Cluster, found: FoundGroup) -> Iterator[GroupLine]:
         ends, is_pending = cluster.ends(*place), commit.producer_id is not None
         lag = rows.lag(commit, ends)
         offset = f"{commit.offset} (pending)" if is_pending else str(commit.offset)
-        member = printable(readers.pop(place, _UNKNOWN))
-        columns = name, commit.topic, str(commit.partition), offset, _number(ends.high_watermark), _number(lag), member
+        members = ",".join(readers.pop(place, [_UNKNOWN]))
+        columns = name, commit.topic, str(commit.partition), offset, _number(ends.high_watermark), _number(lag), members
         yield GroupLine(found.name, columns, lag, not (found.stale or is_pending))
-    for (topic, number), member_id in sorted(readers.items(), key=str):
+    for (topic, number), member_ids in sorted(readers.items(), key=lambda each: (each[0][0] or "", each[0][1])):
         is_empty = False
         end = None if topic is None else cluster.ends(topic, number).high_watermark
-        member = printable(member_id)
-        columns = name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, member
+        columns = name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, ",".join(member_ids)
         yield GroupLine(found.name, columns, None, not found.stale)
     if is_empty:
         yield GroupLine(found.name, (name, *[_UNKNOWN] * (len(HEAD) - 1)), None, False)

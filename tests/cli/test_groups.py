@@ -186,6 +186,25 @@ def test_what_nobody_has_to_read_is_not_in_the_total(brokers):
     assert "TOTAL" not in run(KAFKAFS, "groups", "--table", one).stdout.decode()
 
 
+def test_all_members_that_share_a_partition_are_told(tmp_path):
+    """A share group's partition has as many readers as it takes; the table named the last of them."""
+    data = Data(tmp_path / "data")
+    data.write("__cluster_metadata-0", [metadata("TopicRecord", name="t", topicId=TOPIC_ID)])
+    data.write("__consumer_offsets-0", [pair("ShareGroupMetadata", {"groupId": "s"}, {"epoch": 2})])
+    for name, numbers in (("one", [0, 10, 9]), ("two", [0])):
+        key = {"groupId": "s", "memberId": name}
+        data.write("__consumer_offsets-0", [
+            pair("ShareGroupMemberMetadata", key, {"clientId": "c", "clientHost": "/h"}),
+            pair("ShareGroupCurrentMemberAssignment", key,
+                 {"memberEpoch": 2, "assignedPartitions": [{"topicId": TOPIC_ID, "partitions": numbers}]}),
+        ])  # fmt: skip
+    table = [line.split() for line in run(KAFKAFS, "groups", "--table", data.path).stdout.decode().splitlines()[1:]]
+    assert [(row[1], row[2], row[6]) for row in table[:-1]] == [
+        ("t", "0", "one,two"), ("t", "9", "one"), ("t", "10", "one"),
+    ]  # fmt: skip
+    assert table[-1][:3] == ["TOTAL", "3", "unknown"]
+
+
 KEY, VALUE = commit("g", "t", 0, 5)
 BROKEN = {
     "a key": ((KEY or b"")[:-1], VALUE),
