@@ -140,8 +140,11 @@ class Metadata(Replay):
         return snapshot.offset
 
     def take(self, records: Records, batches: Batches) -> None:
-        """Some records in order."""
+        """Some records in order; those that the snapshot has do not count twice."""
         if self._next is None or not len(records):
+            return
+        records = records.between(self._next, int(records.rows["offset"][-1]) + 1)
+        if not len(records):
             return
         offsets = records.rows["offset"]
         if not self._is_gap_told:

@@ -53,6 +53,19 @@ def test_a_snapshot_and_the_log_behind_it_are_one_state(data):
     assert not problems
 
 
+def test_a_log_that_comes_behind_a_snapshot_later_is_taken_from_there_on(data):
+    """A look at a living controller may find the snapshot, and the log as it was a moment before."""
+    data.write_snapshot(5, snapshot(topic("in-snapshot", 1)))
+    data.write(NAME, [topic(f"below-{n}", n + 2) for n in range(3)], at=0)
+    root = Root([data.path], ReadOptions(log_fresh_s=0.0))
+    assert [row["topic"] for row in lines(root, "topics.jsonl")] == ["in-snapshot"]
+    data.write(NAME, [topic("below-3", 5), topic("below-4", 6), topic("behind", 8)])
+    assert [row["topic"] for row in lines(root, "topics.jsonl")] == ["behind", "in-snapshot"]
+    state = json.loads(read(root, "state.json"))
+    assert state["metadata"]["asOfOffset"] == 5
+    assert not [each for each in state["problems"] if NAME in each]
+
+
 @pytest.mark.parametrize("release", KRAFT_RELEASES)
 def test_a_node_that_was_formatted_and_not_started_is_as_it_was_formatted(release, tmp_path):
     """From 4.4 on its first snapshot says how; before that it holds nothing."""
