@@ -2,8 +2,8 @@
 
 `look` brings it up to date: every internal partition is scanned once and then followed. What is asked behind it is of
 that time, or of a moment before that was named. All of it is for one thread at a time, which holds `lock`; but
-`sources`, `partitions`, `partition` and `ends` ask the data directories alone, and any thread may call them whenever it
-likes.
+`sources`, `partitions`, `partition` and `ends` ask the data directories, and of what was found by `look` topic ids
+alone, and any thread may call them whenever it likes.
 """
 
 import threading
@@ -142,9 +142,12 @@ class Cluster:
 
     def partition_count(self, topic: str) -> int | None:
         """How many partitions a topic has; None where that is not known."""
-        image = self.image
-        topic_id = image.ids.get(topic) if image else None
+        image, topic_id = self.image, self._topic_id(topic)
         return len(image.topics[topic_id].partitions) if image and topic_id else None
+
+    def _topic_id(self, topic: str) -> str | None:
+        image = self.image
+        return image.ids.get(topic) if image else None
 
     def topic_name(self, topic_id: str) -> str | None:
         """The topic's name, as the metadata or the directories on these disks tell it."""
@@ -270,12 +273,20 @@ class Cluster:
             for name, parsed in directory.names().items()
             if not parsed.mark and name != METADATA_LOG
         }
-        found = (furthest(replicas(self.telling, name)) for name in sorted(names, key=names.__getitem__))
+        found = (self._counting(name, names[name][0]) for name in sorted(names, key=names.__getitem__))
         return [each for each in found if each is not None]
 
     def partition(self, topic: str, number: int) -> Partition | None:
         """The replica on these disks that counts; None where none is here."""
-        return furthest(replicas(self.telling, f"{topic}-{number}"))
+        return self._counting(f"{topic}-{number}", topic)
+
+    def _counting(self, name: str, topic: str) -> Partition | None:
+        """That of those which are of the topic that the metadata knows: a broker that was down when it was deleted and
+        made anew still has the former one."""
+        here = [each for each in self.telling if name in each.names()]
+        topic_id = self._topic_id(topic) if len(here) > 1 else None
+        of_now = [each for each in here if topic_id is None or each.topic_id(name) in (None, topic_id)]
+        return furthest(replicas(of_now or here, name))
 
     def ends(self, topic: str, number: int) -> Ends:
         """Where a partition begins and ends, as far as these disks tell."""

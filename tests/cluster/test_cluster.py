@@ -7,7 +7,8 @@ import pytest
 
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
-from tests.cluster.reading import lines, read
+from tests.cluster.reading import lines, read, target
+from tests.cluster.writing import Data, commit, metadata
 from tests.kafka import replicated
 
 LISTS = ("topics", "partitions", "configs", "brokers", "features")
@@ -60,3 +61,28 @@ def test_a_cluster_without_groups_says_so(brokers):
     told = state(brokers[0])
     assert (told["groups"], told["transactions"]) == (None, None)
     assert "the cluster has no topic __consumer_offsets" in told["problems"]
+
+
+IDS = {"old": "A" * 21 + "Q", "new": "A" * 21 + "g"}
+
+
+def test_what_a_broker_has_of_a_topic_that_was_made_anew_does_not_count(tmp_path):
+    """Broker 2 was down meanwhile: of that name it has more, in a later epoch, of a topic that is gone."""
+    one, two = Data(tmp_path / "one"), Data(tmp_path / "two")
+    (two.path / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=uBxTSvaETEx3i2U_wtBtcQ\n")
+    one.write("__cluster_metadata-0", [metadata("TopicRecord", name="t", topicId=IDS["new"])])
+    one.write("__consumer_offsets-0", [commit("g", "t", 0, 5)])
+    for data, which, count in ((one, "new", 9), (two, "old", 400)):
+        data.write("t-0", [(None, b"x")] * count, producer_id=7)
+        (data.path / "t-0/partition.metadata").write_text(f"version: 0\ntopic_id: {IDS[which]}\n")
+        (data.path / "replication-offset-checkpoint").write_text(f"0\n1\nt 0 {count}\n")
+    for order in ((one.path, two.path), (two.path, one.path)):
+        root = Root(order, ReadOptions())
+        (row,) = lines(root, "groups/g/offsets.jsonl")
+        assert (row["highWatermark"], row["logEndOffset"], row["lag"]) == (9, 9, 4)
+        assert (
+            target(root, "groups/g/next/t-0") == f"../../../../{'t-0' if order[0] == one.path else 't-0~2'}/by-offset/5"
+        )
+        assert len(lines(root, "open-transactions.jsonl")) == 1
+    (two.path / "t-0/partition.metadata").unlink()  # nothing tells whose it is
+    assert [row["lag"] for row in lines(Root([one.path, two.path], ReadOptions()), "groups/g/offsets.jsonl")] == [395]
