@@ -7,7 +7,7 @@ from jinja2 import UndefinedError
 
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.charts import Bar, bars, over_time, rendered, table, window_of
-from kafkafs.spark.profile.measure import Numbers
+from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.profile.page import page
 
 NOW = 1_700_000_000
@@ -48,8 +48,8 @@ def test_topics_have_colours_and_the_rest_share_one():
 
 
 def test_heartbeats_of_the_brokers_are_named_beside():
-    users = Numbers(records=300_000, volume=dict(BUSY))
-    own = Numbers(records=7_000_000, volume={NOW - 1_000_000: (7_000_000, 9)})
+    users = Figures(records=300_000, volume=dict(BUSY))
+    own = Figures(records=7_000_000, volume={NOW - 1_000_000: (7_000_000, 9)})
     html = page({TopicPartition("t", 0): users, TopicPartition("__cluster_metadata", 0): own}, ["/data"])
     chart = html[html.index("Volume over time") : html.index("Partitions by size")]
     assert "Without 7,000,000 records of Kafka&#39;s own topics (__cluster_metadata)." in chart
@@ -57,7 +57,7 @@ def test_heartbeats_of_the_brokers_are_named_beside():
 
 
 def test_the_brokers_own_are_drawn_where_nothing_else_is():
-    html = page({TopicPartition("__cluster_metadata", 0): Numbers(records=3, volume={NOW: (3, 9)})}, ["/data"])
+    html = page({TopicPartition("__cluster_metadata", 0): Figures(records=3, volume={NOW: (3, 9)})}, ["/data"])
     assert "<rect" in html
 
 

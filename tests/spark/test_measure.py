@@ -8,7 +8,7 @@ import numpy as np
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.profile.measure import KeptBytes, Numbers, TopKeys, measure
+from kafkafs.spark.profile.measure import Figures, KeptBytes, TopKeys, measure
 from kafkafs.spark.profile.page import page
 from kafkafs.spark.segment_units import live_segments
 from tests.format.batch_maker import v2_batch
@@ -91,13 +91,13 @@ def test_each_segment_is_kept_for_one_reason(tmp_path):
 
 
 def test_the_page_says_when_the_future_ends_and_who_goes_next(tmp_path):
-    numbers = Numbers()
+    numbers = Figures()
     for each in (
         KeptBytes(future=10, future_until_ms=FUTURE),
         KeptBytes(waiting=5, waits_since_ms=1200),
         KeptBytes(active=1),
     ):
-        numbers.add(Numbers(size=10, segments=1, kept=each))
+        numbers.add(Figures(size=10, segments=1, kept=each))
     html = page({TopicPartition("t", 0): numbers}, ["/data"])
     assert "<td><time>2100-01-01</time> <time>00:00</time></td>" in html
     assert "<td><time>1970-01-01</time> <time>00:00</time></td>" in html

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.profile.measure import Numbers
+from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.profile.page import page
 from tests.kafka.dataset import Dataset
 from tests.spark.test_profile_job import profile
@@ -20,7 +20,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def test_the_page_is_alone_and_escapes_what_it_shows():
-    numbers = Numbers(records=3, size=10, segments=1, volume={1: (3, 10)})
+    numbers = Figures(records=3, size=10, segments=1, volume={1: (3, 10)})
     html = page({TopicPartition("<b>&", 0): numbers}, ['/data/"><script>x</script>'])
     assert "<script>x" not in html
     assert html.count("<script") == 1  # our own, which sorts tables
@@ -35,15 +35,15 @@ def test_the_page_of_nothing_says_so():
 
 def test_no_card_stands_alone_in_a_row():
     """However many stand beside each other."""
-    facts = re.findall(r"<div><b>", page({TopicPartition("t", 0): Numbers()}, ["/data"]).split("<section>")[0])
+    facts = re.findall(r"<div><b>", page({TopicPartition("t", 0): Figures()}, ["/data"]).split("<section>")[0])
     assert all(len(facts) % columns != 1 for columns in range(2, 8))
 
 
 def test_one_is_not_counted_as_many():
     """Regression: "1 records"."""
-    numbers = Numbers(records=1, batches=1, segments=1, tombstones=1, aborts=1, damaged=1, volume={1: (1, 10)})
+    numbers = Figures(records=1, batches=1, segments=1, tombstones=1, aborts=1, damaged=1, volume={1: (1, 10)})
     numbers.lags[0] = numbers.lags[1] = 1
-    html = page({TopicPartition("t", 0): numbers, TopicPartition("__own", 0): Numbers(records=1)}, ["/data"])
+    html = page({TopicPartition("t", 0): numbers, TopicPartition("__own", 0): Figures(records=1)}, ["/data"])
     words = re.sub(r"<[^>]+>", " ", html)
     assert (
         re.findall(r"(?<![\d,.])1 (?:records|topics|partitions|segments|batches|tombstones|damaged places)", words)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import profile_job
-from kafkafs.spark.profile.measure import MOST_BUCKETS, Numbers
+from kafkafs.spark.profile.measure import MOST_BUCKETS, Figures
 from kafkafs.spark.segment_units import live_segments
 from tests.kafka.dataset import Dataset
 
 
-def profile(path: Path) -> dict[TopicPartition, Numbers]:
+def profile(path: Path) -> dict[TopicPartition, Figures]:
     """The numbers, without Spark."""
     units = live_segments([path], "furthest")
     return profile_job.added_up(units, [profile_job.measure_segment(unit) for unit in units])
@@ -32,9 +32,9 @@ def test_numbers_are_the_truth(stopped: Dataset):
 
 
 def test_many_times_are_told_in_coarser_steps():
-    numbers = Numbers()
+    numbers = Figures()
     for hour in range(0, 30_000, 300):
-        other = Numbers(step_s=3600, volume={hour + each: (1, 10) for each in range(300)})
+        other = Figures(step_s=3600, volume={hour + each: (1, 10) for each in range(300)})
         numbers.add(other)
     assert numbers.step_s == 7 * 86400  # the finest that leaves no more than MOST_BUCKETS of them
     assert len(numbers.volume) == -(-30_000 // (7 * 24)) <= MOST_BUCKETS

@@ -18,7 +18,7 @@ from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import profile_job
-from kafkafs.spark.profile.measure import Numbers
+from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.segment_units import live_segments
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options
@@ -140,7 +140,7 @@ def test_a_profile_counts_what_is_remote(command, tmp_path, sources, capfd):
 
 
 def test_a_profile_passes_over_an_object_that_is_gone(tmp_path):
-    def numbers(tier: Path) -> Numbers:
+    def numbers(tier: Path) -> Figures:
         units = live_segments([TIERED.left], "furthest", source=TierSource(str(tier)))
         measured = [profile_job.measure_segment(unit) for unit in units]
         return profile_job.added_up(units, measured)[TopicPartition("orders", 0)]

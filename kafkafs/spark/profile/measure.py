@@ -19,7 +19,7 @@ from kafkafs.format import kernels
 from kafkafs.format.batch import CODEC, CODECS, Batches, data_batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.format.tables import chosen
+from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import marker_types
 from kafkafs.log.read_options import MAX_BATCH
@@ -140,8 +140,6 @@ TIME_STEPS_S = (1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000, 31536000)
 LAGS_MS = (0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 """Borders between kinds of lag: in order, up to a second behind the latest so far, up to ten, ..."""
 
-_Numbers = np.ndarray[tuple[int], np.dtype[np.int64]]
-
 
 @dataclass(slots=True)
 class Codec:
@@ -161,7 +159,7 @@ class Codec:
 
 
 @dataclass(slots=True)
-class Numbers:
+class Figures:
     """Counts of records and batches. Histograms count by the power of two that a size stays below."""
 
     size: int = 0
@@ -188,7 +186,7 @@ class Numbers:
     top_keys: TopKeys = field(default_factory=TopKeys)
     kept: KeptBytes = field(default_factory=KeptBytes)
 
-    def add(self, other: "Numbers") -> None:
+    def add(self, other: "Figures") -> None:
         """Adds the numbers of another segment."""
         for name in ("size", "index_size", "segments", "batches", "records", "damaged", "untimed", "null_keys",
                      "tombstones", "transactional", "markers", "aborts"):  # fmt: skip
@@ -221,7 +219,7 @@ class Numbers:
 
     def volume_in(self, step_s: int) -> dict[int, tuple[int, int]]:
         """The volume in coarser steps."""
-        other = Numbers(step_s=step_s)
+        other = Figures(step_s=step_s)
         other._add_volume(self.volume, self.step_s)
         return other.volume
 
@@ -237,9 +235,9 @@ class Numbers:
         return round(estimate)
 
 
-def measure(look: SegmentLook) -> Numbers:
+def measure(look: SegmentLook) -> Figures:
     """The numbers of a whole segment. What is damaged is counted and passed over."""
-    found = Numbers(size=look.size, index_size=_index_size(look.segment), segments=1)
+    found = Figures(size=look.size, index_size=_index_size(look.segment), segments=1)
     meter = _Meter(found)
     for run in look.runs():
         if isinstance(run, BatchRun):
@@ -260,7 +258,7 @@ def _index_size(segment: Segment) -> int:
 
 
 class _Meter:
-    def __init__(self, found: Numbers) -> None:
+    def __init__(self, found: Figures) -> None:
         self.registers = np.zeros(1 << SKETCH_BITS, np.uint8)
         self._found = found
         self._latest = -1
@@ -311,7 +309,7 @@ class _Meter:
         found.top_keys.take(piece, sizes)
         self._times(rows["timestamp"], sizes)
 
-    def _times(self, times: _Numbers, sizes: _Numbers) -> None:
+    def _times(self, times: Numbers, sizes: Numbers) -> None:
         found = self._found
         timed = times >= 0
         found.untimed += int((~timed).sum())
@@ -334,7 +332,7 @@ class _Meter:
         found._add_volume(volume, step)
 
 
-def _count_powers(counter: Counter[int], sizes: _Numbers) -> None:
+def _count_powers(counter: Counter[int], sizes: Numbers) -> None:
     """Counts each size under the number of bits that it needs."""
     bits = np.frexp(np.maximum(sizes, 0).astype(np.float64))[1]
     for power, count in zip(*np.unique(bits, return_counts=True), strict=True):

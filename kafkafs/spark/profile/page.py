@@ -11,7 +11,7 @@ from markupsafe import Markup
 from kafkafs.format.names import OWN_TOPICS
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.charts import Bar, amount, bars, counted, minute, moment, over_time, rendered, table
-from kafkafs.spark.profile.measure import Numbers
+from kafkafs.spark.profile.measure import Figures
 
 MOST_BARS = 24
 MOST_KEYS = 24
@@ -30,12 +30,12 @@ _LAGS = (
 )
 
 
-def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> str:
+def page(numbers: Mapping[TopicPartition, Figures], places: Sequence[str]) -> str:
     """The whole document, for partitions of these data directories."""
     total = _sum(numbers.values())
-    topics: dict[str, Numbers] = {}
+    topics: dict[str, Figures] = {}
     for place, each in sorted(numbers.items()):
-        topics.setdefault(place.topic, Numbers()).add(each)
+        topics.setdefault(place.topic, Figures()).add(each)
     sections = [
         _volume(topics),
         _section("Partitions by size", _skew(numbers), bars(_largest(numbers))),
@@ -53,7 +53,7 @@ def page(numbers: Mapping[TopicPartition, Numbers], places: Sequence[str]) -> st
     return rendered("page", places, _facts(total, len(topics), len(numbers)), sections) + "\n"
 
 
-def _volume(topics: Mapping[str, Numbers]) -> Markup:
+def _volume(topics: Mapping[str, Figures]) -> Markup:
     """Records over time of the users' topics: the brokers' own tick all the time, and are named beside."""
     shown = _of_users({topic: each for topic, each in topics.items() if each.volume})
     whole = _sum(shown.values())
@@ -66,13 +66,13 @@ def _volume(topics: Mapping[str, Numbers]) -> Markup:
     return _section("Volume over time", note, over_time(volumes, whole.step_s))
 
 
-def _of_users(topics: Mapping[str, Numbers]) -> Mapping[str, Numbers]:
+def _of_users(topics: Mapping[str, Figures]) -> Mapping[str, Figures]:
     """The topics that are not Kafka's own; those where there are no others."""
     return {topic: each for topic, each in topics.items() if topic not in OWN_TOPICS} or topics
 
 
-def _sum(numbers: Iterable[Numbers]) -> Numbers:
-    total = Numbers()
+def _sum(numbers: Iterable[Figures]) -> Figures:
+    total = Figures()
     for each in numbers:
         total.add(each)
     return total
@@ -82,7 +82,7 @@ def _section(title: str, note: str, content: Markup) -> Markup:
     return rendered("section", title, note, content)
 
 
-def _facts(total: Numbers, topics: int, partitions: int) -> Markup:
+def _facts(total: Figures, topics: int, partitions: int) -> Markup:
     span = "no timestamps"
     if total.first_ms is not None and total.last_ms is not None:
         span = f"{moment(total.first_ms // 1000)[:10]} to {moment(total.last_ms // 1000)[:10]}"
@@ -105,7 +105,7 @@ def _fact(count: int, one: str, more: str | None = None) -> tuple[str, str]:
     return name, number
 
 
-def _largest(numbers: Mapping[TopicPartition, Numbers]) -> list[Bar]:
+def _largest(numbers: Mapping[TopicPartition, Figures]) -> list[Bar]:
     ranked = sorted(numbers.items(), key=lambda item: (-item[1].size, item[0]))
     found = [
         Bar(str(place), each.size, f"{amount(each.size)} · {each.records:,}") for place, each in ranked[:MOST_BARS]
@@ -116,7 +116,7 @@ def _largest(numbers: Mapping[TopicPartition, Numbers]) -> list[Bar]:
     return found
 
 
-def _skew(numbers: Mapping[TopicPartition, Numbers]) -> str:
+def _skew(numbers: Mapping[TopicPartition, Figures]) -> str:
     """The topic whose partitions differ most."""
     sizes: dict[str, list[int]] = {}
     for place, each in numbers.items():
@@ -147,7 +147,7 @@ def _binary(size: int) -> str:
     raise AssertionError("the last unit takes all")
 
 
-def _codecs(total: Numbers) -> list[Bar]:
+def _codecs(total: Figures) -> list[Bar]:
     ranked = sorted(total.codecs.items(), key=lambda item: -item[1].stored)
     return [
         Bar(name, codec.stored, f"{amount(codec.stored)} · {codec.content / codec.stored if codec.stored else 0:.2f}x")
@@ -155,7 +155,7 @@ def _codecs(total: Numbers) -> list[Bar]:
     ]
 
 
-def _lags(total: Numbers) -> list[Bar]:
+def _lags(total: Figures) -> list[Bar]:
     timed = sum(total.lags) or 1
     found = [Bar(name, count, f"{100 * count / timed:.1f} %") for name, count in zip(_LAGS, total.lags, strict=True)]
     if total.untimed:
@@ -163,13 +163,13 @@ def _lags(total: Numbers) -> list[Bar]:
     return found
 
 
-def _order(total: Numbers) -> str:
+def _order(total: Figures) -> str:
     out_of_order = sum(total.lags[1:])
     told = f"{counted(out_of_order, 'record')} {'is' if out_of_order == 1 else 'are'} out of order"
     return f"How far a record lies behind the latest before it in its segment: {told}."
 
 
-def _topics(topics: Mapping[str, Numbers], numbers: Mapping[TopicPartition, Numbers]) -> Markup:
+def _topics(topics: Mapping[str, Figures], numbers: Mapping[TopicPartition, Figures]) -> Markup:
     partitions = Counter(place.topic for place in numbers)
     head = (
         *("topic", "partitions", "records", "on disk", "indexes", "batches", "a batch", "mean size"),
@@ -187,7 +187,7 @@ def _topics(topics: Mapping[str, Numbers], numbers: Mapping[TopicPartition, Numb
     return table(head, rows)
 
 
-def _keys(topics: Mapping[str, Numbers]) -> Markup:
+def _keys(topics: Mapping[str, Figures]) -> Markup:
     head = ("topic", "records", "keys", "without a key", "tombstones", "in transactions", "out of order")
     rows = [
         (
@@ -199,11 +199,11 @@ def _keys(topics: Mapping[str, Numbers]) -> Markup:
     return table(head, rows)
 
 
-def _largest_first(topics: Mapping[str, Numbers]) -> list[tuple[str, Numbers]]:
+def _largest_first(topics: Mapping[str, Figures]) -> list[tuple[str, Figures]]:
     return sorted(topics.items(), key=lambda item: -item[1].size)
 
 
-def _stay(topics: Mapping[str, Numbers]) -> Markup:
+def _stay(topics: Mapping[str, Figures]) -> Markup:
     head = (
         *("topic", "segments", "on disk", "written to", "from the future", "until"),
         *("below the log start", "without times", "waiting", "since"),
@@ -219,7 +219,7 @@ def _stay(topics: Mapping[str, Numbers]) -> Markup:
     return table(head, rows)
 
 
-def _heaviest_keys(topics: Mapping[str, Numbers]) -> Markup:
+def _heaviest_keys(topics: Mapping[str, Figures]) -> Markup:
     found = [(topic, key) for topic, each in _of_users(topics).items() for key in each.top_keys.heaviest(MOST_KEYS)]
     rows = []
     for topic, key in sorted(found, key=lambda item: (-item[1].size, item))[:MOST_KEYS]:

@@ -11,7 +11,7 @@ from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Progress, no_progress
 from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.profile.measure import Numbers, measure
+from kafkafs.spark.profile.measure import Figures, measure
 from kafkafs.spark.segment_units import SegmentUnit, live_segments
 from kafkafs.spark.source_options import Replicas
 
@@ -26,27 +26,27 @@ def profile(
     replicas: Replicas = "furthest",
     topics: TopicChoice = ALL_TOPICS,
     source: TierSource | None = None,
-) -> dict[TopicPartition, Numbers]:
+) -> dict[TopicPartition, Figures]:
     """The numbers of every live partition, of one replica of each."""
     units = live_segments(data_directories, replicas, topics, source)
     return added_up(units, jobs.run(spark, "profile", units, measure_segment, progress))
 
 
-def added_up(units: Sequence[SegmentUnit], measured: Sequence[Numbers]) -> dict[TopicPartition, Numbers]:
+def added_up(units: Sequence[SegmentUnit], measured: Sequence[Figures]) -> dict[TopicPartition, Figures]:
     """The segments' numbers by partition."""
-    found: dict[TopicPartition, Numbers] = {}
+    found: dict[TopicPartition, Figures] = {}
     for unit, numbers in zip(units, measured, strict=True):
         name = parse_partition_name(unit.partition_directory)
         assert name is not None
-        found.setdefault(TopicPartition(name.topic, name.partition), Numbers()).add(numbers)
+        found.setdefault(TopicPartition(name.topic, name.partition), Figures()).add(numbers)
     return found
 
 
-def measure_segment(unit: SegmentUnit) -> Numbers:
+def measure_segment(unit: SegmentUnit) -> Figures:
     """One segment's numbers; none where the broker deletes it meanwhile. One that cannot be read is a damaged place."""
     try:
-        return unit.ask(measure) or Numbers()
+        return unit.ask(measure) or Figures()
     except Unanswered:
         raise
     except DiskError:
-        return Numbers(segments=1, damaged=1)
+        return Figures(segments=1, damaged=1)
