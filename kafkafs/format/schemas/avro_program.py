@@ -220,10 +220,12 @@ class Compiler:
 
     def _enum(self, named: Named) -> None:
         symbols = named.definition.get("symbols")
-        if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+        if not isinstance(symbols, list):
             raise CorruptData(f"the schema's enum {named.name[:100]!r} has no list of symbols")
         key = b"\0enum " + named.name.encode("utf-8", "surrogatepass")
         if key not in self._places:
+            if not all(isinstance(symbol, str) for symbol in symbols):
+                raise CorruptData(f"the schema's enum {named.name[:100]!r} has no list of symbols")
             words = [json_string(symbol).encode() for symbol in symbols]
             places = [(self._pooled(word), len(word)) for word in words]
             self._places[key] = self._numbers([number for place in places for number in place])

@@ -25,7 +25,7 @@ from kafkafs.format.schemas.avro_program import AvroProgram, Compiler, decimal_s
 from kafkafs.format.schemas.shape import MOST_COLUMNS, MOST_DIGITS, Shape
 from kafkafs.format.strings import json_string
 
-_MOST_INSTRUCTIONS = 50_000
+_MOST_INSTRUCTIONS, _MOST_BRANCHES = 50_000, 1000  # of a union each branch is held against each
 _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-nanos")
 
 
@@ -53,6 +53,11 @@ def _others(found: ResolvedType) -> list[Json]:
     return [branch for branch in found.branches if branch != "null" and branch != {"type": "null"}]
 
 
+def _check_size(union: ResolvedType) -> None:
+    if len(union.branches) > _MOST_BRANCHES:
+        raise CorruptData(f"the schema has a union of more than {_MOST_BRANCHES} types")
+
+
 class _Shapes:
     """The shapes of a reader's types, as many as columns may be."""
 
@@ -67,6 +72,7 @@ class _Shapes:
             raise CorruptData(f"the schema has more than {MOST_COLUMNS} columns")
         found = resolved_type(schema, namespace, self._names)
         if found.kind == "union":
+            _check_size(found)
             inner = [self.of(branch, namespace, open_) for branch in _others(found)]
             if len(inner) == 1:
                 return inner[0]
@@ -152,6 +158,7 @@ class _Resolving(Compiler):
 
     def _branches(self, writer: ResolvedType, wanted: Json, wanted_namespace: str) -> None:
         """Each branch that the reader cannot take refuses the data that have it, and no other."""
+        _check_size(writer)
         choice, starts, ends, fitting = self._emit(layout.AVRO_UNION, 0, len(writer.branches)), [], [], 0
         for branch in writer.branches:
             starts.append(len(self._code))
@@ -262,12 +269,15 @@ class _Resolving(Compiler):
         symbols = writer.definition.get("symbols")
         if not isinstance(known, list) or not isinstance(symbols, list):
             raise CorruptData("the schema has an enum without symbols")
-        places: list[int] = []
-        for symbol in symbols:
-            chosen = symbol if symbol in known else other
-            word = json_string(chosen).encode() if isinstance(chosen, str) else b""
-            places += [self._pooled(word), len(word) or -1]
-        self._emit(layout.AVRO_ENUM, self._numbers(places), len(symbols))
+        key = b"\0symbols %d %d" % (id(writer.definition), id(reader.definition))
+        if key not in self._places:
+            words, places = {word for word in known if isinstance(word, str)}, list[int]()
+            for symbol in symbols:
+                chosen = symbol if isinstance(symbol, str) and symbol in words else other
+                word = json_string(chosen).encode() if isinstance(chosen, str) else b""
+                places += [self._pooled(word), len(word) or -1]
+            self._places[key] = self._numbers(places)
+        self._emit(layout.AVRO_ENUM, self._places[key], len(symbols))
 
 
 def _aliases(field: dict[str, Json]) -> list[str]:

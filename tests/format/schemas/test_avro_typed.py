@@ -193,3 +193,20 @@ def test_a_pair_that_would_become_too_long_a_program_is_a_sentence(monkeypatch: 
     wide = record(*((f"f{number}", "int") for number in range(200)))
     with pytest.raises(CorruptData, match="too large for columns"):
         columns(wide).program(json.dumps(wide))
+
+
+def test_an_enum_of_many_fields_has_its_symbols_once() -> None:
+    """Regression: each field had a table of its own, and a schema of a megabyte took two gigabytes."""
+    enum = {"type": "enum", "name": "E", "symbols": [f"s{number}" for number in range(5_000)]}
+    schema = record(("e", enum), *((f"f{number}", "E") for number in range(500)))
+    assert len(columns(schema).program(json.dumps(schema)).pool) < 2 * len(json.dumps(schema))
+
+
+def test_a_union_of_too_many_types_is_a_sentence() -> None:
+    """Each branch is held against each: Avro knows fifteen types, and names."""
+    many: list[Any] = [{"type": "fixed", "name": f"F{number}", "size": 1} for number in range(1001)]
+    with pytest.raises(CorruptData, match="union of more than 1000"):
+        columns(record(("f", many)))
+    with pytest.raises(CorruptData, match="union of more than 1000"):
+        columns(record(("f", many[:2]))).program(json.dumps(record(("f", many))))
+    assert read(record(("f", many[:2])), record(("f", many[:1000])), b"\2a") == {"f": {"member1": "YQ=="}}
