@@ -5,11 +5,15 @@ the whole log, others only where that lies above their first segment. So it tell
 retention has deleted segments: then the leader epochs, which Kafka cuts off at the log start, contradict it.
 """
 
+from contextlib import suppress
+
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import UNREADABLE, KafkafsError
+from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.names import REMOTE_INDEX_CACHE
 from kafkafs.log.lineage import leader_epochs
 from kafkafs.log.log import Log
+from kafkafs.log.tier.remote_files import RemoteFiles
 
 
 def tiered_start(log: Log, root: Directory) -> int | None:
@@ -27,6 +31,21 @@ def log_start(log: Log, root: Directory) -> int:
     """The log start offset of any partition, also where the log begins in a tier that is not read."""
     start = tiered_start(log, root)
     return log.start_offset if start is None else start
+
+
+def uploaded_epochs(log: Log) -> tuple[LeaderEpoch, ...] | None:
+    """The leader epochs of a log that a tier alone has, as its uploads tell; None where none does.
+
+    The newest has all that there were by then, or, in a manifest, those of its own records: then earlier ones tell.
+    """
+    starts: dict[int, int] = {}
+    for segment in reversed(log.segments):
+        with suppress(*UNREADABLE):
+            told = segment.files.told.epochs if isinstance(segment.files, RemoteFiles) else None
+            starts |= {epoch: min(start, starts.get(epoch, start)) for epoch, start in told or ()}
+        if min(starts.values(), default=log.end_offset) <= log.start_offset:
+            break
+    return tuple(LeaderEpoch(epoch, start) for epoch, start in sorted(starts.items())) or None
 
 
 def _has_index_cache(root: Directory) -> bool:

@@ -18,7 +18,7 @@ from kafkafs.log.meta_properties import node_id
 from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_health import SegmentHealth
-from kafkafs.log.tiered import log_start
+from kafkafs.log.tiered import log_start, uploaded_epochs
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView, ShownReplica
@@ -90,6 +90,9 @@ def describe(view: PartitionView, look: LogLook) -> dict[str, object]:
     epochs = _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
     health = look_at_all(log.segments)
     local, logs = _local(log), [one.log for one in health if one.log is not None]
+    if log.segments and not local:  # all that there is of the partition is in a tier
+        topic_id = topic_id or view.data_directory.topic_id(name.directory)
+        epochs = epochs or uploaded_epochs(log)
     if logs and len(logs) == len(local):
         view.note_logs(local, logs)
     for one in health:

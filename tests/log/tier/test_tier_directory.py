@@ -1,5 +1,7 @@
 """A tier by itself is a data directory, up to its last upload."""
 
+import json
+
 import pytest
 
 from kafkafs.errors import UsageError
@@ -21,6 +23,20 @@ def test_a_tier_alone_answers_up_to_its_last_upload(tmp_path, kind):
     assert RECORDS - 400 < end < RECORDS
     for suffix in ("", ".jsonl"):
         assert cat(alone, f"orders-0/by-offset/0..{suffix}") == cat(whole, f"orders-0/by-offset/0..{end}{suffix}")
+
+
+def test_its_topic_and_lineage_are_told(tmp_path):
+    """Regression: `info.json` had null for what names and uploads tell. A manifest has its own records' epochs."""
+    tier = aiven.write(TIERED.tier, tmp_path / "tier")
+    epochs = [{"epoch": 0, "startOffset": 0}, {"epoch": 5, "startOffset": 1080}]
+    for manifest in sorted(tier.glob("orders-*/0/*.rsm-manifest")):
+        told, base = json.loads(manifest.read_bytes()), int(manifest.name[:20])
+        told["remoteLogSegmentMetadata"]["segmentLeaderEpochs"] = {"0": base} if base < 1080 else {"5": base}
+        manifest.write_text(json.dumps(told))
+    whole = json.loads(cat(tree(TIERED.whole), "orders-0/info.json"))
+    for top, wanted in ((TIERED.tier, epochs[:1]), (tier, epochs)):
+        told = json.loads(cat(tree(top), "orders-0/info.json"))
+        assert (told["topicId"], told["leaderEpochs"]) == (whole["topicId"], wanted)
 
 
 def test_a_directory_with_a_tier_somewhere_below_is_none(tmp_path):
