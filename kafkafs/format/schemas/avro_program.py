@@ -31,7 +31,7 @@ _PRIMITIVES = {
 }
 """The instruction of each, and the bytes that it takes at least."""
 
-_TIMES = {
+TIMES = {
     ("int", "date"): (layout.AVRO_DATE, 0, 0),
     ("int", "time-millis"): (layout.AVRO_TIME, 3, 0),
     ("long", "time-micros"): (layout.AVRO_TIME, 6, 0),
@@ -170,7 +170,7 @@ class Compiler:
 
     def _primitive(self, kind: str, definition: dict[str, Json]) -> None:
         logical = definition.get("logicalType")
-        if isinstance(logical, str) and (time := _TIMES.get((kind, logical))):
+        if isinstance(logical, str) and (time := TIMES.get((kind, logical))):
             self._emit(*time)
         elif kind == "bytes" and (scale := decimal_scale(definition, None)) is not None:
             self._emit(layout.AVRO_DECIMAL, scale)

@@ -21,7 +21,7 @@ from kafkafs.format.schemas.avro_names import (
     record_fields,
     resolved_type,
 )
-from kafkafs.format.schemas.avro_program import AvroProgram, Compiler, decimal_scale, fixed_size
+from kafkafs.format.schemas.avro_program import TIMES, AvroProgram, Compiler, decimal_scale, fixed_size
 from kafkafs.format.schemas.shape import MOST_COLUMNS, MOST_DIGITS, Shape
 from kafkafs.format.strings import json_string
 
@@ -104,12 +104,10 @@ def _leaf(found: ResolvedType) -> Shape:
         return Shape("decimal", (), precision, scale) if precision <= MOST_DIGITS else Shape("string")
     if found.kind == "fixed" and ((logical, size) in (("uuid", 16), ("duration", 12))):
         return Shape("string")
-    if (found.kind, logical) == ("bytes", "big-decimal") or (logical in _AS_TEXT and found.kind in ("int", "long")):
+    if (found.kind, logical) == ("bytes", "big-decimal"):
         return Shape("string")
-    if (found.kind, logical) == ("int", "date"):
-        return Shape("date")
-    if found.kind == "long" and isinstance(logical, str) and "timestamp-m" in logical:
-        return Shape(logical)
+    if isinstance(logical, str) and (found.kind, logical) in TIMES:
+        return Shape("string" if logical in _AS_TEXT else logical)
     return Shape({"enum": "string", "fixed": "bytes"}.get(found.kind, found.kind))
 
 
@@ -259,7 +257,7 @@ class _Resolving(Compiler):
             self._emit(layout.AVRO_STRING)
         elif target == "bytes" and writer.kind == "string":
             self._emit(layout.AVRO_BYTES)
-        elif _leaf(writer) != shape:
+        elif _leaf(writer) != shape or (writer.kind in NUMBERS and _sort(writer) != _sort(reader)):
             raise CorruptData(f"the newest schema has another logical type than {writer.kind} there")
         else:
             self._value(schema, namespace)
@@ -278,6 +276,11 @@ class _Resolving(Compiler):
                 places += [self._pooled(word), len(word) or -1]
             self._places[key] = self._numbers(places)
         self._emit(layout.AVRO_ENUM, self._places[key], len(symbols))
+
+
+def _sort(time: ResolvedType) -> str:
+    """Of times that are text: `time`, `timestamp` or `local-timestamp`."""
+    return str(time.definition.get("logicalType")).rpartition("-")[0]
 
 
 def _aliases(field: dict[str, Json]) -> list[str]:
