@@ -91,6 +91,11 @@ class DataDirectory:
         """Whether another directory had taken its place at the last look."""
 
     @property
+    def is_tier(self) -> bool:
+        """Whether it is no broker's directory, but a tier by itself."""
+        return self._lone_tier is not None
+
+    @property
     def fresh_until(self) -> float:
         """Until when the names count as those of now, by the clock of the options."""
         return self._names.fresh_until

@@ -118,6 +118,15 @@ def test_an_audit_names_an_object_that_is_gone_and_goes_on(tmp_path):
     assert (report.segments, report.batches) == (sound.segments, sound.batches - 18)
 
 
+@pytest.mark.parametrize("layout", ["local", "aiven"])
+def test_an_audit_of_a_tier_by_itself_is_clean(tmp_path, layout):
+    """Regression: each of its directories was foreign to a broker, and the exit code 1."""
+    top = TIERED.tier if layout == "local" else aiven.write(TIERED.tier, tmp_path / "tier", compress=True)
+    done = run(KAFKAFS, "audit", top, "--engine", "local")
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert b"clean: 4 partitions" in done.stderr
+
+
 def test_an_audit_of_a_store_that_is_away_finds_no_damage():
     """It could not run: what is there may be sound."""
     uri = "s3://u:secret@b?endpoint_override=127.0.0.1:9&scheme=http&region=r"

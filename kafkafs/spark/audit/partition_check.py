@@ -208,7 +208,12 @@ def _told(
 
 
 def check_names(directory: DataDirectory) -> list[Finding]:
-    """Files and directories that no broker makes: it refuses to start beside a directory that is no partition."""
+    """Files and directories that no broker makes: it refuses to start beside a directory that is no partition.
+
+    None of a tier by itself, where names are those of a plug-in.
+    """
+    if directory.is_tier:
+        return []
     findings = []
     with directory.root.scan() as entries:
         found = sorted(
