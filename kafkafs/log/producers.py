@@ -13,11 +13,12 @@ from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.control import coordinator_epoch
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.tables import chosen
-from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import marker_records
 from kafkafs.log.partition import Partition
 from kafkafs.log.producer_snapshots import producers_at
+from kafkafs.log.segment_search import scan_start
 
 _NOTHING = (-1, -1, 0)  # sequence, offset, delta of a producer without a batch that counts
 _LARGEST_SEQUENCE = 2**31 - 1
@@ -115,18 +116,18 @@ class OpenTransaction(NamedTuple):
 
 
 def open_transactions(partition: Partition, log: Log) -> list[OpenTransaction]:
-    """The transactions that are open at the end of `log`, by their first offsets."""
+    """The transactions that are open at the end of `log`, by their first offsets. What is left below the log start
+    counts: a marker may stand there, and a broker knows where a transaction began that goes on."""
     first, known = _newest_snapshot(partition, log)
     producers = ProducerStates(known)
-    for _, item in log.walk(first, log.end_offset):
-        if isinstance(item, BatchRun):
-            producers.follow(item, first)
+    for run in _runs(log, first):
+        producers.follow(run, first)
     found = [
         OpenTransaction(
             each.producer_id,
             each.producer_epoch,
             each.coordinator_epoch if each.coordinator_epoch >= 0 else None,
-            max(each.transaction_first_offset, log.start_offset),
+            each.transaction_first_offset,
             each.timestamp,
         )
         for each in producers.states.values()
@@ -137,8 +138,16 @@ def open_transactions(partition: Partition, log: Log) -> list[OpenTransaction]:
 
 def _newest_snapshot(partition: Partition, log: Log) -> tuple[int, tuple[ProducerState, ...]]:
     """The offset of the newest snapshot that can be read, and the producers in it; of none, the log's first."""
+    begins = log.segments[0].base_offset if log.segments else log.start_offset
     for offset in sorted(partition.listing().producer_snapshots, reverse=True):
-        known = producers_at(partition, offset) if offset <= log.end_offset else None
+        known = producers_at(partition, offset) if begins <= offset <= log.end_offset else None
         if known is not None:
             return offset, known
-    return log.start_offset, ()
+    return begins, ()
+
+
+def _runs(log: Log, first: int) -> Iterator[BatchRun]:
+    """All from that offset on."""
+    for segment in log.readable_from(first) if first < log.end_offset else ():
+        begin = scan_start(segment, first) if segment.base_offset < first else Start(0, segment.base_offset)
+        yield from (item for item in segment.walk(begin, log.walk_end(segment), first) if isinstance(item, BatchRun))

@@ -7,12 +7,13 @@ import pytest
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.transactions import OpenScans
+from kafkafs.format.producer_snapshot import ProducerState, producer_snapshot_bytes
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producers import open_transactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
-from tests.cluster.writing import Data, marker, metadata, transaction
+from tests.cluster.writing import Data, batch, marker, metadata, transaction
 
 METADATA = "__cluster_metadata-0"
 TOPIC_ID = "A" * 21 + "Q"
@@ -82,6 +83,33 @@ def test_what_cannot_be_read_may_be_the_one_that_has_it(data, value):
     data.write("__transaction_state-0", [owned("other", producerId=98)])
     data.write("__transaction_state-1", [(key, value)])
     assert told(data) == [("t", None, None)]
+
+
+@pytest.mark.parametrize("has_snapshot", [True, False])
+@pytest.mark.parametrize("has_ended", [True, False])
+def test_what_stands_below_the_log_start_counts_while_it_is_there(data, has_snapshot, has_ended):
+    """Kafka Streams deletes records of its repartition topics all the time. A broker still knows where the transaction
+    began, and `kafka-transactions.sh describe-producers` tells it after a restart, too."""
+    if has_snapshot:
+        known = ProducerState(PRODUCER, 0, 0, 0, 0, 1000, -1, 0)
+        (data.path / "t-0" / f"{1:020}.snapshot").write_bytes(producer_snapshot_bytes([known]))
+    if has_ended:
+        data.write("t-0", [marker()], producer_id=PRODUCER, is_control=True)
+    else:
+        data.write("t-0", [(None, b"outside")])
+    (data.path / "t-0" / f"{2:020}.log").write_bytes(batch([(None, b"outside")] * 4, 2))
+    (data.path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 3\n")
+    rows = lines(Root([data.path], ReadOptions()), "open-transactions.jsonl")
+    assert [row["firstOffset"] for row in rows] == ([] if has_ended else [0])
+
+
+def test_a_snapshot_of_what_is_gone_tells_nothing(data):
+    """The end of that transaction may have stood in a segment that was deleted."""
+    (data.path / "t-0" / f"{0:020}.log").rename(data.path / f"{0:020}.log")
+    known = ProducerState(PRODUCER, 0, 0, 0, 0, 1000, -1, 0)
+    (data.path / "t-0" / f"{1:020}.snapshot").write_bytes(producer_snapshot_bytes([known]))
+    data.write("t-0", [(None, b"outside")] * 4, at=5)
+    assert told(data) == []
 
 
 def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatch):
