@@ -31,6 +31,8 @@ READ: list[tuple[str, str, bytes, Any]] = [
      "map<string, B> m = 1; message B { int32 x = 1; }",
      b"\x0a\x0a\x0a\1k\x12\5\x08\1\x12\1q", {"m": {"k": {"x": 1}}}),
     ("E e = 1; enum E { Z = 0; A1 = 1; }", "E e = 1; enum E { Z = 0; }", b"\x08\1", {"e": "1"}),
+    ("E e = 1; enum E { option allow_alias = true; Z = 0; A1 = 1; A2 = 1; }",
+     "E e = 1; enum E { option allow_alias = true; Z = 0; A1 = 1; A2 = 1; }", b"\x08\1", {"e": "A1"}),
     ("int32 x = 1;", "oneof o { int32 x = 1; string s = 2; }", b"\x08\1", {"x": 1, "s": None}),
     ("A a = 1; int32 x = 2;", "A a = 1; int64 x = 2;", b"\x10\1", None),
 ]  # fmt: skip
@@ -47,6 +49,8 @@ def test_older_data_are_read_by_the_newest_schema(older: str, newer: str, payloa
 
 
 KEPT = [
+    (P2, "extensions 5; extend A { optional int32 e = 5; }", "extensions 5; extend A { optional int32 e = 5; }",
+     b"\x28\1"),
     (P3, "int64 x = 1;", "int32 x = 1;", b"\x08\x80\x80\x80\x80\x10"),
     (P3, "int32 x = 1;", "sint32 x = 1;", b"\x08\1"),
     (P3, "int32 x = 1;", "uint32 x = 1;", b"\x08\1"),

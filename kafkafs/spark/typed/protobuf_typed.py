@@ -87,10 +87,13 @@ class ProtobufReader:
         fields = [(field, *self._field(field, (*open_, descriptor.full_name))) for field in descriptor.fields]
 
         def put_fields(message: Message) -> str:
-            """An object of all its fields; one that is not there is null, or its default if nobody can tell."""
+            """An object of all its fields; one that is not there is null, or its default if nobody can tell. An
+            extension has no column."""
+            if is_extendable and any(field.is_extension for field, _ in message.ListFields()):
+                _refuse(message)
             return "{" + ",".join(each(message) for each in puts) + "}"
 
-        puts = [partial(_named, field, put) for field, _, put in fields]
+        puts, is_extendable = [partial(_named, field, put) for field, _, put in fields], descriptor.is_extendable
         return Shape("record", tuple((field.name, shape) for field, shape, _ in fields)), put_fields
 
     def _field(self, field: FieldDescriptor, open_: tuple[str, ...]) -> tuple[Shape, Put]:
@@ -122,7 +125,7 @@ class ProtobufReader:
         if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
             return Shape("string"), json_string
         if field.enum_type is not None:
-            names = {number: json_string(one.name) for number, one in field.enum_type.values_by_number.items()}
+            names = {one.number: json_string(one.name) for one in reversed(field.enum_type.values)}  # the first counts
             return Shape("string"), lambda number: names.get(number) or f'"{number}"'
         put: Put = str
         if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
