@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from kafkafs.disk.system_calls import access_list
 
-_READ, _SEARCH = 0o444, 0o111
+_WRITE, _SEARCH = 0o222, 0o111
 _ACL_HEADER = 4
 _ACL_ENTRY = struct.Struct("<HHI")
 _ACL_USER, _ACL_GROUP_OBJECT, _ACL_GROUP, _ACL_MASK = 0x02, 0x04, 0x08, 0x10
@@ -25,13 +25,9 @@ class Access(NamedTuple):
     gid: int
     mode: int
 
-    def of_file(self) -> "Access":
-        """What a file may keep: reading."""
-        return Access(self.uid, self.gid, self.mode & _READ)
-
-    def of_directory(self) -> "Access":
-        """What a directory may keep: listing and search."""
-        return Access(self.uid, self.gid, self.mode & (_READ | _SEARCH))
+    def less_writing(self) -> "Access":
+        """What may be kept of a file or a directory: all but writing."""
+        return Access(self.uid, self.gid, self.mode & ~_WRITE)
 
     def of_what_is_below(self) -> "Access":
         """What a directory leaves to those whom it lets pass: everything below is for nobody else."""

@@ -152,7 +152,7 @@ class PartitionView:
         known = self._directory.fresh()
         if known is None:
             about, access = self.data_directory.root.attributes_at_once(self.data_directory.place_of(self._name))
-            known = self._directory.store(_Directory(access.of_directory(), about.st_mtime_ns))
+            known = self._directory.store(_Directory(access.less_writing(), about.st_mtime_ns))
         uid, gid, mode = known.access
         return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
 

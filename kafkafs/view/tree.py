@@ -171,7 +171,7 @@ class DiskView:
     def _look(self) -> KnownPartitions:
         about, own = self.directory.root.attributes_at_once()
         above = (access for _, access in self._ancestors.attributes())
-        granted = below_ancestors(own.of_directory(), above)
+        granted = below_ancestors(own.less_writing(), above)
         return KnownPartitions(self.directory.names(), granted, about.st_mtime_ns)
 
 

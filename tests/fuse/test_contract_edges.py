@@ -376,3 +376,5 @@ def test_modes_are_those_of_the_files_less_every_write_bit(mount, data):
     assert shown("t-0/by-offset/12..13") == "-r-----r--"
     assert shown("t-0/by-offset/0..20") == "-r--------"
     assert shown("t-0/info.json") == "-r--------"
+    (data / "t-0" / segment_file(0, "index")).chmod(0o754)  # as all files of a disk are that knows no modes
+    assert shown(f"t-0/segments/{segment_file(0, 'index')}") == "-r-xr-xr--"
