@@ -23,7 +23,8 @@ from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE
-from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, TRANSACTIONS_TOPIC, PartitionName
+from kafkafs.format.checkpoints import parse_partition_metadata
+from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, PARTITION_METADATA, TRANSACTIONS_TOPIC, PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import telling
@@ -283,10 +284,11 @@ class Cluster:
     def _counting(self, name: str, topic: str) -> Partition | None:
         """That of those which are of the topic that the metadata knows: a broker that was down when it was deleted and
         made anew still has the former one."""
-        here = [each for each in self.telling if name in each.names()]
-        topic_id = self._topic_id(topic) if len(here) > 1 else None
-        of_now = [each for each in here if topic_id is None or each.topic_id(name) in (None, topic_id)]
-        return furthest(replicas(of_now or here, name))
+        found, topic_id = replicas(self.telling, name), self._topic_id(topic)
+        best = furthest(found)
+        if best is None or len(found) < 2 or topic_id is None or _is_of(best, topic_id):
+            return best
+        return furthest([each for each in found if _is_of(each, topic_id)]) or best
 
     def ends(self, topic: str, number: int) -> Ends:
         """Where a partition begins and ends, as far as these disks tell."""
@@ -312,6 +314,14 @@ class Cluster:
         yield from self.group_problems()
         for number in sorted(self._transactions):
             yield from self._transactions[number].problems()
+
+
+def _is_of(replica: Partition, topic_id: str) -> bool:
+    """Whether it does not tell of another topic than that one."""
+    try:
+        return parse_partition_metadata(replica.read_beside(PARTITION_METADATA)) == topic_id
+    except UNREADABLE:
+        return True
 
 
 def _ends(log: Log, root: Directory) -> Ends:
