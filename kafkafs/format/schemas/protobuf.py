@@ -114,6 +114,9 @@ _LARGE = 64 << 10
 _one_large = threading.Lock()
 """Payloads above _LARGE are decoded one at a time, so that their memory does not add up."""
 
+_MAIN = "<schema>"
+"""The text that refers to the others, by a name that none of those has."""
+
 _MOST_INDEXES = 100
 _FREE = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
 _ANY = "google.protobuf.Any"
@@ -139,7 +142,7 @@ class ProtobufSchema:
 
     def _add(self, name: str, text: str) -> FileDescriptor:
         """Adds a file, and before it what it imports of those that need no reference."""
-        made = read_file(name or "schema.proto", text)
+        made = read_file(name or _MAIN, text)
         for imported in made.dependency:
             if imported in COMMON and imported not in self._names:
                 self._add(imported, COMMON[imported])

@@ -244,6 +244,14 @@ def test_an_import_that_is_not_there_cannot_be_public() -> None:
     assert value_of("PROTOBUF", described(KEY, VALUE, publicly=3), b"\0\x0a\5\x0a\1q\x10\1") == {"m": {"q": 1}}
 
 
+@pytest.mark.parametrize("name", ["schema.proto", "main.proto", "a/schema.proto"])
+def test_a_reference_may_have_any_name(name: str) -> None:
+    """Regression: one that was called as the text that refers to it is called here refused the schema."""
+    other = Reference(name, HEAD + "package c; message C { int32 y = 1; }")
+    schema = HEAD + f'import "{name}"; message A {{ c.C c = 1; }}'
+    assert value_of("PROTOBUF", schema, b"\0\x0a\2\x08\1", [other]) == {"c": {"y": 1}}
+
+
 def test_references_come_by_their_names() -> None:
     """Of several files with the same package; one imports a file that the registry provides."""
     money = (
