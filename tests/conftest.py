@@ -14,12 +14,14 @@ import pytest
 from hypothesis import settings
 
 from tests import class_archives
+from tests.kafka import cache
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, accounts, before_each_test, mounting
 from tests.pages import Session, new_session
 
 pytest_plugins = ["tests.kafka.fixtures", "tests.side_by_side"]
 
 os.environ.update(class_archives.spark())  # of programs that tests start, too
+os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache.root() / "hypothesis"))  # what it reads of sources
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each that imports numpy would spin a tenth of a second for more of them
 signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` ignore it, and so would what tests interrupt
 settings.register_profile("side by side", settings.default, deadline=None)  # an example may wait for a processor
