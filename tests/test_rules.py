@@ -39,7 +39,7 @@ def sources(*directories: str) -> dict[str, str]:
 
 
 PACKAGE = sources("kafkafs")
-EVERYTHING = sources("kafkafs", "tests", "scripts")
+EVERYTHING = PACKAGE | sources("tests", "scripts")
 
 
 def definitions(module: ast.AST) -> Iterator[tuple[str, Definition]]:

@@ -101,11 +101,15 @@ class InMemory:
     read_long = read
 
 
+PIECES = st.lists(st.sampled_from(BATCHES) | st.binary(max_size=30), max_size=5)
+CHANGES = st.lists(st.tuples(st.integers(0, 700), st.integers(0, 255)), max_size=4)
+
+
 @st.composite
 def nearly_logs(draw: st.DrawFn) -> bytes:
     """Batches with some bytes changed, and rubbish between them."""
-    content = bytearray(b"".join(draw(st.lists(st.sampled_from(BATCHES) | st.binary(max_size=30), max_size=5))))
-    for at, byte in draw(st.lists(st.tuples(st.integers(0, 700), st.integers(0, 255)), max_size=4)):
+    content = bytearray(b"".join(draw(PIECES)))
+    for at, byte in draw(CHANGES):
         if at < len(content):
             content[at] = byte
     return bytes(content)

@@ -2,6 +2,7 @@
 
 import struct
 from bisect import bisect_right
+from itertools import starmap
 
 import numpy as np
 import pytest
@@ -29,12 +30,12 @@ class File:
 
 
 def offset_index(entries: list[tuple[int, int]], tail: bytes = b"") -> tuple[OffsetIndex, File]:
-    file = File(b"".join(struct.pack(">ii", *entry) for entry in entries) + tail)
+    file = File(b"".join(starmap(struct.Struct(">ii").pack, entries)) + tail)
     return OffsetIndex(file.read, len(file.data), BASE), file
 
 
 def time_index(entries: list[tuple[int, int]], tail: bytes = b"") -> tuple[TimeIndex, File]:
-    file = File(b"".join(struct.pack(">qi", *entry) for entry in entries) + tail)
+    file = File(b"".join(starmap(struct.Struct(">qi").pack, entries)) + tail)
     return TimeIndex(file.read, len(file.data), BASE), file
 
 

@@ -23,15 +23,20 @@ def length_bytes(length: int) -> bytes:
     return b"\xff" * ((length - 15) // 255) + bytes([(length - 15) % 255]) if length >= 15 else b""
 
 
+TIMES = st.sampled_from([1, 1, 1, 20])
+FARTHEST = st.sampled_from([40, 65535])
+LENGTHS = st.one_of(st.integers(4, 40), st.sampled_from([18, 19, 20, 273, 274, 275, 1000]))
+
+
 @st.composite
 def blocks(draw: st.DrawFn) -> tuple[bytes, bytes]:
     """A block of random sequences, and what it unpacks to."""
     packed, out = bytearray(), bytearray()
     for _ in range(draw(st.integers(0, 8))):
-        literals = draw(st.binary(min_size=0 if out else 1, max_size=40)) * draw(st.sampled_from([1, 1, 1, 20]))
+        literals = draw(st.binary(min_size=0 if out else 1, max_size=40)) * draw(TIMES)
         out += literals
-        distance = draw(st.one_of(st.integers(1, min(len(out), 40)), st.integers(1, min(len(out), 65535))))
-        length = draw(st.one_of(st.integers(4, 40), st.sampled_from([18, 19, 20, 273, 274, 275, 1000])))
+        distance = draw(st.integers(1, min(len(out), draw(FARTHEST))))
+        length = draw(LENGTHS)
         packed.append(min(len(literals), 15) << 4 | min(length - 4, 15))
         packed += length_bytes(len(literals)) + literals + struct.pack("<H", distance) + length_bytes(length - 4)
         naive(out, distance, length)

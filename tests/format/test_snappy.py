@@ -27,17 +27,21 @@ def copy(distance: int, length: int, kind: int) -> bytes:
     return bytes([3 | length - 1 << 2]) + struct.pack("<I", distance)
 
 
+TIMES = st.sampled_from([1, 1, 1, 30])
+FARTHEST = st.sampled_from([40, 1 << 32])
+
+
 @st.composite
 def blocks(draw: st.DrawFn) -> tuple[bytes, bytes]:
     """A block of random elements, and what it unpacks to."""
     packed, out = bytearray(), bytearray()
     for _ in range(draw(st.integers(0, 10))):
         if not out or draw(st.booleans()):
-            content = draw(st.binary(min_size=1, max_size=70)) * draw(st.sampled_from([1, 1, 1, 30]))
+            content = draw(st.binary(min_size=1, max_size=70)) * draw(TIMES)
             packed += literal(content, draw(st.integers(0, 4)))
             out += content
         else:
-            distance = draw(st.one_of(st.integers(1, min(len(out), 40)), st.integers(1, len(out))))
+            distance = draw(st.integers(1, min(len(out), draw(FARTHEST))))
             length = draw(st.integers(1, 64))
             packed += copy(distance, length, draw(st.integers(1, 3)))
             naive(out, distance, length)

@@ -71,12 +71,12 @@ def refused(name: str, call: Callable[..., Any], waits: Callable[..., bool]) -> 
     return watching
 
 
-def dropped(data: Path) -> None:
-    """The kernel is asked to let go of all pages of the data."""
-    for path in data.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+def dropped(files: list[Path]) -> None:
+    """The kernel is asked to let go of all their pages."""
+    for path in files:
+        descriptor = os.open(path, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
 
 
 def twice(call: Callable[[], Any]) -> Any:
@@ -117,8 +117,9 @@ def visit(root: Top, path: str) -> None:
 
 
 def visit_cold(data: Path, paths: list[str], **options: Any) -> None:
+    files = [path for path in data.rglob("*") if path.is_file()]
     for path in paths:
-        dropped(data)
+        dropped(files)
         visit(Top(tree(data, **options), AboutDirectory({})), path)
 
 

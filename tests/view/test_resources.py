@@ -18,10 +18,15 @@ from tests.view.trees import cat, opened, tree
 VALUES = 40_000
 
 
+@pytest.fixture(scope="module")
+def batches():
+    return [made(100 * number, [number] * 100) for number in range(VALUES // 100)]
+
+
 @pytest.fixture
-def data(tmp_path):
+def data(tmp_path, batches):
     """A partition whose log is long enough to be read in long reads."""
-    write_partition(tmp_path, {0: [made(100 * number, [number] * 100) for number in range(VALUES // 100)]})
+    write_partition(tmp_path, {0: batches})
     return tmp_path
 
 

@@ -22,16 +22,16 @@ LEAVES: list[tuple[Any, st.SearchStrategy[Any]]] = [
     ("null", st.none()), ("boolean", st.booleans()), ("int", INTS), ("long", LONGS), ("float", FLOATS),
     ("double", st.floats()), ("bytes", st.binary(max_size=40)), ("string", st.text(max_size=40)),
 ]  # fmt: skip
+ONE_LEAF = st.sampled_from(LEAVES)
+KINDS = st.sampled_from(["leaf", "leaf", "record", "array", "map", "union", "enum", "fixed"])
 
 
 @st.composite
 def schemas(draw: st.DrawFn, depth: int = 3) -> tuple[Any, st.SearchStrategy[Any]]:
     """A schema, and a strategy for its data."""
-    kind = draw(
-        st.sampled_from(["leaf", "leaf", "record", "array", "map", "union", "enum", "fixed"] if depth else ["leaf"])
-    )
+    kind = draw(KINDS) if depth else "leaf"
     if kind == "leaf":
-        leaf: tuple[Any, st.SearchStrategy[Any]] = draw(st.sampled_from(LEAVES))
+        leaf: tuple[Any, st.SearchStrategy[Any]] = draw(ONE_LEAF)
         return leaf
     name = f"N{next(_names)}"
     if kind == "enum":
