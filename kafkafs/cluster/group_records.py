@@ -267,9 +267,13 @@ def _state(kind: GroupKind, epoch: int, assignment_epoch: int, members: Sequence
 
 
 def _has_valid_topology(found: _Found, head: Mapping[str, Any]) -> bool:
-    """Whether the coordinator found the topics of the streams group's newest topology."""
-    topology = found.one("StreamsGroupTopology")
-    return topology is not None and topology["epoch"] == head.get("validatedTopologyEpoch", -1)
+    """Whether the coordinator found the topics of the streams group's newest topology. One of 4.1 wrote nothing about
+    that, nor about settings, as later ones always do; without the topics it gave nobody a task."""
+    topology, validated = found.one("StreamsGroupTopology"), head.get("validatedTopologyEpoch", -1)
+    if validated == -1 and not head.get("lastAssignmentConfigs"):
+        targets = found.by_member("StreamsGroupTargetAssignmentMember").values()
+        return topology is not None and any(each["activeTasks"] for each in targets)
+    return topology is not None and topology["epoch"] == validated
 
 
 def _task_topics(found: _Found) -> dict[str, tuple[str, ...]]:

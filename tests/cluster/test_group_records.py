@@ -20,6 +20,7 @@ TOPOLOGY = {
     "epoch": 2,
     "subtopologies": [{"subtopologyId": "0", "sourceTopics": ["a", "b"]}],
 }
+CONFIGS = [{"key": "num.standby.replicas", "value": "0"}]
 STREAMS = [
     pair("StreamsGroupMetadata", KEY, {"epoch": 3, "validatedTopologyEpoch": 2}),
     pair("StreamsGroupTopology", KEY, TOPOLOGY),
@@ -71,6 +72,18 @@ def test_a_streams_group_tells_the_topics_that_its_tasks_read(data):
 def test_the_state_of_a_streams_group_follows_from_its_epochs(data, later, state):
     data.write(OFFSETS, [*STREAMS, later])
     assert group(data)["state"] == state
+
+
+@pytest.mark.parametrize(
+    ("tasks", "state"), [([{"subtopologyId": "0", "partitions": [0]}], "Stable"), ([], "NotReady")]
+)
+def test_a_streams_group_of_41_is_ready_where_there_is_something_to_do(data, tasks, state):
+    """That release wrote nothing of whether it had found the topics; without them nobody got a task."""
+    target = pair("StreamsGroupTargetAssignmentMember", MEMBER, {"activeTasks": tasks})
+    data.write(OFFSETS, [*STREAMS, pair("StreamsGroupMetadata", KEY, {"epoch": 3}), target])
+    assert group(data)["state"] == state
+    data.write(OFFSETS, [pair("StreamsGroupMetadata", KEY, {"epoch": 3, "lastAssignmentConfigs": CONFIGS})])
+    assert group(data)["state"] == "NotReady"
 
 
 def test_of_a_value_of_an_unknown_version_only_the_group_is_known(data):
