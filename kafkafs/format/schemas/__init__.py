@@ -4,7 +4,7 @@
     avro_program     compiles an Avro schema to a program for the kernel `put_avro`; `avro_names` reads its named types
     avro_typed       the same for columns, whose schema prescribes another, with `avro_defaults` for what data lack;
                      `shape`: which columns a schema's data have
-    protobuf         Google's library, on descriptors that `protobuf_files` makes
+    protobuf         Google's library, on descriptors that `protobuf_files` makes; `protobuf_maps`: the order of entries
     decoder_table    the decoders that one partition's keys and values have asked for so far
 
 All input is a stranger's: each bounds size, depth and time, and says why it refuses.

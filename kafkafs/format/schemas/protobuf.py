@@ -10,11 +10,10 @@ names, numbers and types, which is all that payloads need. Google's `google/prot
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from google.protobuf import json_format
-from google.protobuf.descriptor import Descriptor, FieldDescriptor, FileDescriptor
+from google.protobuf.descriptor import Descriptor, FileDescriptor
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message import Error as MessageError
@@ -22,6 +21,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.schemas.protobuf_files import add_well_known, has_maps, keep_imports, make_safe, read_file
+from kafkafs.format.schemas.protobuf_maps import MapOrder, check_maps
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.strings import escape_controls
 from kafkafs.format.varints import varint
@@ -118,8 +118,6 @@ _MAIN = "<schema>"
 """The text that refers to the others, by a name that none of those has."""
 
 _MOST_INDEXES = 100
-_FREE = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
-_ANY = "google.protobuf.Any"
 
 
 def compile_protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
@@ -133,7 +131,8 @@ class ProtobufSchema:
     def __init__(self, text: str, references: Sequence[Reference]) -> None:
         self.pool = DescriptorPool()
         self._names = add_well_known(self.pool)
-        self._has_maps = False  # of which the library shows the entries in an order by chance
+        self._has_maps = False
+        self._order = MapOrder(self.pool)
         for reference in references:
             if reference.name not in self._names:
                 self._add(reference.name, reference.text)
@@ -156,7 +155,7 @@ class ProtobufSchema:
         except (TypeError, ValueError, KeyError, DecodeError) as error:
             raise CorruptData(f"the schema cannot be used: {_first_line(error)}") from None
         if self._has_maps:
-            _check_maps(file.extensions_by_name.values(), file.message_types_by_name.values())
+            check_maps(file.extensions_by_name.values(), file.message_types_by_name.values())
         return file
 
     def json(self, payload: bytes, header: bytes | None) -> bytes:
@@ -170,7 +169,7 @@ class ProtobufSchema:
     def _shown(self, message: Message) -> bytes:
         try:
             made = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=self.pool)
-            made = _in_order(self.pool, message, made) if self._has_maps else made
+            made = self._order.of(message, made) if self._has_maps else made
             text = json.dumps(made, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
             return escape_controls(text).encode()
         except (
@@ -221,54 +220,8 @@ class ProtobufSchema:
         return message
 
 
-def _check_maps(fields: Iterable[FieldDescriptor], messages: Iterable[Descriptor]) -> None:
-    """CorruptData where a field has one entry of a map: the library shows nothing of it."""
-    for field in fields:
-        if not field.is_repeated and _is_map(field):
-            raise CorruptData(f"the schema has a map, {field.name[:100]!r}, that is no list of entries")
-    for message in messages:
-        _check_maps((*message.fields, *message.extensions), message.nested_types)
-
-
-def _is_map(field: FieldDescriptor) -> bool:
-    return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
-
-
 def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or ["it contradicts itself"])[0][:300]
-
-
-def _in_order(pool: DescriptorPool, message: Message, made: Any) -> Any:
-    """What the library made of a message, with the entries of maps in the order of their keys: its own is another one
-    in each process."""
-    name = message.DESCRIPTOR.full_name
-    if name in _FREE:
-        return json.loads(json.dumps(made, sort_keys=True))
-    if name == _ANY:
-        return _any_in_order(pool, message, made)
-    for field, value in message.ListFields() if isinstance(made, dict) else ():
-        kind, key = field.message_type, f"[{field.full_name}]" if field.is_extension else field.name
-        if kind is not None and _is_map(field):
-            keys = {each: str(each).lower() if isinstance(each, bool) else str(each) for each in sorted(value)}
-            is_message = kind.fields_by_name["value"].message_type is not None
-            made[key] = {
-                text: _in_order(pool, value[each], made[key][text]) if is_message else made[key][text]
-                for each, text in keys.items()
-            }
-        elif kind is not None and field.is_repeated:
-            made[key] = [_in_order(pool, *each) for each in zip(value, made[key], strict=True)]
-        elif kind is not None:
-            made[key] = _in_order(pool, value, made[key])
-    return made
-
-
-def _any_in_order(pool: DescriptorPool, message: Any, made: Any) -> Any:
-    if not message.type_url:
-        return made
-    inner = GetMessageClass(pool.FindMessageTypeByName(message.type_url.rpartition("/")[2])).FromString(message.value)
-    if inner.DESCRIPTOR.full_name in (*_FREE, _ANY):
-        return made | {"value": _in_order(pool, inner, made["value"])}
-    return _in_order(pool, inner, made)
 
 
 def _indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:

@@ -11,7 +11,6 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkafs.format.schemas.protobuf import ProtobufSchema
 from kafkafs.format.schemas.protobuf_files import read_file
 from kafkafs.format.schemas.reference import Reference
 from tests.format.decoded import shown, value_of
@@ -176,39 +175,6 @@ def test_entries_of_a_map_are_one_and_count_where_they_stand_in_the_text() -> No
     text = base64.b64encode(described.SerializeToString()).decode()
     assert value_of("PROTOBUF", text, b"\0" + entries) == {"m": {"k": 1}}
     assert value_of("PROTOBUF", text, b"\4\0\2\x08\5") == {"x": 5}
-
-
-ORDERED = HEAD + (
-    'import "google/protobuf/struct.proto"; import "google/protobuf/any.proto";'
-    " message A { map<string, int32> s = 1; map<int64, A> i = 2; map<bool, int32> b = 3; repeated A l = 4; A a = 5;"
-    " google.protobuf.Struct f = 6; google.protobuf.Any y = 7; }"
-)
-
-
-def test_the_entries_of_a_map_come_in_the_order_of_their_keys() -> None:
-    """The library's order is another one in each process: a file would have other bytes in each mount."""
-    schema = ProtobufSchema(ORDERED, ())
-    message: Any = schema.named("A")()
-    names = ["q", "w", "e", "r", "t", "y", "u", "i", "o", "p"]
-    for each in (message, message.l.add(), message.a, message.i[10], message.i[-2]):
-        for name in names:
-            each.s[name] = 1
-        for number in (100, 20, 3, -5):
-            each.i[number].b[True] = 1
-            each.i[number].b[False] = 1
-        each.f.update({name: [dict.fromkeys(names)] for name in names})
-        each.y.Pack(each.f)
-    outer: Any = schema.named("A")()
-    outer.y.Pack(message)
-    text = schema.json(b"\0" + message.SerializeToString(), None)
-    again = json.loads(text)
-    for part in (again, again["l"][0], again["a"], again["i"]["10"]):
-        assert list(part["s"]) == sorted(names)
-        assert list(map(int, part["i"])) == sorted(map(int, part["i"]))
-        assert list(part["i"]["-5"]["b"]) == ["false", "true"]
-        assert list(part["f"]) == list(part["f"]["q"][0]) == list(part["y"]["value"]) == sorted(names)
-    inside = json.loads(schema.json(b"\0" + outer.SerializeToString(), None))["y"]
-    assert json.dumps({name: part for name, part in inside.items() if name != "@type"}) == json.dumps(again)
 
 
 def described(*fields: dict[str, Any], label: int = 3, publicly: int = 0) -> str:
