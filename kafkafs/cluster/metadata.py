@@ -21,7 +21,7 @@ from kafkafs.cluster.row_lines import known
 from kafkafs.errors import Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
+from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import Numbers
@@ -241,7 +241,7 @@ class Metadata(Replay):
         footer at its end; and whether any batch of records is left."""
         place = f"{METADATA_LOG}/{snapshot.name}"
         file = snapshot.partition.root.open_now(f"{snapshot.partition.name.directory}/{snapshot.name}")
-        end, is_damaged, is_left, is_footer = 0, False, False, False
+        end, is_damaged, is_left, is_footer, self._snapshot_ms = 0, False, False, False, None
         for item in batch_runs(file, 0, Bounds(file.size, 0, None)):
             if isinstance(item, Damage):
                 is_damaged = True
@@ -254,12 +254,21 @@ class Metadata(Replay):
                     is_footer = False
                 else:
                     self._apply(place, piece, item.rows)
-                    self._snapshot_ms = known(int(piece.rows["timestamp"][-1]))  # of the log's last record below it
+                    if self._snapshot_ms is None:
+                        self._snapshot_ms = _last_contained(piece)
                     is_last = control[-1] and piece.rows["batch"][-1] == len(item.rows) - 1
                     kind = control_type(piece.key(len(piece) - 1) or b"") if is_last else None
                     is_footer = kind is ControlType.SNAPSHOT_FOOTER
                 del piece  # and with it a large batch's memory, before the next is unpacked
         return is_footer and not is_damaged and end == file.size, is_left
+
+
+def _last_contained(beginning: Records) -> int | None:
+    """When the last record below a snapshot was written, as its header tells; where that is lost, when it was made."""
+    told = None
+    if control_type(beginning.key(0) or b"") is ControlType.SNAPSHOT_HEADER:
+        told = parse_fields("clients", "SnapshotHeaderRecord", 0, bytes(beginning.value(0) or b""))
+    return known(told["lastContainedLogTimestamp"] if told else int(beginning.rows["timestamp"][0]))
 
 
 def read_once(partition: Partition, options: ReadOptions) -> Metadata:

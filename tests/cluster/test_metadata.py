@@ -53,6 +53,18 @@ def test_a_snapshot_and_the_log_behind_it_are_one_state(data):
     assert not problems
 
 
+def test_a_snapshot_is_of_the_moment_that_its_header_tells(data):
+    """Its own batches have the time at which it was written, up to an hour later."""
+    data.write_snapshot(5, snapshot(topic("in-snapshot", 1), last_ms=900))
+    _, about, _ = told(data)
+    assert about["asOfTimestamp"] == 900
+    directories = [open_data_directory(data.path)]
+    for until_ms, is_known in ((899, False), (900, True)):
+        cluster = Cluster(directories, ReadOptions(), until_ms)
+        cluster.look()
+        assert (cluster.image is not None) is is_known
+
+
 def test_a_log_that_comes_behind_a_snapshot_later_is_taken_from_there_on(data):
     """A look at a living controller may find the snapshot, and the log as it was a moment before."""
     data.write_snapshot(5, snapshot(topic("in-snapshot", 1)))

@@ -64,9 +64,9 @@ def marker(commits: bool = True) -> Pair:
     return struct.pack(">hh", 0, commits), struct.pack(">hi", 0, 0)
 
 
-def snapshot(*pairs: Pair) -> bytes:
-    """A whole snapshot of the metadata: header, records, footer."""
-    head = struct.pack(">hh", 0, 3), message("clients", "SnapshotHeaderRecord", 0)
+def snapshot(*pairs: Pair, last_ms: int = 1000) -> bytes:
+    """A whole snapshot of the metadata: header, records, footer. `last_ms`: the time of the last record below it."""
+    head = struct.pack(">hh", 0, 3), message("clients", "SnapshotHeaderRecord", 0, lastContainedLogTimestamp=last_ms)
     foot = struct.pack(">hh", 0, 4), message("clients", "SnapshotFooterRecord", 0)
     made = batch([head], 0, is_control=True) + (batch(pairs, 1) if pairs else b"")
     return made + batch([foot], 1 + len(pairs), is_control=True)
