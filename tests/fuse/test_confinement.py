@@ -133,6 +133,20 @@ told["codec"] = outcome(lambda: b"xx".decode("utf-16"))
     assert {name: told[name] for name in ("again", "codec")} == {"again": "done", "codec": "done"}
 
 
+def test_without_the_decoders_of_protobuf_all_else_is_imported(data):
+    """They come with an extra: a mount that lacks it serves all the same."""
+    told, _ = child(
+        data,
+        """
+sys.modules["google"] = sys.modules["antlr4"] = None
+confinement.load_everything()
+told["loaded"] = [name for name in sys.modules if name.startswith("kafkafs.")]
+""",
+    )
+    assert [name for name in told["loaded"] if "protobuf" in name] == []
+    assert "kafkafs.format.schemas.avro_program" in told["loaded"]
+
+
 CONFINED = """
 made = confinement.confine([place], Owner(os.geteuid(), os.getegid(), True))
 told["made"] = [made.user, made.landlock, made.filtered]

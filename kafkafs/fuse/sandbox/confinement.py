@@ -111,10 +111,7 @@ def _check(result: int) -> None:
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
 _NATIVE = ".native."  # what is below is the source of compiled modules, which are imported already
-_OPTIONAL = (  # of the extra `schemas`
-    "kafkafs.format.schemas.protobuf",
-    "kafkafs.format.schemas.protobuf_files",
-)
+_OPTIONAL = "kafkafs.format.schemas.protobuf"  # and what begins so: of the extra `schemas`
 ON_DEMAND = ("kafkafs.disk.bucket", "kafkafs.format.tiers.cipher")  # large: who needs them has imported them already
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
@@ -176,7 +173,7 @@ def _import_all(name: str) -> None:
     try:
         package = importlib.import_module(name)
     except ImportError:
-        if name in _OPTIONAL:
+        if name.startswith(_OPTIONAL):
             return
         raise
     for module in pkgutil.iter_modules(getattr(package, "__path__", ()), name + "."):
