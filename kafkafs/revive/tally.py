@@ -95,10 +95,9 @@ def count_records(run: BatchRun, start: int) -> int:
     if rows["base_offset"][0] >= start and not rows["attributes"].any() and rows["magic"].min() >= 2:
         return int(rows["count"].sum())  # most are like that
     rows = chosen(rows, (rows["last_offset"] >= start) & ~is_control(rows))
-    room = rows["last_offset"] - start + 1
-    wrapped = is_wrapped(rows)
-    count = int(np.minimum(rows["count"], room)[~wrapped].sum())
-    for piece in decode(run.data, run.position, chosen(rows, wrapped), MAX_BATCH) if wrapped.any() else ():
+    unclear = is_wrapped(rows) | (rows["base_offset"] < start)  # of which a header does not tell it
+    count = int(rows["count"][~unclear].sum())
+    for piece in decode(run.data, run.position, chosen(rows, unclear), MAX_BATCH) if unclear.any() else ():
         if not isinstance(piece, Refusal):
             count += int((piece.rows["offset"] >= start).sum())
     return count

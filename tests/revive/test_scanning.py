@@ -19,7 +19,10 @@ from kafkafs.revive.noted import noted_aborts
 from kafkafs.revive.partitions import as_of_now
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.scanning import PartitionScan
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
+from tests.log.making import Made, write_partition, write_start
 from tests.revive import made_logs
 from tests.revive.producing import with_largest_timestamp
 
@@ -245,6 +248,15 @@ def test_what_the_log_start_hides_is_not_counted(tmp_path):
     (tmp_path / "data/log-start-offset-checkpoint").write_text(f"0\n1\nsegments 0 {start}\n")
     scan, kept = scanned(tmp_path / "data", "segments-0")
     assert (scan.tally.start_offset, scan.tally.records, len(kept)) == (start, 3, 1)
+
+
+def test_where_the_log_starts_within_a_compacted_batch_what_is_left_of_it_counts(tmp_path):
+    """Regression: as many records as offsets, though compaction had left fewer."""
+    records = tuple(Record(offset, 1000, 0, b"k", b"v", ()) for offset in (12, 13, 16))
+    write_partition(tmp_path / "data", {12: [Made(v2_batch(records), records)]}, "segments-0")
+    write_start(tmp_path / "data", 14, "segments")
+    scan, _ = scanned(tmp_path / "data", "segments-0")
+    assert (scan.tally.start_offset, scan.tally.records) == (14, 1)
 
 
 def test_a_log_that_ends_before_its_start_is_empty(tmp_path):
