@@ -249,7 +249,9 @@ class Log:
         start, end = max(start, self.start_offset), self.end_offset if end is None else end
         largest = -1
         for segment in self.segments_between(start, end):
-            largest = max(largest, segment.indexes.indexed_between(start, end))
+            is_whole = start <= segment.base_offset and segment.next_base is not None and segment.next_base <= end
+            indexes = segment.indexes
+            largest = max(largest, indexes.indexed_largest() if is_whole else indexes.indexed_between(start, end))
         return largest
 
 

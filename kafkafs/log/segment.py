@@ -129,8 +129,6 @@ class SegmentIndexes:
 
     def indexed_between(self, start: int, end: int) -> int:
         """What the time index says is the largest timestamp of the offsets [start, end); -1 where it says nothing."""
-        if self._files.object is not None:
-            return -1 if self._files.largest is None else self._files.largest  # its index would be a request
         entry = self.time_index.lookup_offset(end - 1)
         return entry.timestamp if entry.offset >= start else -1
 

@@ -13,7 +13,7 @@ from kafkafs.view.tree import Root
 from tests.kafka import tiers
 from tests.kafka.tiered import FIRST_MS, RECORDS, Tiered
 from tests.mounting import run
-from tests.view.trees import assert_random_access, cat, latest, opened, tree
+from tests.view.trees import assert_random_access, cat, latest, node, opened, tree
 
 TIERED = Tiered()
 PARTITIONS = ("orders-0", "orders-1", "payments-0", "with.dots-and-9-0", "plain-0")
@@ -31,6 +31,16 @@ def test_every_range_is_as_if_it_were_local(tier_sources, kind, isolation):
         for query in ("by-offset/0..", "by-offset/333..1111", f"by-time/{FIRST_MS + 200_000}..{FIRST_MS + 900_000}"):
             path = f"{name}/{query}{suffix}"
             assert cat(left, path) == cat(whole, path), path
+
+
+@pytest.mark.parametrize("kind", tiers.KINDS)
+def test_size_and_time_of_a_range_are_as_if_it_were_local(tier_sources, kind):
+    """Regression: one that ends within a remote segment had that segment's largest time, or its file's own."""
+    whole, left = both(tier_sources[kind])
+    for suffix, first in itertools.product(("", ".jsonl", ".batches.jsonl"), (0, 333)):
+        path = f"orders-0/by-offset/{first}..1111{suffix}"
+        there, here = node(left, path).attributes(), node(whole, path).attributes()
+        assert (there.size, there.mtime_ns) == (here.size, here.mtime_ns), path
 
 
 @pytest.mark.parametrize("kind", tiers.KINDS)

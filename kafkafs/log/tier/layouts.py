@@ -215,7 +215,8 @@ def layout_of(
         return Plain(objects, cache, options)
     raise UsageError(
         f"in {objects.shown_as} lies no tier that kafkafs knows: neither LocalTieredStorage's"
-        " <topic>-<partition>-<topic id>, nor Aiven's <topic>-<topic id>/<partition>, nor partition directories"
+        " <topic>-<partition>-<topic id>, nor Aiven's <topic>-<topic id>/<partition>, nor (in a"
+        " bucket) partition directories"
     )
 
 
