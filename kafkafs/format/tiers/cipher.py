@@ -5,6 +5,7 @@ MGF1 with SHA3-512, which `cryptography` refuses to combine: OAEP is undone here
 RsaEncryptionProvider, AesEncryptionProvider of the plug-in.
 """
 
+import functools
 import hashlib
 
 from cryptography.exceptions import InvalidTag
@@ -18,21 +19,26 @@ from kafkafs.format.tiers.manifest import Encryption
 IV_SIZE, TAG_SIZE = 12, 16
 _HASH = hashlib.sha3_512
 _HASH_SIZE = 64
+_MANY_SEGMENTS = 1024
 
 
 class Keys:
-    """The private keys that a user gave, by id."""
+    """The private keys that a user gave, by id. They remember what they unwrapped of late: a segment's log and indexes
+    have one key, each look opens them, and RSA takes milliseconds."""
 
     def __init__(self, pems: dict[str, bytes]) -> None:
         """UsageError where one is no private key of RSA in PEM."""
         self._keys = {key_id: _private_key(key_id, pem) for key_id, pem in pems.items()}
+        self._unwrapped = functools.lru_cache(_MANY_SEGMENTS)(self._unwrap)
 
     def cipher(self, encryption: Encryption) -> "Cipher":
         """What decrypts that segment. DiskError for a key id that was not given, and for a key that does not fit."""
-        key = self._keys.get(encryption.key_id)
-        if key is None:
+        if encryption.key_id not in self._keys:
             raise DiskError(encryption.sentence)
-        return Cipher(_unwrapped(key, encryption), encryption.aad)
+        return Cipher(self._unwrapped(encryption.key_id, encryption.wrapped), encryption.aad)
+
+    def _unwrap(self, key_id: str, wrapped: bytes) -> bytes:
+        return _unwrapped(self._keys[key_id], key_id, wrapped)
 
 
 class Cipher:
@@ -65,13 +71,13 @@ def _private_key(key_id: str, pem: bytes) -> RSAPrivateKey:
     return key
 
 
-def _unwrapped(key: RSAPrivateKey, encryption: Encryption) -> bytes:
+def _unwrapped(key: RSAPrivateKey, key_id: str, given: bytes) -> bytes:
     """The AES key. DiskError where what RSA gives is no OAEP of an empty label: another key's."""
     modulus = key.public_key().public_numbers().n
     size = (modulus.bit_length() + 7) // 8
-    wrapped = int.from_bytes(encryption.wrapped)
-    refused = DiskError(f"the private key given as {encryption.key_id!r} does not fit the segment's")
-    if len(encryption.wrapped) != size or wrapped >= modulus or size < 2 * _HASH_SIZE + 2:
+    wrapped = int.from_bytes(given)
+    refused = DiskError(f"the private key given as {key_id!r} does not fit the segment's")
+    if len(given) != size or wrapped >= modulus or size < 2 * _HASH_SIZE + 2:
         raise refused
     block = _decrypted(key, wrapped).to_bytes(size)
     masked_seed, masked = block[1 : 1 + _HASH_SIZE], block[1 + _HASH_SIZE :]
@@ -84,8 +90,7 @@ def _unwrapped(key: RSAPrivateKey, encryption: Encryption) -> bytes:
 
 
 def _decrypted(key: RSAPrivateKey, wrapped: int) -> int:
-    """c^d mod n, of its remainders by both primes: in a quarter of the time (RFC 8017, 5.1.2). There is one a segment
-    and look."""
+    """c^d mod n, of its remainders by both primes: in a quarter of the time (RFC 8017, 5.1.2)."""
     numbers = key.private_numbers()
     by_q = pow(wrapped % numbers.q, numbers.dmq1, numbers.q)
     by_p = pow(wrapped % numbers.p, numbers.dmp1, numbers.p)

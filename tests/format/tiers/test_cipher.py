@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from kafkafs.errors import CorruptData, DiskError, UsageError
+from kafkafs.format.tiers import cipher
 from kafkafs.format.tiers.cipher import Keys
 from kafkafs.format.tiers.manifest import Encryption
 from tests.kafka import aiven
@@ -38,16 +39,32 @@ def test_an_unknown_id_and_a_key_that_does_not_fit_are_told_apart(pair):
         Keys({"k1": pair.pem}).cipher(encryption._replace(wrapped=b"\xff" * 256))
 
 
+def test_a_segments_key_is_unwrapped_once(pair, monkeypatch):
+    """Its log and each of its indexes have the same, and each look opens them: RSA takes Python milliseconds."""
+    unwrapped: list[int] = []
+    decrypted = cipher._decrypted
+
+    def noting(key, wrapped):
+        unwrapped.append(wrapped)
+        return decrypted(key, wrapped)
+
+    monkeypatch.setattr(cipher, "_decrypted", noting)
+    keys, segments = Keys({"k1": pair.pem}), [sealed(pair, b"one"), sealed(pair, b"another")]
+    for _ in range(3):
+        assert [keys.cipher(encryption).decrypt(piece) for encryption, piece in segments] == [b"one", b"another"]
+    assert len(unwrapped) == 2
+
+
 def test_altered_pieces_are_refused(pair):
     encryption, piece = sealed(pair, b"a chunk")
-    cipher = Keys({"k1": pair.pem}).cipher(encryption)
+    opened = Keys({"k1": pair.pem}).cipher(encryption)
     for at in (0, 12, len(piece) - 1):
         altered = bytearray(piece)
         altered[at] ^= 1
         with pytest.raises(CorruptData, match="altered"):
-            cipher.decrypt(bytes(altered))
+            opened.decrypt(bytes(altered))
     with pytest.raises(CorruptData, match="has 27 bytes"):
-        cipher.decrypt(piece[:27])
+        opened.decrypt(piece[:27])
 
 
 def test_what_is_no_private_key_of_rsa_is_refused(pair):
