@@ -213,6 +213,8 @@ class ProtobufSchema:
             size = message.ByteSize()
             message.DiscardUnknownFields()
             is_whole = message.ByteSize() == size
+            if self._has_maps and len(content) > _LARGE:
+                self._order.check_depth(message)
         except (MessageError, ValueError, RecursionError) as error:
             raise CorruptData(_first_line(error)) from None
         if not is_whole:

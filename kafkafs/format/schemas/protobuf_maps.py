@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import Error as MessageError
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -13,6 +15,7 @@ from kafkafs.errors import CorruptData
 
 _FREE = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
 _ANY = "google.protobuf.Any"
+_MOST_IN_EACH_OTHER = 10
 _NOTHING, _MAP, _INSIDE = range(3)  # what a type has of maps: none; it is an entry of one; somewhere inside
 
 
@@ -43,6 +46,29 @@ class MapOrder:
                 made[key] = self.of(value, made[key])
         return made
 
+    def check_depth(self, message: Any, left: int = _MOST_IN_EACH_OTHER) -> None:
+        """CorruptData where an `Any` is in an `Any`, and so on, too deep: each has a copy of all that is inside."""
+        if message.DESCRIPTOR.full_name == _ANY:
+            if not left:
+                raise CorruptData(f"it holds google.protobuf.Any in each other, deeper than {_MOST_IN_EACH_OTHER}")
+            with suppress(KeyError, MessageError):
+                self.check_depth(self._unpacked(message), left - 1)
+            return
+        for field, value in message.ListFields():
+            kind = field.message_type
+            if kind is None or (found := self._maps_of(kind)) == _NOTHING:
+                continue
+            if found == _MAP:
+                inner = value.values() if kind.fields_by_name["value"].message_type is not None else ()
+            else:
+                inner = value if field.is_repeated else (value,)
+            for each in inner:
+                self.check_depth(each, left)
+
+    def _unpacked(self, message: Any) -> Message:
+        kind = self._pool.FindMessageTypeByName(message.type_url.rpartition("/")[2])
+        return GetMessageClass(kind).FromString(message.value)
+
     def _entries(self, kind: Descriptor, entries: Any, made: Any) -> Any:
         is_message = kind.fields_by_name["value"].message_type is not None
         texts = {key: str(key).lower() if isinstance(key, bool) else str(key) for key in sorted(entries)}
@@ -51,9 +77,8 @@ class MapOrder:
     def _any(self, message: Any, made: Any) -> Any:
         if not message.type_url:
             return made
-        kind = self._pool.FindMessageTypeByName(message.type_url.rpartition("/")[2])
-        inner = GetMessageClass(kind).FromString(message.value)
-        if kind.full_name in (*_FREE, _ANY):
+        inner = self._unpacked(message)
+        if inner.DESCRIPTOR.full_name in (*_FREE, _ANY):
             return made | {"value": self.of(inner, made["value"])}
         return self.of(inner, made)
 

@@ -3,6 +3,9 @@
 import json
 from typing import Any
 
+import pytest
+
+from kafkafs.errors import CorruptData
 from kafkafs.format.schemas.protobuf import ProtobufSchema
 from tests.format.schemas.test_protobuf import HEAD
 
@@ -55,3 +58,23 @@ def test_maps_are_found_behind_types_that_hold_each_other_and_in_extensions() ->
     again = json.loads(schema.json(b"\0" + message.SerializeToString(), None))
     found = [again["b"]["c"]["m"], *(each["m"] for each in again["b"]["a"]["b"]["c"]["[e]"])]
     assert ["".join(each) for each in found] == ["eiopqrtuwy"] * 3
+
+
+@pytest.mark.parametrize("through", ["y", "a.y", "l.y"])
+def test_any_in_any_ends(through: str) -> None:
+    """Regression: each holds a copy of all that is inside, and a payload of two megabytes took eight hundred."""
+    schema = ProtobufSchema(ORDERED, ())
+
+    def nested(levels: int, size: int) -> bytes:
+        inner: Any = schema.named("A")(s={"x" * size: 1})
+        for _ in range(levels):
+            outer: Any = schema.named("A")()
+            place = outer.a if through == "a.y" else outer.l.add() if through == "l.y" else outer
+            place.y.Pack(inner)
+            inner = outer
+        return b"\0" + bytes(inner.SerializeToString())
+
+    assert json.loads(schema.json(nested(10, 100_000), None))
+    assert json.loads(schema.json(nested(30, 100), None)), "a small one takes little"
+    with pytest.raises(CorruptData, match="in each other"):
+        schema.json(nested(11, 100_000), None)
