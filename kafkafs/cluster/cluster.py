@@ -151,11 +151,13 @@ class Cluster:
         return image.ids.get(topic) if image else None
 
     def topic_name(self, topic_id: str) -> str | None:
-        """The topic's name, as the metadata or the directories on these disks tell it."""
+        """The topic's name, as the metadata or the directories on these disks tell it; None of one that was deleted
+        where another has its name now."""
         image = self.image
         if image and topic_id in image.topics:
             return image.topics[topic_id].name
-        return self._ids_here().get(topic_id)
+        name = self._ids_here().get(topic_id)
+        return None if image and name in image.ids else name
 
     def _ids_here(self) -> dict[str, str]:
         """Names of topics by id, from `partition.metadata` of the directories here."""

@@ -152,6 +152,26 @@ def test_a_member_has_what_it_is_to_give_back_until_it_has_done_so(data):
     assert member["assignment"] == [{"topic": "t", "partitions": [1, 3]}, {"topic": "u", "partitions": [1]}]
 
 
+def test_what_a_member_has_of_a_topic_that_was_made_anew_is_not_told_as_of_the_new_one(data):
+    """Seen on a broker: two members had `again-1`, one of them by the id that the topic had before."""
+    now, before = "A" * 21 + "Q", "A" * 21 + "g"
+    data.write("__cluster_metadata-0", [metadata("TopicRecord", name="t", topicId=now)])
+    former = data.path / f"t-1.{'0' * 32}-delete"
+    former.mkdir()
+    (former / "partition.metadata").write_text(f"version: 0\ntopic_id: {before}\n")
+    has = [{"topicId": now, "partitions": [0]}, {"topicId": before, "partitions": [1]}]
+    data.write(
+        OFFSETS,
+        [
+            pair("ConsumerGroupMetadata", KEY, {"epoch": 3}),
+            pair("ConsumerGroupMemberMetadata", MEMBER, {"clientId": "c", "clientHost": "/h"}),
+            pair("ConsumerGroupCurrentMemberAssignment", MEMBER, {"memberEpoch": 2, "assignedPartitions": has}),
+        ],
+    )
+    (member,) = group(data)["members"]
+    assert member["assignment"] == [{"topic": "t", "partitions": [0]}, {"topic": None, "partitions": [1]}]
+
+
 CLASSIC = pair("GroupMetadata", {"group": "s"}, {"protocolType": "consumer", "generation": 7}, 3)
 CONSUMER = pair("ConsumerGroupMetadata", KEY, {"epoch": 8})
 
