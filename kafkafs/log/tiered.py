@@ -13,7 +13,6 @@ from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.names import REMOTE_INDEX_CACHE
 from kafkafs.log.lineage import leader_epochs
 from kafkafs.log.log import Log
-from kafkafs.log.tier.remote_files import RemoteFiles
 
 
 def tiered_start(log: Log, root: Directory) -> int | None:
@@ -38,6 +37,8 @@ def uploaded_epochs(log: Log) -> tuple[LeaderEpoch, ...] | None:
 
     The newest has all that there were by then, or, in a manifest, those of its own records: then earlier ones tell.
     """
+    from kafkafs.log.tier.remote_files import RemoteFiles  # only a tier takes what it imports
+
     starts: dict[int, int] = {}
     for segment in reversed(log.segments):
         with suppress(*UNREADABLE):
