@@ -5,6 +5,7 @@ behind the last time index entry, which tells its largest timestamp on the way; 
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Inside
@@ -28,6 +29,17 @@ def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
             _looked(segment, segment.files, inside) if isinstance(segment.files, SegmentFiles) else _of_a_tier(segment)
             for segment in segments
         ]
+
+
+def gaps_in_a_tier(segments: Sequence[Segment]) -> list[str]:
+    """Sentences about offsets that no upload has, between two that tell where they end and begin: a tiered log is never
+    compacted. On the disk each log goes on up to the next one's base, as far as names tell."""
+    joints = ((one.next_base, other.base_offset) for one, other in pairwise(segments))
+    return [
+        f"offsets {end} to {base - 1} are in no upload: a gap in the offsets"
+        for end, base in joints
+        if end is not None and end < base
+    ]
 
 
 def _of_a_tier(segment: Segment) -> SegmentHealth:

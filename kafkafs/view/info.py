@@ -12,7 +12,7 @@ from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, NotFound,
 from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
-from kafkafs.log.health import look_at_all, problems_of_listing
+from kafkafs.log.health import gaps_in_a_tier, look_at_all, problems_of_listing
 from kafkafs.log.log import Log, largest_in, newest_data
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.replicas import progress
@@ -97,6 +97,7 @@ def describe(view: PartitionView, look: LogLook) -> dict[str, object]:
         view.note_logs(local, logs)
     for one in health:
         problems += one.problems
+    problems += gaps_in_a_tier(log.segments)
     is_tiered = any(segment.object is not None for segment in log.segments)
 
     def known(question: Callable[[], Answer]) -> Answer | None:

@@ -39,6 +39,18 @@ def test_its_topic_and_lineage_are_told(tmp_path):
         assert (told["topicId"], told["leaderEpochs"]) == (whole["topicId"], wanted)
 
 
+def test_an_upload_that_is_missing_between_others_is_a_gap_that_is_named(tmp_path):
+    """No metadata topic calls it finished; what ends before it does tell that something was there."""
+    tier = aiven.write(TIERED.tier, tmp_path / "tier")
+    manifest = sorted(tier.glob("orders-*/0/*.rsm-manifest"))[2]
+    behind = sorted(tier.glob("orders-*/0/*.rsm-manifest"))[3]
+    manifest.unlink()
+    first, last = int(manifest.name[:20]), int(behind.name[:20]) - 1
+    problems = [f"offsets {first} to {last} are in no upload: a gap in the offsets"]
+    assert json.loads(cat(tree(tier), "orders-0/info.json"))["problems"] == problems
+    assert json.loads(cat(tree(tier), "orders-1/info.json"))["problems"] == []
+
+
 def test_a_directory_with_a_tier_somewhere_below_is_none(tmp_path):
     """It is told by what lies at its top: nobody's home is searched for tiers."""
     aiven.write(TIERED.tier, tmp_path / "some/where")
