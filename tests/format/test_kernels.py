@@ -1,18 +1,22 @@
 """The kernels: nothing outside their buffers, whatever the bytes; the same without a compiler; a sentence without."""
 
+import importlib.metadata
 import os
 import runpy
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
 import kafkafs
+from tests.kafka import cache
 
 ROOT = Path(kafkafs.__file__).parent.parent
 BUILD = ROOT / "scripts/build_kernels.py"
+NATIVE = ROOT / "kafkafs/format/native"
 
 
 def run(code: str, *arguments: str, kernels: str | Path = "") -> subprocess.CompletedProcess[str]:
@@ -24,12 +28,25 @@ def run(code: str, *arguments: str, kernels: str | Path = "") -> subprocess.Comp
     )  # fmt: skip
 
 
+def compiled(*arguments: str, **environment: str) -> Path:
+    """The kernels as these arguments and variables make them, once of the same sources: it takes a dozen seconds."""
+    compiler = subprocess.run(["gcc", "--version"], capture_output=True, check=True).stdout
+    versions = (sys.version, sysconfig.get_platform(), importlib.metadata.version("cython"))
+    told = (*versions, os.environ.get("CFLAGS"), arguments, environment)
+    files = [BUILD, *sorted(path for path in NATIVE.iterdir() if path.suffix in {".py", ".pxi", ".h"})]
+
+    def make(place: Path) -> None:
+        command: list[str | Path] = [sys.executable, BUILD, *arguments, "--into", place]
+        subprocess.run(command, check=True, timeout=100, env=os.environ | environment)
+
+    inputs = (part for path in files for part in (path.name.encode(), path.read_bytes()))
+    return cache.once_of("kernels", (compiler, repr(told).encode(), *inputs), make)
+
+
 @pytest.fixture(scope="module")
-def checked(tmp_path_factory):
+def checked():
     """The same kernels with each access checked."""
-    place = tmp_path_factory.mktemp("checked")
-    subprocess.run([sys.executable, BUILD, "--checked", "--into", place], check=True, timeout=100)
-    return place
+    return compiled("--checked")
 
 
 def test_no_kernel_reads_or_writes_outside_its_buffers():
@@ -72,11 +89,10 @@ def test_uncompiled_kernels_say_the_same():
     assert here.stdout.count("\n") > 50
 
 
-def test_other_processors_get_the_same_answers(tmp_path):
+def test_other_processors_get_the_same_answers():
     """What is one instruction on x86-64 is a row of others elsewhere; both must agree."""
-    plain = os.environ | {"CFLAGS": "-U__SSE2__", "_PYTHON_HOST_PLATFORM": "linux-riscv64"}
-    subprocess.run([sys.executable, str(BUILD), "--into", str(tmp_path)], check=True, timeout=100, env=plain)
-    here, elsewhere = run(HOSTILE), run(HOSTILE, kernels=tmp_path)
+    plain = compiled(CFLAGS="-U__SSE2__", _PYTHON_HOST_PLATFORM="linux-riscv64")
+    here, elsewhere = run(HOSTILE), run(HOSTILE, kernels=plain)
     assert elsewhere.stdout == here.stdout, elsewhere.stderr
 
 
