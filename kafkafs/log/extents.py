@@ -6,7 +6,7 @@ import numpy as np
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch
-from kafkafs.errors import Lost, Vanished
+from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.tables import Numbers
 from kafkafs.log.batch_runs import Damage
@@ -72,11 +72,7 @@ def extents_between(log: Log, start: int, end: int | None) -> list[Extent]:
             if _first_offset(segment, first) >= end:
                 break
             position = first.position if start > segment.base_offset else 0
-        try:
-            behind = _position_behind(log, segment, end)
-        except Lost:  # whoever reads there hears of it
-            if not (behind := segment.seen[0]):
-                raise
+        behind = _position_behind(log, segment, end)
         if behind > position:
             found.append(extent_of(log, segment, position, behind))
     return found

@@ -127,6 +127,19 @@ def test_a_range_hands_out_what_stands_before_a_harmed_log(tmp_path, copied, lay
         assert got.startswith(cat(whole, f"orders-0/by-offset/{before}"))
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_raw_range_that_ends_within_it_is_an_error(tmp_path, copied, layout):
+    """Where it ends nobody knows: it would be other bytes than before the object went away."""
+    tier = copied(tmp_path, layout)
+    _, log, *_ = logs_of(tier)
+    log.unlink()
+    with pytest.raises(KafkafsError) as refused:
+        cast(
+            FileNode, node(read_from(tier), f"orders-0/by-offset/{int(log.name[:20]) - 20}..{int(log.name[:20]) + 100}")
+        ).open()
+    assert ERRNO[type(refused.value)] == EIO
+
+
 def test_a_topics_range_ends_with_it_and_the_log_names_the_partition(tmp_path, copied, caplog):
     tier = copied(tmp_path, "local")
     _, log, *_ = logs_of(tier)
