@@ -6,18 +6,20 @@ Plain         a broker's partition directories in a bucket: `<topic>-<partition>
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
-from kafkafs.errors import CorruptData, DiskError, Lost, NotFound, Unsupported, UsageError
+from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, Unsupported, UsageError
 from kafkafs.format.checkpoints import parse_leader_epochs
 from kafkafs.format.names import parse_partition_name, parse_segment_file
 from kafkafs.format.tiers.manifest import LARGEST, Manifest, parse_manifest
 from kafkafs.format.tiers.tier_names import (
     EPOCHS,
+    ID_LENGTH,
     INDEXES,
     MANIFEST,
     PRODUCER_SNAPSHOT,
@@ -130,11 +132,19 @@ class Aiven:
         for folder in folders_with_ids(self._objects, DEEPEST):
             for number in self._objects.folders(folder):
                 parsed = parse_object_directory(f"{folder}/{number}")
-                upload = next(iter(self._uploads(f"{folder}/{number}")), None) if parsed is not None else None
-                if parsed is not None and upload is not None:
+                uploads = self._uploads(f"{folder}/{number}") if parsed is not None else []
+                if parsed is not None and uploads:
                     self._topics[parsed[0]] = folder
-                    found.append(TierPartition(self._manifest(upload).topic, parsed[1], parsed[0]))
+                    found.append(TierPartition(self._topic(folder, uploads), parsed[1], parsed[0]))
         return sorted(found)
+
+    def _topic(self, folder: str, uploads: Sequence[Upload]) -> str:
+        """As the first manifest has it that can be read. Where none can, as the folder has it, with what a prefix may
+        have put in front: whoever reads there hears why."""
+        for upload in uploads:
+            with suppress(Lost, Denied, NotFound):
+                return self._manifest(upload).topic
+        return folder.rpartition("/")[2][: -ID_LENGTH - 1]
 
     def uploads(self, partition: TierPartition) -> list[Upload]:
         """See `Layout`: without a manifest there is no segment."""

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafkafs.errors import UsageError
+from kafkafs.errors import DiskError, UsageError
 from kafkafs.log.data_directory import open_data_directory
 from tests.kafka import aiven
 from tests.kafka.tiered import RECORDS, Tiered
@@ -49,6 +49,19 @@ def test_an_upload_that_is_missing_between_others_is_a_gap_that_is_named(tmp_pat
     problems = [f"offsets {first} to {last} are in no upload: a gap in the offsets"]
     assert json.loads(cat(tree(tier), "orders-0/info.json"))["problems"] == problems
     assert json.loads(cat(tree(tier), "orders-1/info.json"))["problems"] == []
+
+
+@pytest.mark.parametrize("broken", [slice(0, 1), slice(None)])
+def test_manifests_that_cannot_be_read_take_nothing_else_away(tmp_path, broken):
+    """Regression: one of them, and no partition of the tier answered."""
+    tier = aiven.write(TIERED.tier, tmp_path / "tier", compress=True)
+    for manifest in sorted(tier.glob("orders-*/0/*.rsm-manifest"))[broken]:
+        manifest.write_bytes(manifest.read_bytes()[:-9])
+    alone, whole = tree(tier), tree(TIERED.whole)
+    assert {"orders-0", "orders-1"} < {entry.name for entry in alone.entries()}
+    assert cat(alone, "orders-1/by-offset/5.jsonl") == cat(whole, "orders-1/by-offset/5.jsonl")
+    with pytest.raises(DiskError, match="cannot be used"):
+        cat(alone, "orders-0/by-offset/5.jsonl")
 
 
 def test_a_directory_with_a_tier_somewhere_below_is_none(tmp_path):
