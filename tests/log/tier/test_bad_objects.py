@@ -13,7 +13,7 @@ import pytest
 
 from kafkafs.errors import ERRNO, KafkafsError
 from kafkafs.log.read_options import TierSource
-from kafkafs.view.node import Content, FileNode
+from kafkafs.view.node import Content, DirectoryNode, FileNode
 from kafkafs.view.tree import Root
 from tests.kafka import aiven
 from tests.kafka.tiered import Tiered
@@ -190,6 +190,25 @@ def test_a_manifest_that_lies_is_an_error_or_costs_time(tmp_path, copied, layout
         assert cat(left, path) == cat(tree(TIERED.whole), path)
     else:
         assert_only_there(left, base, end)
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"PFA1" + bytes(60) + b"PFA1"])
+def test_names_by_time_are_there_beside_a_manifest_that_cannot_be_read(tmp_path, copied, text):
+    """Regression: one segment in Iceberg's format, and `ls by-time` was an error, where no metadata topic tells."""
+    tier = copied(tmp_path, "aiven zstd")
+    _, log, behind, *_ = logs_of(tier)
+    log.with_suffix(".rsm-manifest").write_bytes(text)
+    no_metadata = shutil.ignore_patterns("__remote_log_metadata-*")
+    left = read_from(tier, Path(shutil.copytree(TIERED.left, tmp_path / "disk", ignore=no_metadata)))
+    names, own = (
+        [each.name for each in cast(DirectoryNode, node(root, "orders-0/by-time")).entries()]
+        for root in (left, tree(TIERED.whole))
+    )
+    assert (names[0], names[2:]) == (own[0], own[3:])
+    assert names[1].split("..") == [own[1].split("..")[0], own[2].split("..")[1]], (
+        "it raises nothing, as far as is known"
+    )
+    assert_only_there(left, int(log.name[:20]), int(behind.name[:20]))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
