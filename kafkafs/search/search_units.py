@@ -49,17 +49,34 @@ class SearchUnit(NamedTuple):
 
 
 class Searched:
-    """The window of one partition, as of one look at its log."""
+    """The window of one partition, as of one look at its log; of later looks where files vanish under it."""
 
     def __init__(self, partition: Partition, window: SearchWindow) -> None:
         self._partition = partition
-        self._log = partition.log()
-        self._start, self._end = _bounds(Reader(self._log, OPTIONS, OpenTransactions()), window)
+        partition.log()  # waits for a tier
+        self._log, self._start, self._end = partition.answer(
+            lambda log: (log, *_bounds(Reader(log, OPTIONS, OpenTransactions()), window))
+        )
 
     def units(self) -> Iterator[SearchUnit]:
         """All of it, cut; nothing where it holds nothing."""
-        for segment in self._log.segments_between(self._start, self._end):
-            low = max(self._start, segment.base_offset)
+        start, attempts = self._start, 0
+        while True:
+            try:
+                for unit in self._units_from(start):
+                    yield unit
+                    start, attempts = unit.end, 0
+                return
+            except Vanished:
+                attempts += 1
+                if attempts == ATTEMPTS:
+                    raise
+                self._partition.look_again()
+                self._log = self._partition.log()
+
+    def _units_from(self, start: int) -> Iterator[SearchUnit]:
+        for segment in self._log.segments_between(start, self._end):
+            low = max(start, segment.base_offset)
             high = self._end if segment.next_base is None else min(self._end, segment.next_base)
             for stop, size in _cuts(self._log, segment, high):
                 if stop > low and low < high:

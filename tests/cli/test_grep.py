@@ -229,3 +229,13 @@ def test_remote_segments_are_searched_too(tmp_path, kind):
     assert (code, lines) == (2, found(tiered.left)[1])
     assert "cannot be read" in told
     assert "secret" not in told
+
+
+def test_an_upload_that_reaches_into_the_disk_is_searched_up_to_there(tmp_path):
+    """Regression: its manifest tells so once it is opened, and the search ended there."""
+    data, tier = tiers.rolled_elsewhere(tmp_path, "orders-0")
+    place = aiven.write(tier, tmp_path / "aiven")
+    words = ("-c", "-F", "value 2", "--topics", "orders")
+    whole = grep(*words, Tiered().whole)
+    assert grep(*words, "-o", f"tiered={place}", data) == whole
+    assert grep(*words, "-o", f"tiered={tier}", data) == whole

@@ -1,6 +1,7 @@
 """One tier in each layout that there is: as LocalTieredStorage wrote it, as Aiven's plug-in would have, in buckets."""
 
 import random
+import shutil
 import socket
 import subprocess
 import sys
@@ -94,6 +95,22 @@ def sources(place: Path, server: str) -> dict[str, TierSource]:
         "bucket local": TierSource(uploaded(tiered.tier, "local", server)),
         "bucket zstd": TierSource(uploaded(zstd, "zstd", server)),
     }
+
+
+def rolled_elsewhere(place: Path, *directories: str) -> tuple[Path, Path]:
+    """A data directory and a tier, LocalTieredStorage's, whose last uploads of these partitions are of a former leader
+    that rolled later: each has all that the disk's only segment has, too."""
+    data, tier = place / "data", place / "tier"
+    shutil.copytree(Tiered().left, data, ignore=shutil.ignore_patterns("__remote_log_metadata-*"))
+    shutil.copytree(Tiered().tier, tier)
+    for name in directories:
+        (log,) = (data / name).glob("*.log")
+        upload = max(next(tier.glob(f"{name}-*")).glob("*.log"))
+        for kind in (".log", ".txnindex"):
+            if (more := log.with_suffix(kind)).exists():
+                with upload.with_suffix(kind).open("ab") as file:
+                    file.write(more.read_bytes())
+    return data, tier
 
 
 def uploaded(directory: Path, bucket: str, server: str) -> str:
