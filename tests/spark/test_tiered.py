@@ -118,6 +118,15 @@ def test_an_audit_names_an_object_that_is_gone_and_goes_on(tmp_path):
     assert (report.segments, report.batches) == (sound.segments, sound.batches - 18)
 
 
+def test_an_audit_of_an_upload_that_reaches_into_the_disk_is_clean(tmp_path):
+    """Regression: its transaction index tells of aborts there too, and each was an entry without a marker."""
+    data, tier = tiers.rolled_elsewhere(tmp_path, "payments-0")
+    words = ("audit", data, "--engine", "local", "--topics", "payments")
+    for deep in ((), ("--deep",)):
+        done = run(KAFKAFS, *words, "--tiered", tier, *deep, check=False)
+        assert (done.returncode, done.stdout) == (0, b"")
+
+
 @pytest.mark.parametrize("layout", ["local", "aiven"])
 def test_an_audit_of_a_tier_by_itself_is_clean(tmp_path, layout):
     """Regression: each of its directories was foreign to a broker, and the exit code 1."""

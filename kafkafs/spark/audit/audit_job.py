@@ -263,7 +263,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         SegmentTransactions(
             where("txnindex"), segment.base_offset,
             last + 1 if segment.next_base is None and not clean else None, valid.damaged,
-            valid.events, transaction_index,
+            valid.events, transaction_index, segment.next_base if segment.stands_in else None,
         ),
     )  # fmt: skip
 

@@ -229,6 +229,7 @@ class SegmentTransactions:
     damaged: bool
     events: list[Event]
     index: bytes | None  # None for one that was not read
+    cut_at: int | None = None  # the offset from which on the next segment has the log, though the index goes on
 
 
 def check_transactions(
@@ -300,7 +301,7 @@ class _Index:
         if stable > last + 1:
             return f"its last stable offset {stable} lies behind it"
         marker = markers.get(last)
-        if self._segment.growing_from is not None and last >= self._segment.growing_from:
+        if any(end is not None and last >= end for end in (self._segment.growing_from, self._segment.cut_at)):
             return ""
         if marker is None:
             return "" if self._segment.damaged else "the log has no abort marker there"
