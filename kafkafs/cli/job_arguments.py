@@ -59,7 +59,7 @@ def add_reindex(commands: Commands) -> None:
     parser.add_argument(
         "--interval-bytes", type=whole_number, metavar="N",
         help="index.interval.bytes, log between two entries (default: each topic's own where KRaft's metadata log is in"
-        " the data directory, else Kafka's 4096)",
+        " a data directory, else Kafka's 4096)",
     )  # fmt: skip
     parser.add_argument("--keys", action="store_true", help="make key indexes instead, for by-key/; only what is new")
 

@@ -25,6 +25,7 @@ from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.outcomes import Tracker
 from kafkafs.log.producer_snapshots import newest_open
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL, Indexes, Rebuilding, follow
+from kafkafs.log.replicas import furthest
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.search.key_indexes import build, identity, offsets_of
 from kafkafs.spark import jobs
@@ -59,10 +60,21 @@ def reindex(
 
     Of replicas the furthest one's: the index directory has a place for one of them.
     """
-    own = {path: topic_intervals(data_directory(path)) for path in data_directories} if interval is None else {}
+    own = _intervals(data_directories) if interval is None else {}
     default = DEFAULT_INTERVAL if interval is None else interval
     task = partial(make, target=target, intervals=own, default=default)
     return jobs.run(engine, "reindex", segments_to_index(data_directories, replicas, topics), task, progress)
+
+
+def _intervals(paths: Iterable[Path]) -> Intervals:
+    """Of each data directory what its own metadata log tells; of one that has none, what the furthest of the others
+    does: a broker has it in one of its `log.dirs`."""
+    directories = [data_directory(path) for path in paths]
+    telling = {each.path: each.partition(METADATA_LOG) for each in directories if METADATA_LOG in each.names()}
+    best = furthest(list(telling.values())) if telling else None
+    own = {each.path: topic_intervals(each) for each in directories if each.path in telling}
+    others = next((own[path] for path, partition in telling.items() if partition is best), {})
+    return {each.path: own.get(each.path, others) for each in directories}
 
 
 def check_target(target: Path, data_directories: Sequence[Path]) -> None:

@@ -1,13 +1,16 @@
 """Rebuilt indexes against those that the broker makes anew, and topics' own intervals, as the metadata tells them."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from kafkafs.errors import DiskError
-from kafkafs.format.names import segment_file
+from kafkafs.format.names import METADATA_LOG, segment_file
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.spark import reindex_job
+from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.reindex_job import make, topic_intervals, write_index
 from kafkafs.spark.segment_units import segments_of
@@ -68,6 +71,22 @@ def test_rebuilt_indexes_are_those_that_the_broker_rebuilds(release, tmp_path):
     assert ours == theirs
     assert any(file.suffix == ".txnindex" for file in ours)
     assert len([file for file in ours if file.suffix == ".index"]) >= 5
+
+
+@pytest.mark.parametrize("release", KRAFT_RELEASES)
+def test_what_one_log_dir_tells_counts_in_the_others(release, tmp_path):
+    """Regression: the metadata log is in one of `log.dirs`, and partitions in another were indexed by the default."""
+    data, one, two = Dataset(release, "stopped").path, tmp_path / "one", tmp_path / "two"
+    names = [f"{topic}-0" for topic in topic_intervals(open_data_directory(data))]
+    shutil.copytree(data / METADATA_LOG, one / METADATA_LOG)
+    for name in names:
+        shutil.copytree(data / name, two / name)
+    reindex_job.reindex(LocalEngine(1), [one, two], tmp_path / "parted")
+    reindex(data, tmp_path / "whole")
+    made = [file.relative_to(tmp_path / "whole") for name in names for file in (tmp_path / "whole" / name).iterdir()]
+    whole, parted = ([(tmp_path / each / file).read_bytes() for file in made] for each in ("whole", "parted"))
+    assert parted == whole
+    assert made
 
 
 def _is_wanted(file: Path) -> bool:
