@@ -251,7 +251,7 @@ class Log:
         for segment in self.segments_between(start, end):
             is_whole = start <= segment.base_offset and segment.next_base is not None and segment.next_base <= end
             indexes = segment.indexes
-            largest = max(largest, indexes.indexed_largest() if is_whole else indexes.indexed_between(start, end))
+            largest = max(largest, indexes.shown_largest() if is_whole else indexes.indexed_between(start, end))
         return largest
 
 

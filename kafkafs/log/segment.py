@@ -13,7 +13,7 @@ from itertools import count
 from weakref import ref
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Vanished
+from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Lost, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, is_overfull, parse_batch
 from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
@@ -116,6 +116,13 @@ class SegmentIndexes:
         if largest >= 0:
             self._largest = largest
         return largest
+
+    def shown_largest(self) -> int:
+        """The same, where it is only shown: -1 also where a tier has lost what tells it. Whoever reads there hears."""
+        try:
+            return self.indexed_largest()
+        except Lost:
+            return -1
 
     def _last_time(self) -> int:
         """The last time index entry's timestamp. A listing asks all segments, once: the file does not stay open."""

@@ -71,7 +71,7 @@ def _intervals(paths: Iterable[Path]) -> Intervals:
     does: a broker has it in one of its `log.dirs`."""
     directories = [data_directory(path) for path in paths]
     telling = {each.path: each.partition(METADATA_LOG) for each in directories if METADATA_LOG in each.names()}
-    best = furthest(list(telling.values())) if telling else None
+    best = furthest([*telling.values()])
     own = {each.path: topic_intervals(each) for each in directories if each.path in telling}
     others = next((own[path] for path, partition in telling.items() if partition is best), {})
     return {each.path: own.get(each.path, others) for each in directories}

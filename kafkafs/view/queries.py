@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import Lost, NotFound
+from kafkafs.errors import NotFound
 from kafkafs.format.times import IN_DOUBT_BELOW, MAX_INT64, doubt
 from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonFollower, JsonPoint, JsonRange, Lines, PlainLines, SchemaLines
@@ -108,10 +108,7 @@ class ByTime(ViewDirectory):
             if segment.next_base is None:
                 names.append(time_range_name(start, None))
                 continue
-            try:
-                stop = min(segment.indexes.indexed_largest() + 1, MAX_INT64)
-            except Lost:  # nothing tells what it raises: its records are in the next range, and an error there
-                continue
+            stop = min(segment.indexes.shown_largest() + 1, MAX_INT64)
             if start < stop:
                 names.append(time_range_name(start, stop))
                 start = stop

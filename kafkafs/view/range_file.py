@@ -5,6 +5,7 @@ the kernel looks the name up anew.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from kafkafs.errors import Lost
@@ -77,13 +78,20 @@ class RangeFile(NoXattrs):
 
 
 def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:
-    """Whether ranges are made of no more than so many bytes of log. Those that obviously are not are told at once."""
-    if not limit or sum(segment.seen[0] for _, span in ranges for segment in span.segments[1:-1]) > limit:
-        return False
-    if limit >= 2**63 - 1:
-        return True
+    """Whether ranges are made of no more than so many bytes of log. Those that obviously are not are told at once; nor
+    is one with a remote segment that is lost, if nothing tells how large it was."""
+    if not limit or limit >= 2**63 - 1:
+        return bool(limit)
+    with suppress(Lost):
+        if sum(segment.seen[0] for _, span in ranges for segment in span.segments[1:-1]) <= limit:
+            return _size_of(ranges) <= limit
+    return False
+
+
+def _size_of(ranges: Sequence[tuple[Log, LogSpan]]) -> int:
+    """Bytes of log; of one with a lost segment, of which who reads on hears, all that was uploaded."""
     try:
         extents = [extent for log, span in ranges for extent in extents_between(log, span.start, span.end)]
-    except Lost:  # who reads on hears of it; it may be as large as it was uploaded
-        return sum(segment.seen[0] for _, span in ranges for segment in span.segments) <= limit
-    return sum(extent.end - extent.position for extent in extents) <= limit
+    except Lost:
+        return sum(segment.seen[0] for _, span in ranges for segment in span.segments)
+    return sum(extent.end - extent.position for extent in extents)

@@ -162,7 +162,7 @@ def resolved_type(schema: Json, namespace: str, names: Names) -> ResolvedType:
         return resolved_type(kind, namespace, names)
     if not isinstance(kind, str):
         raise CorruptData("the schema has a type that is none of Avro's")
-    if kind in RECORDS or kind in ("enum", "fixed"):
+    if kind in NAMED:
         own, name = definition.get("namespace"), definition.get("name")
         named = names.find(str(name), own if isinstance(own, str) else namespace)
     else:

@@ -209,6 +209,10 @@ def test_names_by_time_are_there_beside_a_manifest_that_cannot_be_read(tmp_path,
         "it raises nothing, as far as is known"
     )
     assert_only_there(left, int(log.name[:20]), int(behind.name[:20]))
+    for path in ("by-offset/0...jsonl", "by-time/0...jsonl", f"by-offset/0..{int(log.name[:20]) + 1}.jsonl"):
+        told = cast(FileNode, node(left, f"orders-0/{path}"))  # the kernel asks for it before it opens: Regression
+        assert told.attributes().mtime_ns
+        assert told.open().read(0, 100) == cat(tree(TIERED.whole), "orders-0/by-offset/0..9.jsonl")[:100]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
