@@ -5,10 +5,13 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import kafkafs
 from kafkafs.errors import KafkafsError, UsageError, printable
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -25,6 +28,7 @@ def run_honestly(
     what `interrupted` answers, if there is something to say. `failed` has the exit code for what could not be done."""
     fill_closed_streams()
     _write_all_or_fail()
+    _go_on_unheard()
     try:
         try:
             code = command()
@@ -90,6 +94,26 @@ def _write_all_or_fail() -> None:
     if isinstance(getattr(out, "buffer", None), io.RawIOBase):
         buffer = io.BufferedWriter(io.FileIO(out.fileno(), "w", closefd=False))
         sys.stdout = io.TextIOWrapper(buffer, out.encoding, out.errors, line_buffering=True)
+
+
+class _Unheard(io.FileIO):
+    """A stream on which what cannot be written is lost."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """All of it, as far as the caller knows: he could tell nobody."""
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
+
+
+def _go_on_unheard() -> None:
+    """Lets nothing fail of which only standard error has no room to tell, as one in a file on a full disk: the exit
+    code is the command's, and not Python's own (120) for what it could not flush."""
+    err = sys.stderr
+    if type(err) is io.TextIOWrapper and isinstance(getattr(err.buffer, "raw", err.buffer), io.FileIO):
+        unheard = io.BufferedWriter(_Unheard(err.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(unheard, err.encoding, err.errors, line_buffering=True)
 
 
 def is_unwritable(error: Exception) -> TypeGuard[OSError]:

@@ -61,7 +61,8 @@ class Look:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Files first, then directories, each under its name where there are several: 2 if a path failed, as of ls(1)."""
+    """Files first, then directories, each under its name where there are several: as of ls(1) 2 if a path failed, 1 if
+    something below one did."""
     with suppress(locale.Error):
         locale.setlocale(locale.LC_ALL, "")
     look = _look(arguments)
@@ -81,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     listing = _Listing(look, arguments.all, arguments.recursive and not arguments.directory, bool(files))
     for path, node, _ in ordered(directories, look):
         failed |= listing.show(path or ".", cast(DirectoryNode, node), headed=len(paths) > 1)
-    return 2 if failed else 0
+    return 2 if failed else listing.failed
 
 
 def _look(arguments: argparse.Namespace) -> Look:
@@ -99,18 +100,24 @@ class _Listing:
     def __init__(self, look: Look, all_names: bool, recursive: bool, begun: bool) -> None:
         self._look, self._all, self._recursive = look, all_names, recursive
         self._begun = begun  # whether something stands above, from which the next directory is set apart
+        self.failed = 0  # 1 once something that was listed could not be looked at, which was said
 
     def show(self, path: str, directory: DirectoryNode, headed: bool = True) -> int:
-        """Prints a directory, then with `-R` those in it: 1 if something could not be looked at, which was said."""
+        """Prints a directory, then with `-R` those in it: 1 if it could not be listed itself, which was said."""
         if headed or self._recursive:
             print(("\n" if self._begun else "") + f"{printable_name(path)}:")
         self._begun = True
         below: list[Line] = []
         failed = unmounted.for_each("ls", [path], lambda _: below.extend(self._list(directory)))
-        for name, node, _ in below:
-            found = node or directory.child(name)
-            failed |= self.show(f"{path.rstrip('/')}/{name}", cast(DirectoryNode, found))
+        for line in below:
+            deeper = f"{path.rstrip('/')}/{line.name}"
+            if unmounted.for_each("ls", [deeper], partial(self._show_below, directory, line)):
+                self.failed = 1
         return failed
+
+    def _show_below(self, directory: DirectoryNode, line: Line, path: str) -> None:
+        if self.show(path, cast(DirectoryNode, line.node or directory.child(line.name))):
+            self.failed = 1
 
     def _list(self, directory: DirectoryNode) -> list[Line]:
         """Prints what is in it; answers the directories that are to follow."""
@@ -119,19 +126,19 @@ class _Listing:
         if self._all:
             lines += [Line(dots, directory, None) for dots in (".", "..")]
         if self._look.needs_attributes:
-            lines = [found for line in lines if (found := _looked_up(directory, line)) is not None]
+            lines = [found for line in lines if (found := self._looked_up(directory, line)) is not None]
         lines = ordered(lines, self._look)
         if self._look.long:
             print(total(lines, self._look))
         show(lines, self._look)
         return [line for line in lines if self._recursive and kinds.get(line.name) == "directory"]
 
-
-def _looked_up(directory: DirectoryNode, line: Line) -> Line | None:
-    """The line with the node behind its name; None, after a word, where that is gone or cannot be looked at."""
-    found: list[Line] = []
-    unmounted.for_each("ls", [line.name], partial(_look_up, directory, line, found))
-    return found[0] if found else None
+    def _looked_up(self, directory: DirectoryNode, line: Line) -> Line | None:
+        """The line with the node behind its name; None, after a word, where that is gone or cannot be looked at."""
+        found: list[Line] = []
+        if unmounted.for_each("ls", [line.name], partial(_look_up, directory, line, found)):
+            self.failed = 1
+        return found[0] if found else None
 
 
 def _look_up(directory: DirectoryNode, line: Line, found: list[Line], name: str) -> None:

@@ -272,6 +272,28 @@ class Directory:
             finally:
                 os.close(descriptor)
 
+    def attributes(self, name: str) -> tuple[os.stat_result, Access]:
+        """The attributes of the file that is called `name` now, and who may read it: of one that we may not, too."""
+        try:
+            file = self.open_now(name)
+        except Denied as refused:
+            return self._attributes_alone(name, refused)
+        about = file.stat()
+        return about, file.access(about)
+
+    def _attributes_alone(self, name: str, refused: Denied) -> tuple[os.stat_result, Access]:
+        try:
+            descriptor = openat2(self.descriptor, name, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError as error:
+            raise _opening_failed(error, name) from error
+        try:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode):
+                raise refused
+            return about, access_to(f"/proc/self/fd/{descriptor}", about)  # what is open as a path only has no list
+        finally:
+            os.close(descriptor)
+
     def attributes_at_once(self, name: str = ".") -> tuple[os.stat_result, Access]:
         """The attributes of a directory below, and whom it lets in: one look for both.
 

@@ -5,6 +5,7 @@ is of one generation; where that ends under the question, the question is asked 
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -102,16 +103,16 @@ class SegmentUnit:
 
 
 def segments_of(
-    paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS, tiered: Tiered | None = None
+    paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS, tiered: Tiered | None = None, *, refused: bool = True
 ) -> list[SegmentUnit]:
-    """A unit for each segment of the topics in data directories, whatever its partition's directory is called."""
-    return [
-        unit
-        for directory in data_directories(paths, tiered)
-        for name, parsed in sorted(directory.names().items())
-        if topics.takes(parsed.topic)
-        for unit in _units(directory.path, name, tiered)
-    ]
+    """A unit for each segment of the topics in data directories, whatever its partition's directory is called. Denied
+    where one may not be read; without `refused` it has none, and who asks names it."""
+    units = []
+    for directory in data_directories(paths, tiered):
+        for name in sorted(name for name, parsed in directory.names().items() if topics.takes(parsed.topic)):
+            with nullcontext() if refused else suppress(Denied):
+                units += _units(directory.path, name, tiered)
+    return units
 
 
 def live_segments(

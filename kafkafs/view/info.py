@@ -150,7 +150,7 @@ def _size(log: Log, segment: Segment) -> int | None:
     if segment.object == "":
         return None
     grown = log.tail is not None and segment.next_base is None and log.tail.inode == segment.listed["log"].inode
-    return log.tail.size if grown and log.tail is not None else segment.seen[0]
+    return log.tail.size if grown and log.tail is not None else segment.files.log_seen[0]
 
 
 def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:

@@ -53,9 +53,8 @@ class RealFile(NoXattrs):
     def attributes(self) -> Attributes:
         """Of the file that has the name now: exact size, blocks, its own time, and its mode less writing."""
         may_block()
-        file = self._view.partition.root.open_now(self._view.path_of(self._name))
-        about = file.stat()
-        granted = file.access(about).less_writing()
+        about, access = self._view.partition.root.attributes(self._view.path_of(self._name))
+        granted = access.less_writing()
         keep_s = KEEP_S if self._keeps else 0.0  # the kernel asks before each read from its cache
         return Attributes(
             "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1,

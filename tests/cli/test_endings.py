@@ -72,6 +72,13 @@ def test_a_full_disk_behind_standard_output_is_a_sentence(word, tmp_path):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(("words", "code"), [("audit --engine local {}", 0), ("cat {} none-0", 1), ("grep x none", 2)])
+def test_a_full_disk_behind_standard_error_changes_no_exit_code(words, code, tmp_path):
+    """Regression: Python's own 120, which says nothing of what was asked."""
+    command = f"{KAFKAFS} {words.format(unpack(tmp_path))} 2> /dev/full"
+    assert subprocess.run(command, shell=True, stdout=subprocess.DEVNULL).returncode == code
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_what_goes_only_in_part_onto_a_full_disk_is_no_success(unbuffered, tmp_path):
     """Regression: exit code 0 where Python was told to leave its buffer out, as images of containers do."""

@@ -9,9 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.cli.ls import Line, Look, human, ordered, time_style
+from kafkafs.cli.main import main
 from kafkafs.view.node import Attributes
 from tests.cli.asking import C_LOCALE, unmounted
 from tests.kafka.dataset import Dataset
+from tests.log.making import made, write_partition
+from tests.log.transactional import marker
+from tests.nobody import as_nobody, let_in, takes_root
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +90,20 @@ def test_what_is_not_there_ends_as_ls_does(dataset, mount, path):
     ours = unmounted("ls", dataset.path, path, "segments-0/earliest")
     assert (ours.returncode, ours.stdout) == (theirs.returncode, b"segments-0/earliest\n")
     assert ours.stderr.rpartition(b": ")[2] == theirs.stderr.rpartition(b": ")[2]
+
+
+@takes_root
+@pytest.mark.parametrize("words", [["-l", "{0}", "t-0"], ["-R", "{0}"]], ids=["of a name", "of a directory below"])
+def test_what_cannot_be_looked_at_below_is_told_by_the_exit_code(tmp_path, capsys, words):
+    """Regression: a listing that lacked something ended as a whole one does. Of a path that was named ls(1) says 2."""
+    let_in(tmp_path)
+    write_partition(tmp_path, {0: [marker(0, 1, True)]})  # `earliest` and `latest` are listed, and lead nowhere
+    write_partition(tmp_path, {0: [made(0, [1])]}, "u-0").chmod(0o700)
+    with as_nobody():
+        assert main(["ls", *(word.format(tmp_path) for word in words)]) == 1
+    told = capsys.readouterr()
+    assert f"{0:020}.log" in told.out if words[0] == "-R" else "info.json" in told.out
+    assert "No such file or directory" in told.err or "Permission denied" in told.err
 
 
 def test_names_with_a_dot_are_those_of_a_mount_but_for_how_it_fares(dataset, mount):

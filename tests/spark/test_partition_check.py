@@ -166,6 +166,24 @@ def test_a_small_file_that_may_not_be_read_is_a_finding_and_not_the_end(tmp_path
     assert (finding.file, finding.kind) == (name, kind)
 
 
+@takes_root
+@pytest.mark.parametrize("name", ["t-0", "t-0/{:020}.log", "t-0/{:020}.index", "t-0/{:020}.timeindex"])
+def test_what_may_not_be_read_is_one_finding_and_the_rest_is_looked_at(tmp_path, name):
+    """Regression: a directory of another user's ended an audit, an index passed for an empty one or a sound one, and
+    behind a log that ended nobody knew where checkpoints were called wrong."""
+    let_in(tmp_path)
+    write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
+    write_partition(tmp_path, {0: [made(0, [1])]}, "u-0")
+    (tmp_path / RECOVERY).write_text("0\n1\nt 0 2\n")
+    refused = name.format(1)
+    (tmp_path / refused).chmod(0)
+    with as_nobody():
+        reports = [check_segment(unit, frozenset()) for unit in segments_of([tmp_path], refused=False)]
+        report = joined([tmp_path], reports)
+    assert [(each.file, each.kind) for each in report.findings] == [(refused, "unreadable")]
+    assert report.partitions == 2
+
+
 def test_a_partition_that_the_cleaner_knows_is_compacted(tmp_path):
     """Offsets may be missing in it, and no finding."""
     directory = write_partition(tmp_path, {0: [made(0, [1])]})

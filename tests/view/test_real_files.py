@@ -6,9 +6,11 @@ from typing import cast
 
 import pytest
 
-from kafkafs.view.node import DirectoryNode
+from kafkafs.errors import Denied
+from kafkafs.view.node import DirectoryNode, FileNode
 from tests.log.making import made, write_partition
-from tests.mounting import wait_until
+from tests.mounting import run, wait_until
+from tests.nobody import as_nobody, let_in, takes_root
 from tests.view.trees import assert_random_access, node, opened, tree
 
 LOG = f"{0:020}.log"
@@ -70,3 +72,18 @@ def test_only_closed_logs_are_kept_by_the_kernel(tmp_path):
         assert (opened(kept, path).kept_as is not None) is (name == LOG)
         assert (node(kept, path).attributes().timeout_s > 0) is (name == LOG)
         assert opened(tree(tmp_path), path).kept_as is None
+
+
+@takes_root
+def test_of_a_file_that_may_not_be_read_the_attributes_are_told(tmp_path):
+    """Regression: `ls -l segments` lacked it, whom the disk shows it to."""
+    let_in(tmp_path)
+    log = write_partition(tmp_path, {0: [made(0, [1])]}) / f"{0:020}.log"
+    log.chmod(0o620)
+    run("setfacl", "-m", "u:2001:r,m::rw", log)
+    with as_nobody():
+        root = tree(tmp_path)
+        found = cast(FileNode, node(root, f"t-0/segments/{log.name}")).attributes()
+        assert (found.size, found.mode, found.uid) == (log.stat().st_size, 0o400, 0), "nobody but the owner"
+        with pytest.raises(Denied):
+            opened(root, f"t-0/segments/{log.name}")

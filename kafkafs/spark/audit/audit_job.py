@@ -37,6 +37,7 @@ from kafkafs.spark.audit.partition_check import (
     check_topic_ids,
     check_twins,
     is_compacted,
+    known_end,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.jobs import Engine, Progress, no_progress
@@ -92,7 +93,7 @@ def audit(
     for path in data_directories:
         if trouble := data_directory(path, tiered).check_tier():
             raise Unanswered(trouble)
-    units = segments_of(data_directories, topics, tiered)
+    units = segments_of(data_directories, topics, tiered, refused=False)
     report = joined(data_directories, jobs.each(engine, "audit", units, task, progress), topics, found, tiered)
     if not compare_replicas:
         return report
@@ -209,9 +210,11 @@ def _partition(
         findings += check_transactions([report.transactions for report in left], begun)
         if not compacted and not partition.name.mark:
             findings += check_joints([report.span for report in left])
-        tail = partition.log().tail
-        if not partition.name.mark and tail is not None:
-            ends[partition.name.topic, partition.name.partition] = tail.end_offset
+        end = known_end(partition.log())
+        if not partition.name.mark and end is not None:
+            ends[partition.name.topic, partition.name.partition] = end
+    except Denied as error:
+        findings.append(Where(str(directory.path), name).finding("unreadable", str(error)))
     except (NotFound, Vanished):
         pass
     return findings
@@ -249,10 +252,11 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         if kind not in segment.listed or segment.stands_in:  # which is in part what its indexes tell of
             continue
         try:
+            segment.files.open(kind)  # for a lookup, which goes without it, one that may not be read is empty
             findings += check(segment, where(kind), valid, clean)
         except Unanswered:
             raise
-        except DiskError as error:
+        except (Denied, DiskError) as error:
             findings.append(where(kind).finding("unreadable", str(error)))
     transaction_index, more = _transaction_index(segment, where("txnindex"))
     findings += more

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
+from kafkafs.errors import CorruptData, Denied, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import (
     LeaderEpoch,
     parse_leader_epochs,
@@ -34,6 +34,7 @@ from kafkafs.format.names import (
 from kafkafs.format.producer_snapshot import is_cut, parse_producer_snapshot
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
+from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of
 from kafkafs.spark.audit.findings import Finding, Where
@@ -165,14 +166,19 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
 def _end_of(directory: DataDirectory, place: tuple[str, int]) -> int | None:
     try:
         return _end_by_now(directory.partition(f"{place[0]}-{place[1]}"))
-    except (NotFound, Vanished):
+    except (NotFound, Vanished, Denied):
         return None
 
 
 def _end_by_now(partition: Partition) -> int | None:
     partition.look_again()
-    tail = partition.log().tail
-    return None if tail is None else tail.end_offset
+    return known_end(partition.log())
+
+
+def known_end(log: Log) -> int | None:
+    """Where a log ends; None without a segment, and where the last one may not be read: no checkpoint lies behind that
+    end."""
+    return log.tail.end_offset if log.tail is not None and log.segments[-1].is_readable() else None
 
 
 def _is_being_written(partition: Partition, name: str, offset: int) -> bool:
@@ -233,7 +239,7 @@ def check_names(directory: DataDirectory) -> list[Finding]:
     for partition in sorted(directory.names()):
         try:
             names = sorted(directory.partition(partition).listing().names)
-        except (NotFound, Vanished):
+        except (NotFound, Vanished, Denied):
             continue
         for name in names:
             if not is_of_partition(name):
