@@ -98,11 +98,13 @@ _OPENING = 64 << 10  # what it costs to open a partition, in bytes that could ha
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """The offsets [start, end) of a partition."""
+    """The offsets [start, end) of a partition. `log_end`: where its log ended when that was planned, if it is known;
+    the marker of a transaction in the range may stand behind the range."""
 
     location: Location
     start: int
     end: int
+    log_end: int = 0
 
 
 def earliest(looks: PartitionLooks) -> PartitionOffsets:
@@ -190,7 +192,7 @@ def checked_ranges(
             lost(f"{name} has an open transaction, which hides offsets {look.visible_end} to {end - 1}")
         start, end = max(start, log.start_offset), min(end, look.visible_end)
         if start < end:
-            found.append(PartitionRange(look.location, start, end))
+            found.append(PartitionRange(look.location, start, end, log.end_offset))
     return found
 
 

@@ -94,9 +94,11 @@ def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str],
         for segment in log.segments_from(position):
             if segment.base_offset < each.end and not segment.is_readable():
                 lost(f"{segment.log_name} of {each.location.name} may not be read")
-        reader = Reader(log, ReadOptions(isolation=isolation), _PlannedEnd(each.end))
-        if reader.visible.overlaps.end_offset < each.end:
-            lost(f"{each.location.name} ends at offset {log.end_offset} by now, before {each.end}")
+        is_cut = log.end_offset < each.log_end  # perhaps with markers: what is open is another question by now
+        transactions = partition(each.location).transactions if is_cut else _PlannedEnd(each.end)
+        reader = Reader(log, ReadOptions(isolation=isolation), transactions)
+        if reader.visible_end < each.end:
+            lost(f"{each.location.name} ends at offset {reader.visible_end} by now, before {each.end}")
         try:
             for piece in reader.records(position, each.end):
                 yield piece
@@ -111,10 +113,10 @@ def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str],
 
 
 def _log_up_to(each: PartitionRange) -> Log:
-    """The log as it is now; looked at once more where it ends before the range: its planner may have looked later."""
+    """The log as it is now; looked at once more where it ends before what its planner saw, maybe later."""
     found = partition(each.location)
     log = found.log()
-    if log.end_offset < each.end:
+    if log.end_offset < max(each.end, each.log_end):
         found.look_again()
         log = found.log()
     return log

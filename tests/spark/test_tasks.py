@@ -3,11 +3,12 @@
 import pytest
 
 from kafkafs.errors import NotFound
-from kafkafs.spark.locations import Location
+from kafkafs.spark.locations import Location, partition
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.tasks import data_loss, records_of
 from tests.log.making import made, write_partition
+from tests.log.transactional import data, marker
 from tests.nobody import as_nobody, let_in, takes_root
 
 
@@ -38,6 +39,21 @@ def test_what_is_gone_is_told_and_the_rest_is_read_where_that_was_asked_for(loca
     kept = list(range(max(start, 10), min(end, 30)))
     assert offsets(location, start, end, data_loss(fail=False)) == kept
     assert f"{told}; going on without them" in caplog.text
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_range_that_ends_before_its_transaction_waits_for_the_marker(is_there, tmp_path, caplog):
+    """Regression: an executor that had looked at the log a moment before the driver did took for committed what was
+    aborted, where a range ended between the two. A log that was cut in between has no marker at all."""
+    batches = [made(0, range(2)), *(data(at, 7) for at in range(2, 6)), marker(6, 7, commit=False)]
+    segment = write_partition(tmp_path, {0: batches[:-1]}) / f"{0:020}.log"
+    location = Location(tmp_path, TopicPartition("t", 0))
+    assert partition(location).log().end_offset == 6
+    if is_there:
+        segment.write_bytes(b"".join(batch.data for batch in batches))
+    found = records_of(PartitionRange(location, 0, 4, 7), "read_committed", data_loss(fail=False))
+    assert [offset for piece in found for offset in piece.rows["offset"].tolist()] == [0, 1]
+    assert ("t-0 ends at offset 2 by now, before 4" in caplog.text) == (not is_there)
 
 
 @takes_root
