@@ -45,7 +45,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:
         """From now on the stream ends where the logs end now."""
-        self._target = self._now()
+        self._target = self._latest = self._now()
         self._tell_what_is_not_read()
 
     def initialOffset(self) -> dict[str, Any]:
@@ -66,17 +66,25 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
             )
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # type: ignore[override]
-        """Where the micro-batch that begins at `start` ends; `start` itself where it is too early for one."""
+        """Where the micro-batch that begins at `start` ends; `start` itself where it is too early for one.
+
+        A first one takes nothing of what comes while the stream begins at a log's end. Spark's checkpoint has where a
+        micro-batch ends alone, and of one that was not done when a stream was ended it asks again where it begins.
+        """
+        at_end, self._at_end = self._at_end, {}
+        return to_dict({name: at_end.get(name, end) for name, end in self._end(start, limit).items()})
+
+    def _end(self, start: dict[str, Any], limit: ReadLimit) -> PartitionOffsets:
         begun = from_dict(start)
         self._latest = self._now() if self._target is None else self._target
         if not self._latest:
-            return start
+            return begun
         if isinstance(limit, ReadAllAvailable):
-            return to_dict(self._latest)
+            return self._latest
         least, most = self._options.min_offsets_per_trigger, self._options.max_offsets_per_trigger
         if least is not None and self._target is None and self._is_too_early(begun, least):
-            return start
-        return to_dict(self._latest if most is None else self._limited(begun, most))
+            return begun
+        return self._latest if most is None else self._limited(begun, most)
 
     def _begin(self, begun: PartitionOffsets) -> PartitionOffsets:
         """Where each partition goes on; a new one at its earliest offset."""

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, chosen
-from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, names, to_dict
+from kafkafs.spark.offsets import PartitionOffsets, Specific, TopicPartition, from_dict, names, to_dict
 from kafkafs.spark.planning import PartitionLooks, planned
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.tasks import data_loss, in_executor, tasks
@@ -27,14 +27,29 @@ class StreamReader(DataSourceStreamReader):
     def __init__(self, options: SourceOptions, frame: Frame) -> None:
         self._options, self._frame = options, frame
         self._latest: PartitionOffsets = {}
+        self._first: PartitionOffsets | None = None
+        """Where a new stream starts, once that was asked."""
+        self._at_end: PartitionOffsets = {}
+        """Of those the ones at which a log ended."""
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new stream starts: as the options say, by default at the end."""
-        options = self._options
-        starts = planned(
-            self._locations(), options.isolation, lambda found: planning.resolve(options.starting, found, starting=True)
-        )
-        return to_dict(starts)
+        """Where a new stream starts: as the options say, by default at the end. The same each time: Spark asks once for
+        where the first micro-batch may end, and once for what it reads."""
+        if self._first is None:
+            starts, ends = planned(self._locations(), self._options.isolation, self._bounds)
+            self._first = self._not_behind(self._latest, starts)
+            self._at_end = {name: at for name, at in self._first.items() if at == ends[name]}
+        return to_dict(self._first)
+
+    def _bounds(self, looks: PartitionLooks) -> tuple[PartitionOffsets, PartitionOffsets]:
+        return planning.resolve(self._options.starting, looks, starting=True), planning.latest(looks)
+
+    def _not_behind(self, ends: PartitionOffsets, starts: PartitionOffsets) -> PartitionOffsets:
+        """The starts of a new stream, none of them behind an end that was settled before, but for those that the
+        options name."""
+        starting = self._options.starting
+        named = {name for name, at in starting.offsets.items() if at >= 0} if isinstance(starting, Specific) else ()
+        return {name: at if name in named else min(at, ends.get(name, at)) for name, at in starts.items()}
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # as before 4.2
         """Where the logs end now."""
@@ -48,6 +63,8 @@ class StreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
         begun, ends = from_dict(start), from_dict(end)
+        if begun == self._first:  # a first micro-batch once more, whose end was settled before the stream was ended
+            begun = self._not_behind(ends, begun)
         lost = data_loss(self._options.fail_on_data_loss)
         locations = self._locations()
         gone = (set(begun) | set(ends)) - set(locations)

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
-from pyspark.sql.streaming.datasource import ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.limited_stream import LimitedStreamReader
+from kafkafs.spark.locations import data_directory
 from kafkafs.spark.source_options import stream_options
 from tests.kafka.dataset import Dataset
+from tests.log.making import NAME, made, write_partition
 
 LATEST = Dataset("4.3.1", "stopped")
 
@@ -50,3 +52,36 @@ def test_a_run_that_reads_nothing_of_what_is_there_says_so(caplog, first):
     caplog.clear()
     reader(LATEST.path, subscribe="partitions").prepareForTriggerAvailableNow()
     assert not caplog.records, "one that goes on from a checkpoint is not asked where it begins"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"startingOffsets": "latest"},
+        {"startingOffsets": '{"t":{"0":-1}}'},
+        {"startingTimestamp": "2100-01-01", "startingOffsetsByTimestampStrategy": "latest"},
+    ],
+)
+def test_a_stream_begins_once_however_its_topic_grows(option, tmp_path):
+    """Regression: Spark asks twice where a new stream begins, and once more where one was ended in its first
+    micro-batch. What came meanwhile was behind the end of that: no such stream could be started again."""
+
+    def grown(batches: int) -> LimitedStreamReader:
+        """A reader of a log that has so many batches of five now."""
+        write_partition(tmp_path, {0: [made(at, range(5)) for at in range(0, 5 * batches, 5)]})
+        data_directory(tmp_path).partition(NAME).look_again()
+        return reader(tmp_path, subscribe="t", **option)
+
+    stream = grown(1)
+    first = stream.initialOffset()
+    grown(2)
+    end = stream.latestOffset(first, ReadAllAvailable())
+    assert stream.initialOffset() == first == end == {"t": {"0": 5}}
+    assert stream.partitions(first, end) == []
+    again = grown(3)
+    assert again.partitions(again.initialOffset(), end) == []
+    assert again.latestOffset(end, ReadAllAvailable()) == {"t": {"0": 15}}
+    ending = grown(3)
+    ending.prepareForTriggerAvailableNow()
+    grown(4)
+    assert ending.initialOffset() == {"t": {"0": 15}}
