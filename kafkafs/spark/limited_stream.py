@@ -32,7 +32,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
     def __init__(self, options: SourceOptions, frame: Frame) -> None:
         super().__init__(options, frame)
         self._target: PartitionOffsets | None = None
-        self._triggered = 0.0
+        self._triggered = -math.inf
         self._is_new = self._has_told = False
 
     def getDefaultReadLimit(self) -> ReadLimit:

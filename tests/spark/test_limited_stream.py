@@ -37,6 +37,16 @@ def test_a_limit_is_shared_out_in_proportion():
     assert seen == sum(ends.values())
 
 
+def test_the_first_trigger_waits_for_nothing(monkeypatch):
+    """Regression: on a machine that has been up for less than `maxTriggerDelay` it did, unlike Spark's source."""
+    monkeypatch.setattr("kafkafs.spark.limited_stream.time.monotonic", lambda: 5.0)
+    stream = reader(LATEST.path, subscribe="partitions", startingOffsets="earliest", minOffsetsPerTrigger=1_000_000)
+    begun = stream.initialOffset()
+    first = stream.latestOffset(begun, stream.getDefaultReadLimit())
+    assert first == stream.reportLatestOffset() != begun
+    assert stream.latestOffset(begun, stream.getDefaultReadLimit()) == begun
+
+
 @pytest.mark.parametrize("first", ["prepare", "initial"])
 def test_a_run_that_reads_nothing_of_what_is_there_says_so(caplog, first):
     """Regression: a job with availableNow and without startingOffsets ended at once, and nothing told why; then it
