@@ -91,6 +91,16 @@ def test_a_view_over_several_files_grants_what_all_of_them_do(view, tmp_path):
     assert view.file_attributes(files, 0, 2**63 - 1, 0.0).mtime_ns == second.stat().st_mtime_ns
 
 
+@pytest.mark.parametrize("suffix", ["", ".jsonl"])
+def test_a_segment_that_compaction_emptied_has_the_time_of_its_own_file(tmp_path, suffix):
+    """Regression: raw ranges without a batch had the time of the growing segment's, so a calendar had one day."""
+    directory = write_partition(tmp_path, {0: [], 5: [made(5, [1])]})
+    for base in (0, 5):
+        os.utime(directory / f"{base:020}.log", ns=(0, 1_600_000_000_000_000_000 + base))
+    about = cast(FileNode, node(tree(tmp_path), f"t-0/by-offset/{0:020}..{5:020}{suffix}")).attributes()
+    assert (about.size, about.mtime_ns) == (0, 1_600_000_000_000_000_000)
+
+
 def test_a_directory_is_told_of_at_once(tmp_path, monkeypatch):
     """`ls -l` of a data directory asks for each: a worker for each took 8 s for 10,000, each time."""
     monkeypatch.setattr(partition_view, "KEEP_S", 0.0)
