@@ -339,8 +339,8 @@ class OffsetsFile(_File, _OfGroup):
 class LinksDirectory(_OfGroup):
     """`next/` and `unread/`: a link for each committed offset of a partition that is on these disks.
 
-    `next/` has none that would lead nowhere, as nothing is left to read or the log begins behind it: programs that walk
-    trees end there.
+    Those in `next/` that lead nowhere, as nothing is left to read or the log begins behind it, can be asked for and are
+    not listed: programs that walk trees end there.
     """
 
     def __init__(self, sources: Sources, topics: tuple[str, ...], path: str, suffix: str) -> None:
@@ -350,28 +350,30 @@ class LinksDirectory(_OfGroup):
 
     def entries(self) -> Sequence[Entry]:
         """By topic and partition; without offsets that are pending in a transaction."""
-        return [Entry(name, "symlink", None) for name in self._targets()]
+        return [
+            Entry(name, "symlink", None)
+            for name, (commit, _) in self._links().items()
+            if self._suffix or self._is_there(commit)
+        ]
 
     def child(self, name: str) -> Node:
-        """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound where it is not listed."""
-        if name not in self._targets(name):
-            raise NotFound(
-                f"the group has committed no offset of a partition {name!r} that is here, or nothing is there"
-            )
-        return OffsetLink(self._sources, self._topics, name, self._targets)
+        """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound where the group has none."""
+        if name not in self._links(name):
+            raise NotFound(f"the group has committed no offset of a partition {name!r} that is here")
+        return OffsetLink(self._sources, self._topics, name, self._links)
 
-    def _targets(self, only: str | None = None) -> dict[str, str]:
-        """Where each link leads, or the one of a name alone."""
-        found: dict[str, str] = {}
+    def _links(self, only: str | None = None) -> dict[str, tuple[Commit, str]]:
+        """What each link stands for and where it leads, or the one of a name alone."""
+        found: dict[str, tuple[Commit, str]] = {}
         for commit in self._ask(lambda cluster, found: cluster.commits(found)):
             if commit.producer_id is not None or commit.offset < 0:
                 continue
             partition = self._sources.cluster.partition(commit.topic, commit.partition)
             shown = None if partition is None else self._sources.shown_as(partition)
             name = f"{commit.topic}-{commit.partition}{self._suffix}"
-            if shown is not None and only in (None, name) and (self._suffix or self._is_there(commit)):
+            if shown is not None and only in (None, name):
                 query = f"{commit.offset}{f'..{self._suffix}' if self._suffix else ''}"
-                found[name] = f"../../../../{shown}/by-offset/{query}"
+                found[name] = commit, f"../../../../{shown}/by-offset/{query}"
         return found
 
     def _is_there(self, commit: Commit) -> bool:
@@ -386,15 +388,19 @@ class OffsetLink(_Node):
     kind: Kind = "symlink"
 
     def __init__(
-        self, sources: Sources, topics: tuple[str, ...], name: str, targets: Callable[[str], Mapping[str, str]]
+        self,
+        sources: Sources,
+        topics: tuple[str, ...],
+        name: str,
+        links: Callable[[str], Mapping[str, tuple[Commit, str]]],
     ) -> None:
         super().__init__(sources, topics)
         self._name = name
-        self._targets = targets
+        self._links = links
 
     def target(self) -> str:
-        """Where the committed offset of now leads; NotFound once there is none, or nothing there in `next/`."""
-        targets = self._targets(self._name)
-        if self._name not in targets:
+        """Where the committed offset of now leads, whatever is there; NotFound once there is none."""
+        links = self._links(self._name)
+        if self._name not in links:
             raise NotFound(f"{self._name!r} leads nowhere any more")
-        return targets[self._name]
+        return links[self._name][1]
