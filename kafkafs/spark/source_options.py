@@ -157,7 +157,7 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
     for name, why in _REFUSED.items():
         if name.lower() in options:
             raise UsageError(f"the option {name!r} is not supported: {why}")
-    least, most = _number(options, "minOffsetsPerTrigger"), _number(options, "maxOffsetsPerTrigger")
+    least, most = _number(options, "minOffsetsPerTrigger"), _positive(options, "maxOffsetsPerTrigger")
     if least is not None and most is not None and least > most:
         raise UsageError(f"minOffsetsPerTrigger ({least}) is higher than maxOffsetsPerTrigger ({most})")
     return SourceOptions(

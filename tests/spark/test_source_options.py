@@ -97,6 +97,7 @@ REFUSED: dict[str, dict[str, object]] = {
     "neither read_uncommitted": {"subscribe": "binary", "kafka.isolation.level": "serializable"},
     "minPartitions must be positive": {"subscribe": "binary", "minPartitions": 0},
     "maxRecordsPerPartition must be positive": {"subscribe": "binary", "maxRecordsPerPartition": -1},
+    "maxOffsetsPerTrigger must be positive": {"subscribe": "binary", "maxOffsetsPerTrigger": -5},
     "minPartitions is a number": {"subscribe": "binary", "minPartitions": "some"},
     "replicas is furthest or refuse": {"subscribe": "binary", "replicas": "all"},
     "startingTimestamp is one number": {"subscribe": "binary", "startingTimestamp": "yesterday"},
