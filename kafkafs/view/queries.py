@@ -117,9 +117,10 @@ class ByTime(ViewDirectory):
     def child(self, name: str) -> FileNode:
         """A file for any query by time, whatever the log holds; NotFound for other names. `now` is that of this call,
         for as long as the node lives; a time that looks mistaken is logged."""
-        parse = partial(parse_time_name, now_ms=time.time_ns() // 1_000_000)
-        query = parse(name)
+        now_ms = time.time_ns() // 1_000_000
+        query = parse_time_name(name, now_ms)
         if query is None:
+            parse = partial(parse_time_name, now_ms=now_ms)
             raise refused(f"{self._view.shown_as}/by-time", name, parse, TIMES)
         match query.target:
             case TimePoint(int(time_ms)) | Before(int(time_ms)) if time_ms < IN_DOUBT_BELOW:

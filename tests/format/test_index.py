@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from kafkafs.format import index as index_module
 from kafkafs.format.index import PAGE, OffsetIndex, OffsetPosition, Probe, TimeIndex, TimestampOffset, rises
 
 WARM_BYTES = 8192
@@ -176,3 +177,20 @@ def test_what_rises_is_told_without_a_difference():
     last = 2**63 - 1
     assert rises(np.array([0, last, last, -5, 3]), -1).tolist() == [True, True, False, False, True]
     assert rises(np.array([], np.int64), last).tolist() == []
+
+
+def test_pages_are_remembered_and_few_of_them(monkeypatch):
+    """Two indexes in one process share no page; forgetting costs reads, never an answer."""
+    monkeypatch.setattr(index_module, "_pages", {})
+    monkeypatch.setattr(index_module, "_MOST_PAGES", 3)
+    entries = [(slot * 10, slot * 7) for slot in range(1, 6 * PAGE // 8)]
+    index, file = offset_index(entries)
+    other, _ = offset_index([(offset, 1) for offset, _ in entries])
+    assert index.lookup(BASE + 15).position == 7
+    read = file.reads
+    assert index.lookup(BASE + 25).position == 14
+    assert file.reads == read
+    assert other.lookup(BASE + 15).position == 1
+    for offset, position in entries[:: PAGE // 32]:
+        assert index.lookup(BASE + offset).position == position
+        assert len(index_module._pages) <= 3

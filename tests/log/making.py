@@ -111,8 +111,8 @@ def spread(batches: Sequence[Made], per_segment: int) -> dict[int, list[Made]]:
 
 
 def rewrite_behind_its_first_page(index: Path, entry_size: int) -> None:
-    """In place, under a reader that remembers what the second page began with: from the first page's last entry on,
-    the last entry is all there is."""
+    """In place, under a reader that remembers what the second page began with, and no page: from the first page's last
+    entry on, the last entry is all there is."""
     entries = index.read_bytes()
     assert len(entries) > PAGE + entry_size
     kept = (PAGE - 1) // entry_size
