@@ -56,8 +56,8 @@ class _Page(NamedTuple):
     numbers: Numbers
 
 
-_MOST_PAGES = 1 << 10
-"""Four megabytes of them."""
+_MOST_PAGES = 1 << 11
+"""Eight megabytes of them: both indexes of a thousand small segments have room."""
 
 _pages: dict[tuple[int, int, int], _Page] = {}
 """By an index's own number, the page's, and the column. One for the process: nothing is lost when all are forgotten but
