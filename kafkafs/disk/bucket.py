@@ -32,6 +32,13 @@ AT_ONCE = 32
 _HANDLES = 512
 """Objects of which it is remembered how long they are: the store is asked at the first read of each."""
 
+_OF_THE_OBJECT = ("HTTP status 416", "INVALID_OBJECT_STATE", "code 136")
+"""What a store says of an object that it has: it is shorter than it was, it is archived. All else that is no answer
+(too many requests, expired credentials, an error of its own) says nothing of the object: that is no damage."""
+
+_BLANK, _OTHER, _BLANKS = b"\xa5", b"\x5a", 4
+"""What stands where a store sent nothing; and so many bytes of it tell so. Fewer, one time in 256, are the object's."""
+
 _SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _SHORTEST = 6  # of what is no word of a sentence
 Answer = TypeVar("Answer")
@@ -70,7 +77,12 @@ class BucketObjects(Objects):
 
     def read(self, key: str, position: int, size: int) -> bytes:
         """See `Objects`."""
-        return whole(self.shown_as, key, self._asked(lambda: self._read(key, position, size), key), size)
+        try:
+            return whole(self.shown_as, key, self._asked(lambda: self._read(key, position, size), key), size)
+        except (DiskError, NotFound):
+            with self._lock:
+                self._handles.pop(key, None)  # it may have another size by now
+            raise
 
     def stat(self, found: Object) -> os.stat_result:
         """See `Objects`: owned by who reads the store."""
@@ -103,7 +115,7 @@ class BucketObjects(Objects):
                 self._handles[key] = handle
                 if len(self._handles) > _HANDLES:
                     self._handles.popitem(last=False)
-        return bytes(handle.read_at(size, position))
+        return _read_fully(handle, position, size)
 
     def _opened(self) -> tuple[Any, str]:
         """The store's client, and the path of the tier's top; made by the first question."""
@@ -137,9 +149,10 @@ class BucketObjects(Objects):
             reason = self._without_secrets(str(error).partition("\n")[0])
             if "AWS Error NO_SUCH_KEY" in reason:
                 raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None
-            kind = DiskError
-            if "AWS Error NETWORK_CONNECTION" in reason:
-                self._is_suspect, kind = True, Unanswered
+            if "Failed to flush response stream" in reason:
+                reason = "the store has sent more than was asked for, a page or an error of its own"
+            self._is_suspect |= "AWS Error NETWORK_CONNECTION" in reason
+            kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
             raise kind(f"{what!r} of the tier {self.shown_as} cannot be read: {reason}") from None
 
     def _ask(self, question: Callable[[], Answer], future: "Future[Answer]") -> None:
@@ -162,6 +175,23 @@ class BucketObjects(Objects):
         for secret in [self._uri, *given, *(quote(each, safe="") for each in given)]:
             text = text.replace(secret, self.shown_as if secret == self._uri else "...")
         return text
+
+
+def _read_fully(handle: Any, position: int, size: int) -> bytes:
+    """What a store sent of those bytes, in one request.
+
+    pyarrow takes a response that is shorter than was asked for a whole one (26.0), and what it has not written of its
+    buffer is what was in that memory before. So the buffer is ours, and blank: where its end still is, the response was
+    too short, unless the object's own bytes are like that, which another blank tells.
+    """
+    got = b""
+    for blank in (_BLANK, _OTHER):
+        buffer = bytearray(blank) * size
+        with handle.get_stream(position, size) as stream:
+            got = bytes(memoryview(buffer)[: stream.readinto(buffer)])
+        if not got.endswith(blank * min(size, _BLANKS)):
+            return got
+    return got.rstrip(_OTHER)
 
 
 def _s3(uri: str) -> tuple[Any, str]:

@@ -90,6 +90,11 @@ class ChunkCache:
         """Whether the piece is here, which is not asked for by that."""
         return name in self._kept
 
+    def forget(self, name: Hashable) -> None:
+        """The piece is of no use: who asks next has it fetched."""
+        with self._lock:
+            self._size -= len(self._kept.pop(name, b""))
+
     def keep(self, name: Hashable, piece: bytes) -> None:
         """The piece, which was fetched with another, is here now."""
         with self._lock:

@@ -3,8 +3,8 @@
 What a read needs and is not here is fetched together, up to `TOGETHER` bytes or two chunks. Behind a reader that goes
 straight on as many bytes are fetched before it asks, where they are a quarter of what the cache holds at most.
 
-It never changes: an object that was written is replaced by none. What a chunk is made of (compressed, encrypted) is not
-known here: `chunk` gives its bytes in clear.
+It never changes: an object that was written is replaced by none, and would be another file. What a chunk is made of
+(compressed, encrypted) is not known here: `chunk` gives its bytes in clear.
 """
 
 import os
@@ -37,6 +37,7 @@ class ChunkedFile(DataFile):
         "_chunk_size",
         "_chunks",
         "_fetched_to",
+        "_object",
         "_read_to",
         "_size",
         "_stat",
@@ -47,8 +48,10 @@ class ChunkedFile(DataFile):
         self, name: str, about: os.stat_result, chunk_size: int, chunks: FetchChunks, cache: ChunkCache,
         options: DiskOptions,
     ) -> None:  # fmt: skip
-        """`name` is the object's, and tells its chunks from those of others; `about` has its size."""
+        """`name` is the object's, `about` has its size; both tell its chunks from those of others, and of one that had
+        the name before."""
         super().__init__(name, inode_of(name), options)
+        self._object = name, about.st_size, about.st_mtime_ns
         self._stat = about
         self._size = about.st_size
         self._chunk_size = chunk_size
@@ -115,9 +118,9 @@ class ChunkedFile(DataFile):
         count = min(count, -(-self._size // self._chunk_size) - first)
         size = count * self._chunk_size
         is_due = count > 0 and first - last - 1 <= count // 2 and 4 * size <= self._cache.limit
-        if is_due and not self._cache.has((self.name, first)):
+        if is_due and not self._cache.has((self._object, first)):
             fetch = partial(self._fetched, first, count)
-            if self._cache.fetch_ahead((self.name, first), fetch, size):
+            if self._cache.fetch_ahead((self._object, first), fetch, size):
                 self._fetched_to = first + count
 
     def _parts(self, position: int, size: int) -> list[memoryview]:
@@ -134,14 +137,14 @@ class ChunkedFile(DataFile):
 
     def _cached(self, number: int, last: int) -> memoryview:
         """A chunk. Where it has to be fetched, so are those behind it up to `last` that are not here either."""
-        piece = self._cache.known((self.name, number))
+        piece = self._cache.known((self._object, number))
         if piece is None:
             may_block()
             most = min(max(2 * self._chunk_size, TOGETHER), self._cache.limit) // self._chunk_size
             most = min(last - number + 1, max(1, most))
-            count = next((each for each in range(1, most) if self._cache.has((self.name, number + each))), most)
+            count = next((each for each in range(1, most) if self._cache.has((self._object, number + each))), most)
             size = min(count * self._chunk_size, self._size - number * self._chunk_size)
-            piece = self._cache.get((self.name, number), lambda: self._fetched(number, count), size)
+            piece = self._cache.get((self._object, number), lambda: self._fetched(number, count), size)
         return memoryview(piece)
 
     def _fetched(self, first: int, count: int) -> bytes:
@@ -156,7 +159,7 @@ class ChunkedFile(DataFile):
                 told = f"chunk {number} of {self.name!r} has {len(piece)} bytes"
                 raise DiskError(f"{told}, and {expected} were announced")
         for number, piece in enumerate(pieces[1:], first + 1):
-            self._cache.keep((self.name, number), piece)
+            self._cache.keep((self._object, number), piece)
         return pieces[0]
 
 

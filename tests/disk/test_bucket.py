@@ -1,15 +1,20 @@
 """A bucket's limits of time, and its words: `test_objects` has what it answers."""
 
 import socket
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
 
 import pytest
+from pyarrow import fs
 
 from kafkafs.disk import bucket
 from kafkafs.disk.blocking import patience, patience_left
 from kafkafs.disk.bucket import BucketObjects
-from kafkafs.errors import DiskError, NotFound
+from kafkafs.errors import DiskError, NotFound, Unanswered
 from tests.kafka import tiers
 
 
@@ -58,3 +63,75 @@ def test_what_a_store_repeats_of_secrets_is_not_told(monkeypatch):
     far = BucketObjects("s3://an-id:a%2Fsecret@b/x")
     told = far._without_secrets("no s3://an-id:a%2Fsecret@b/x, a/secret, a%2Fsecret, of-the-environment")
     assert told == "no s3://b/x, ..., ..., ..."
+
+
+@contextmanager
+def store(answer: Callable[[BaseHTTPRequestHandler], tuple[int, bytes]], size: int) -> Iterator[BucketObjects]:
+    """A store that has one object, of which it tells that size, and answers each GET so."""
+
+    class Answering(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_HEAD(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(size))
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            code, body = answer(self)
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    place = f"127.0.0.1:{server.server_port}&scheme=http&region=us-east-1"
+    try:
+        yield BucketObjects(f"s3://key:secret@b?endpoint_override={place}")
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_response_that_is_too_short_is_an_error_and_gives_nothing_else_of_memory():
+    """Regression: pyarrow takes it for a whole one, filled up with what its buffer held before, of whomever."""
+    with (
+        store(lambda _: (206, b"<html>log in</html>"), 30_000) as short,
+        pytest.raises(DiskError, match=r"'a\.log' in the tier s3://b ends 29981 bytes before it should"),
+    ):
+        short.read("a.log", 0, 30_000)
+
+
+@pytest.mark.parametrize("ends", [b"\xa5", b"\xa5" * 9, b"\x5a" * 9, b"\x5a\xa5\xa5"])
+def test_bytes_that_are_like_those_of_a_blank_buffer_are_read(ends):
+    with store(lambda _: (206, b"0123" + ends), 4 + len(ends)) as objects:
+        assert objects.read("a.log", 0, 4 + len(ends)) == b"0123" + ends
+
+
+@pytest.mark.parametrize("code", [400, 403, 429, 500, 503])
+def test_a_store_that_refuses_or_is_too_busy_says_nothing_of_the_object(code):
+    """Regression: but for a lost connection all of it counted as damage, which an audit tells and a revival cuts."""
+    body = b"<Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
+    with store(lambda _: (code, body), 3000) as objects:
+        with pytest.raises(Unanswered, match="cannot be read: AWS Error"):
+            objects.read("a.log", 0, 3000)
+        with pytest.raises(Unanswered, match="the store has sent more than was asked for"):  # its own words do not fit
+            objects.read("a.log", 0, 30)
+
+
+def test_an_object_that_was_replaced_is_asked_for_its_size_again(tmp_path):
+    """Regression: what had failed once failed for good."""
+    (tmp_path / "one").mkdir()
+    (uploaded := tmp_path / "one/a.log").write_bytes(b"01234")
+    with tiers.s3_server() as server:
+        objects = BucketObjects(uri := tiers.uploaded(tmp_path, "replaced", server))
+        with pytest.raises(DiskError, match="ends 5 bytes before it should"):
+            objects.read("one/a.log", 0, 10)
+        uploaded.write_bytes(b"0123456789")
+        system, _ = fs.FileSystem.from_uri(uri)
+        fs.copy_files(str(tmp_path), "replaced", destination_filesystem=system)
+        assert objects.read("one/a.log", 0, 10) == b"0123456789"

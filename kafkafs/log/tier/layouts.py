@@ -195,8 +195,10 @@ class Aiven:
         try:
             if found.size > LARGEST:
                 raise CorruptData(f"it has {found.size} bytes")
-            told = parse_manifest(self._cache.get(found.key, lambda: self._objects.read(found.key, 0, found.size)))
+            told = parse_manifest(self._cache.get(found, lambda: self._objects.read(found.key, 0, found.size)))
         except (CorruptData, Unsupported) as error:
+            if isinstance(error, CorruptData):  # a store may send otherwise the next time
+                self._cache.forget(found)
             raise Lost(f"the manifest {found.key!r} cannot be used: {error}") from error
         place = parse_object_directory(found.key.rpartition("/")[0])
         if (told.start_offset, told.segment_id, (told.topic_id, told.partition)) != (*upload[:2], place):

@@ -92,7 +92,7 @@ def index_of(
         if found.size > JOINED:
             data = objects.read(found.key, position, size)
         else:
-            whole = cache.get(found.key, lambda: objects.read(found.key, 0, found.size))
+            whole = cache.get(found, lambda: objects.read(found.key, 0, found.size))
             data = whole[position : position + size]
         return [_clear(data, cipher, found.key)]
 
