@@ -325,12 +325,12 @@ def _positive(options: Mapping[str, str], name: str) -> int | None:
     return value
 
 
-_UNITS = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+_UNITS = {"us": 1e-6, "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
 def _duration(options: Mapping[str, str], name: str) -> float:
     value = options.get(name.lower(), "15m").strip().lower()
-    found = re.fullmatch(r"([0-9]+)(ms|s|m|min|h|d)?", value)
+    found = re.fullmatch(r"([0-9]+)(us|ms|s|m|min|h|d)?", value)
     if found is None:
         raise UsageError(f"{name} is a time such as 15m or 30s, not {value!r}")
     return int(found[1]) * _UNITS[found[2] or "ms"]

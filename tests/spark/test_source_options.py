@@ -77,7 +77,7 @@ def test_partitions_are_chosen_in_one_of_three_ways():
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("15m", 900.0), ("30s", 30.0), ("250", 0.25), ("250ms", 0.25), ("2min", 120.0), ("1h", 3600.0), ("1D", 86400.0),
-     (" 5s ", 5.0)],
+     (" 5s ", 5.0), ("500us", 0.0005)],
 )  # fmt: skip
 def test_a_delay_is_a_number_with_a_unit(text, seconds):
     assert given_(stream_options, maxTriggerDelay=text).max_trigger_delay_s == pytest.approx(seconds)
