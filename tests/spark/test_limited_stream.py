@@ -9,6 +9,7 @@ from kafkafs.spark.frame import Frame
 from kafkafs.spark.limited_stream import LimitedStreamReader
 from kafkafs.spark.locations import data_directory
 from kafkafs.spark.source_options import stream_options
+from kafkafs.spark.stream import StreamReader
 from tests.kafka.dataset import Dataset
 from tests.log.making import NAME, made, write_partition
 
@@ -95,3 +96,7 @@ def test_a_stream_begins_once_however_its_topic_grows(option, tmp_path):
     ending.prepareForTriggerAvailableNow()
     grown(4)
     assert ending.initialOffset() == {"t": {"0": 15}}
+    older = StreamReader(grown(4)._options, Frame())  # Spark 4.1 asks for the end first
+    end = older.latestOffset()
+    grown(5)
+    assert older.initialOffset() == end == {"t": {"0": 20}}
