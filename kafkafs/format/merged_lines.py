@@ -41,6 +41,7 @@ class MergedLines:
         self._text = np.empty(len(sources) * share + _BEHIND, np.uint8)
         self._stamps = np.empty(len(sources) * most, np.int64)
         self._heads = np.zeros((len(sources), 3), np.int64)
+        self._heads[:, 0] = np.arange(len(sources)) * most
         self._sources = [
             _Source(maker, found, offset, self._text[number * share : (number + 1) * share], most)
             for number, ((maker, found), offset) in enumerate(zip(sources, offsets, strict=True))
