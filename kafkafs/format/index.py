@@ -135,13 +135,10 @@ class AbstractIndex(Generic[Entry]):
     def _at(self, slot: int, stored: "Stored") -> Entry:
         raise NotImplementedError
 
-    def _slots(self, first: int, stop: int) -> bytes:
-        """The bytes of neighbouring slots, zeros where an index was cut meanwhile: a harmless hint."""
-        size = (stop - first) * self.entry_size
-        return self._read(first * self.entry_size, size).ljust(size, b"\0")
-
     def _stored(self, slot: int) -> tuple[int, int]:
-        found: tuple[int, int] = self.fields.unpack(self._slots(slot, slot + 1))
+        """See `Stored`."""
+        size = self.entry_size
+        found: tuple[int, int] = self.fields.unpack(self._read(slot * size, size).ljust(size, b"\0"))
         return found
 
     def _floor(self, target: int, column: int, probes: list[Probe] | None = None) -> Entry:
@@ -162,13 +159,17 @@ class AbstractIndex(Generic[Entry]):
         return self._at(first - 1 + int(numbers.searchsorted(target, "right")), stored)
 
     def _read_page(self, number: int, column: int) -> _Page:
-        """That page, remembered from now on."""
+        """That page, remembered if it is whole; zeros where the file was cut meanwhile or cannot be read."""
         first, stop = self._slots_of(number)
-        data = self._slots(first, stop)
-        if len(_pages) >= _MOST_PAGES:
-            _pages.clear()
+        size = (stop - first) * self.entry_size
+        read = self._read(first * self.entry_size, size)
+        data = read.ljust(size, b"\0")
         page = _Page(first, data, np.frombuffer(data, self.dtype)[self.columns[column]])
-        return _pages.setdefault((self._number, number, column), page)
+        if len(read) == size:
+            if len(_pages) >= _MOST_PAGES:
+                _pages.clear()
+            _pages[self._number, number, column] = page
+        return page
 
     @property
     def first_warm_slot(self) -> int:
@@ -214,7 +215,10 @@ class AbstractIndex(Generic[Entry]):
 
     def _first_in(self, page: int) -> tuple[int, int]:
         """The numbers of a page's first entry, remembered: later lookups read the one page that they end in."""
-        stored = self._firsts[page] = self._stored(self._slots_of(page)[0])
+        slot = self._slots_of(page)[0]
+        stored = self._stored(slot)
+        if slot == 0 or any(stored):  # else it could not be read
+            self._firsts[page] = stored
         return stored
 
     def _find_padding(self) -> int:
