@@ -21,7 +21,7 @@ from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import KnownOverlaps
 from kafkafs.log.segment_files import Files
 
-_PASSING = (Vanished, DiskError)  # may be otherwise the next time
+_PASSING = (Vanished, DiskError, Denied)  # may be otherwise the next time
 
 
 class SegmentIndexes:
@@ -84,7 +84,7 @@ class SegmentIndexes:
         """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
 
         A file that is gone or cannot be read reads as empty: an index is a hint. Where that may pass, as an error of
-        the disk may, there is no length, and nothing that was made of the index is remembered.
+        the disk may or a file's mode, there is no length, and nothing that was made of the index is remembered.
         """
         if kind not in self._files.listed:
             return (lambda _position, _size: b""), 0
