@@ -14,6 +14,7 @@ from kafkafs.spark.segment_units import live_segments
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import made, write_partition, write_start
+from tests.log.transactional import data, marker
 
 
 def pieces(records: list[Record], per_batch: int):
@@ -70,8 +71,8 @@ def test_a_piece_without_keys_has_none():
 FUTURE = 4_102_444_800_000  # 2100
 
 
-def kept(data) -> list[KeptBytes]:
-    found = [unit.ask(measure) for unit in live_segments([data], "furthest")]
+def kept(directory) -> list[KeptBytes]:
+    found = [unit.ask(measure) for unit in live_segments([directory], "furthest")]
     return [each.kept for each in found if each is not None]
 
 
@@ -88,6 +89,12 @@ def test_each_segment_is_kept_for_one_reason(tmp_path):
         KeptBytes(future=size[7], future_until_ms=FUTURE), KeptBytes(untimed=size[10]),
         KeptBytes(waiting=size[12], waits_since_ms=1200), KeptBytes(active=size[14]),
     ]  # fmt: skip
+
+
+def test_the_end_of_a_transaction_keeps_its_segment_as_a_record_does(tmp_path):
+    """Regression: what was written with old times waited for `retention.ms` since then, as the page had it."""
+    write_partition(tmp_path, {0: [made(0, [2, 3])], 2: [marker(2, 7, commit=True)], 3: [data(3, 7)]})
+    assert [each.waits_since_ms for each in kept(tmp_path)] == [3, 5, None]
 
 
 def test_the_page_says_when_the_future_ends_and_who_goes_next(tmp_path):

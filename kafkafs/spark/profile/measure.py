@@ -3,9 +3,9 @@
 The keys that take the most bytes are kept, a bounded number: a key is known by a hash of 64 bits and shown by its first
 bytes, and of each piece of a log only the heaviest are taken over. So the sums are lower bounds, and true for a key
 that is heavy everywhere. And why a broker keeps the segment, as far as the disk tells: it goes when the newest of its
-records is older than `retention.ms`; so one record from the future keeps all of it. The segment that is written to
-stays, and what lies below the log start goes at the broker's next look, whatever its age. Sources:
-UnifiedLog.deleteRetentionMsBreachedSegments, deleteLogStartOffsetBreachedSegments.
+records, the ends of transactions among them, is older than `retention.ms`; so one from the future keeps all of it. The
+segment that is written to stays, and what lies below the log start goes at the broker's next look, whatever its age.
+Sources: UnifiedLog.deleteRetentionMsBreachedSegments, deleteLogStartOffsetBreachedSegments.
 """
 
 import time
@@ -55,14 +55,14 @@ class KeptBytes:
         self.future_until_ms, self.waits_since_ms = max(untils, default=None), min(sinces, default=None)
 
 
-def why_kept(look: SegmentLook, newest_ms: int | None, now_ms: int) -> KeptBytes:
-    """Of one segment whose newest record is of `newest_ms`; None where no record has a time."""
+def why_kept(look: SegmentLook, newest_ms: int, now_ms: int) -> KeptBytes:
+    """Of one segment whose newest record is of `newest_ms`; negative where no record has a time."""
     next_base, size = look.segment.next_base, look.size
     if next_base is None:
         return KeptBytes(active=size)
     if next_base <= look.log.start_offset:
         return KeptBytes(below_start=size)
-    if newest_ms is None:
+    if newest_ms < 0:
         return KeptBytes(untimed=size)
     if newest_ms > now_ms:
         return KeptBytes(future=size, future_until_ms=newest_ms)
@@ -245,7 +245,7 @@ def measure(look: SegmentLook) -> Figures:
         else:
             found.damaged += 1
     found.sketch = meter.registers.tobytes()
-    found.kept = why_kept(look, found.last_ms, time.time_ns() // 1_000_000)
+    found.kept = why_kept(look, meter.newest_ms, time.time_ns() // 1_000_000)
     return found
 
 
@@ -261,11 +261,12 @@ class _Meter:
     def __init__(self, found: Figures) -> None:
         self.registers = np.zeros(1 << SKETCH_BITS, np.uint8)
         self._found = found
-        self._latest = -1
+        self._latest = self.newest_ms = -1
 
     def take(self, item: BatchRun) -> None:
         """A run of batches and their records."""
         found, control = self._found, is_control(item.rows)
+        self.newest_ms = max(self.newest_ms, int(item.rows["max_timestamp"].max(initial=-1)))
         found.batches += len(item.rows)
         _count_powers(found.batch_sizes, item.rows["size"])
         found.markers += int(control.sum())
