@@ -53,7 +53,7 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
         entry = index.entry(max(-1, entry.slot - step))
         step *= 2
     if trace is not no_trace:
-        why = f"no entry at or before {offset}" if index.entries else "missing or empty"
+        why = f"no entry at or before {offset}" if index.entries else "missing, empty or unreadable"
         trace(f"offset index {segment.name_of('index')}: {why}: from position 0{_probes(index, probes, offset)}")
     return Start(0, segment.base_offset)
 
@@ -226,7 +226,7 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
     elif index.entries:
         trace(f"time index {name}: no entry before {timestamp}: from the segment's first offset{looks}")
     else:
-        trace(f"time index {name}: missing or empty: from the segment's first offset")
+        trace(f"time index {name}: missing, empty or unreadable: from the segment's first offset")
     return entry
 
 

@@ -15,6 +15,7 @@ from kafkafs.cli import umount
 from kafkafs.cli.main import main
 from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 from tests.mounting import KAFKAFS, run, wait_until
+from tests.nobody import NOBODY, let_in, takes_root
 
 
 @pytest.fixture
@@ -50,6 +51,19 @@ def test_a_daemon_that_does_not_answer_keeps_nobody(place, monkeypatch):
             assert mounted_at(place) is None
         finally:
             os.kill(pid, signal.SIGCONT)
+
+
+@takes_root
+def test_a_mount_of_another_user_is_his(place, capfd):
+    """Regression: fusermount3's own words were that there is no such entry in /etc/mtab."""
+    let_in(place.parent)
+    child = os.fork()
+    if child == 0:
+        os.setuid(NOBODY)
+        os._exit(main(["umount", str(place)]))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
+    told = f"kafkafs: {str(place)!r} cannot be unmounted: another user has mounted it, and only he or root may\n"
+    assert capfd.readouterr().err == told
 
 
 @pytest.mark.parametrize("what", ["", "/proc"])

@@ -38,6 +38,8 @@ def daemon(is_ready):
         return 3
     if does == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    while does == "late" and not (place / "go").exists():
+        time.sleep(0.01)
     if does != "hang":
         is_ready()
     print("nobody's terminal", file=sys.stderr, flush=True)
@@ -129,6 +131,19 @@ def test_who_is_interrupted_before_the_mount_answers_leaves_no_daemon(tmp_path):
     assert b"KeyboardInterrupt" in errors
     assert code == -signal.SIGINT
     wait_until(lambda: not is_alive(daemon))
+
+
+@pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGKILL])
+def test_who_is_killed_before_the_mount_answers_leaves_no_daemon_either(tmp_path, how):
+    """Regression: the mount stood all the same, with the caller's standard error open for as long."""
+    command = Command(tmp_path, "background", "late")
+    daemon = command.daemon()
+    command.process.send_signal(how)
+    command.process.wait(PATIENCE_S)
+    (tmp_path / "go").touch()
+    assert command.ended()[0] == -how
+    wait_until(lambda: not is_alive(daemon))
+    assert command.has_said("SIGTERM")
 
 
 def test_a_supervisor_that_is_killed_takes_the_daemon_with_it_in_order(tmp_path):

@@ -139,8 +139,12 @@ def _pass_on(number: int, child: int) -> None:
 
 
 def _detach(told: int, null: int) -> None:
-    """The mount answers: says so, and lets the caller's terminal go."""
-    os.write(told, READY)
+    """The mount answers: says so, and lets the caller's terminal go. Where the caller has been ended meanwhile, by
+    whatever signal, no mount stays either."""
+    try:
+        os.write(told, READY)
+    except BrokenPipeError:
+        signal.raise_signal(signal.SIGTERM)
     os.close(told)
     _close_standard_streams(null)
 
