@@ -4,7 +4,7 @@ Every file is lines, made when it is looked up; a long one is a stream. Owner an
 that it is told by grant together, and of `offsets.jsonl` those that it tells the ends of.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
@@ -34,6 +34,8 @@ _TOPICS = (METADATA_TOPIC, GROUPS_TOPIC, TRANSACTIONS_TOPIC)
 Answer = TypeVar("Answer")
 ShownAs = Callable[[Partition], str | None]
 """The name that the root of the mount shows a partition by."""
+Links = dict[str, tuple[Commit, str]]
+"""By name, the committed offset that a link stands for, and where it leads."""
 
 
 class _Granted(NamedTuple):
@@ -350,11 +352,9 @@ class LinksDirectory(_OfGroup):
 
     def entries(self) -> Sequence[Entry]:
         """By topic and partition; without offsets that are pending in a transaction."""
-        return [
-            Entry(name, "symlink", None)
-            for name, (commit, _) in self._links().items()
-            if self._suffix or self._is_there(commit)
-        ]
+        links = self._links().items()
+        listed = (name for name, (commit, _) in links if self._suffix or self._is_there(commit))
+        return [Entry(name, "symlink", None) for name in listed]
 
     def child(self, name: str) -> Node:
         """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound where the group has none."""
@@ -362,9 +362,9 @@ class LinksDirectory(_OfGroup):
             raise NotFound(f"the group has committed no offset of a partition {name!r} that is here")
         return OffsetLink(self._sources, self._topics, name, self._links)
 
-    def _links(self, only: str | None = None) -> dict[str, tuple[Commit, str]]:
-        """What each link stands for and where it leads, or the one of a name alone."""
-        found: dict[str, tuple[Commit, str]] = {}
+    def _links(self, only: str | None = None) -> Links:
+        """All of them, or the one of a name alone."""
+        found: Links = {}
         for commit in self._ask(lambda cluster, found: cluster.commits(found)):
             if commit.producer_id is not None or commit.offset < 0:
                 continue
@@ -387,13 +387,7 @@ class OffsetLink(_Node):
 
     kind: Kind = "symlink"
 
-    def __init__(
-        self,
-        sources: Sources,
-        topics: tuple[str, ...],
-        name: str,
-        links: Callable[[str], Mapping[str, tuple[Commit, str]]],
-    ) -> None:
+    def __init__(self, sources: Sources, topics: tuple[str, ...], name: str, links: Callable[[str], Links]) -> None:
         super().__init__(sources, topics)
         self._name = name
         self._links = links
