@@ -164,7 +164,7 @@ class AbstractIndex(Generic[Entry]):
         size = (stop - first) * self.entry_size
         read = self._read(first * self.entry_size, size)
         data = read.ljust(size, b"\0")
-        page = _Page(first, data, np.frombuffer(data, self.dtype)[self.columns[column]])
+        page = _Page(first, data, np.frombuffer(data, self.dtype)[self.columns[column]].astype(np.int64))
         if len(read) == size:
             if len(_pages) >= _MOST_PAGES:
                 _pages.clear()
