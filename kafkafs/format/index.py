@@ -57,7 +57,7 @@ class _Page(NamedTuple):
 
 
 _MOST_PAGES = 1 << 11
-"""Eight megabytes of them: both indexes of a thousand small segments have room."""
+"""Sixteen megabytes at most, with their numbers: both indexes of a thousand small segments have room."""
 
 _pages: dict[tuple[int, int, int], _Page] = {}
 """By an index's own number, the page's, and the column. One for the process: nothing is lost when all are forgotten but
