@@ -79,7 +79,7 @@ def test_sanity_is_the_brokers_check_to_which_padding_is_entries(tmp_path: Path)
     assert shown(tmp_path, index_sanity_check=True).text == "Dumping 0.index\n0.index passed sanity check.\n"
     answer = shown(tmp_path, "timeindex", index_sanity_check=True)
     assert answer.text == "Dumping 0.timeindex\n"
-    assert "lies before its first" in answer.problems[0]
+    assert "its last entry (or zeros behind it) lies before its first" in answer.problems[0]
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex"])
@@ -98,9 +98,15 @@ def test_a_sane_index_has_whole_entries(tmp_path: Path, suffix: str) -> None:
 def test_an_index_that_ends_below_its_base_is_not_sane(tmp_path: Path) -> None:
     """Written for another segment, or torn."""
     make(tmp_path, (4, 0), (-3, 70))
-    assert "lies before its first" in shown(tmp_path, index_sanity_check=True).problems[0]
+    assert (
+        "its last entry (or zeros behind it) lies before its first"
+        in shown(tmp_path, index_sanity_check=True).problems[0]
+    )
     make_time_index(tmp_path, (1000, 4), (900, 9))
-    assert "lies before its first" in shown(tmp_path, "timeindex", index_sanity_check=True).problems[0]
+    assert (
+        "its last entry (or zeros behind it) lies before its first"
+        in shown(tmp_path, "timeindex", index_sanity_check=True).problems[0]
+    )
 
 
 def test_times_are_compared_with_the_records(tmp_path: Path) -> None:
