@@ -25,7 +25,7 @@ from kafkafs.format.native.layout import INVALID as INVALID
 from kafkafs.format.native.layout import UNCHECKED as UNCHECKED
 from kafkafs.format.native.layout import VALID as VALID
 from kafkafs.format.native.layout import WALK_CORRUPT, WALK_CUT, WALK_END, WALK_FULL
-from kafkafs.format.tables import Flags, chosen, empty, joined
+from kafkafs.format.tables import Flags, chosen, joined
 from kafkafs.format.varints import signed_bytes
 
 FRAME = struct.Struct(
@@ -211,7 +211,7 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
     tables: list[Batches] = []
     at, capacity, reason = 0, _rows_expected(data), WALK_FULL
     while reason == WALK_FULL:
-        table = empty(capacity, BATCH)
+        table = np.empty(capacity, BATCH)
         made, at, reason, missing = kernels.walk(data, at, position, verify, table, capacity)
         tables.append(table[:made])
         capacity = min(capacity * 4, (len(data) - at) // SMALLEST[0] + 1)

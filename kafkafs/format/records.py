@@ -25,7 +25,6 @@ from kafkafs.format.memory import UNLIMITED, Array, Buffers, Bytes, Memory
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import OFFSET_ORDER, RECORD_ROW, SOUND
 from kafkafs.format.native.layout import RECORD as RECORD
-from kafkafs.format.tables import empty
 from kafkafs.format.varints import varint
 
 Rows = np.ndarray[tuple[int], np.dtype[np.void]]
@@ -128,7 +127,7 @@ _REASONS = {
 def _table(capacity: int) -> Rows:
     """Room for that many rows of RECORD, at most PIECE."""
     if capacity < PIECE // 8:
-        return empty(capacity, RECORD)
+        return np.empty(capacity, RECORD)
     return _TABLES.take().view(RECORD)[:capacity]
 
 
