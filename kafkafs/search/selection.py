@@ -25,6 +25,9 @@ from kafkafs.log.batch_runs import BatchRun
 _CASELESS = frozenset("kKsSiI")
 """Letters that `re.IGNORECASE` takes for others outside of ASCII, too: the Kelvin sign, the long s, the dotted i."""
 
+_ESCAPED_BYTES = re.compile("[\udc80-\udcff]")
+"""Bytes of a pattern that are no UTF-8. Text has none of them, its letters are made of such bytes all the same."""
+
 
 class Needle:
     """The bytes that are sought; letters in either case where `ignore_case`, of ASCII only."""
@@ -66,7 +69,8 @@ class Pattern:
         literal = max(_literals(parsed, lambda character: _counts(character, caseless, escaped)), key=len)
         self.needle = Needle(literal.encode("utf-8", "surrogateescape"), caseless) if literal else None
         is_string = all(operation is _constants.LITERAL for operation, _ in parsed)
-        self.is_needle = bool(literal) and is_string and len(literal) == len(parsed) and not caseless
+        is_whole = bool(literal) and is_string and len(literal) == len(parsed)
+        self.is_needle = is_whole and not caseless and not _ESCAPED_BYTES.search(literal)
         """Whether what has the needle in it matches, and nothing else does."""
 
     def matches(self, field: bytes | memoryview) -> bool:

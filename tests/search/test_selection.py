@@ -101,6 +101,16 @@ def test_what_has_no_needle_in_it_does_not_match(text, field, ignore_case):
         assert not pattern.is_needle or holds == pattern.matches(field)
 
 
+def test_a_byte_is_not_found_inside_the_letters_of_text():
+    """A fixed string of bytes that are no UTF-8 is decided as any expression is: 0xE9 begins many a letter."""
+    byte = Pattern("\udce9", fixed=True)
+    data = v2_batch([Record(0, 1, 0, None, "\u9999".encode()), Record(1, 1, 0, None, b"\xe9")])
+    (piece,) = decode(data, 0, walk(data, 0).rows, 1 << 20)
+    assert isinstance(piece, Records)
+    assert Selection(byte).of(piece).rows["offset"].tolist() == [1]
+    assert Selection(byte, inverted=True).of(piece).rows["offset"].tolist() == [0]
+
+
 @pytest.mark.parametrize("text", ["0{2,}", "(ab)[0-9]", "(?:ab){2}x", "a+(bc)"])
 def test_an_expression_is_more_than_its_needle(text):
     assert not Pattern(text).is_needle
