@@ -6,6 +6,7 @@ passed over unread.
 """
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from re import _constants, _parser  # type: ignore[attr-defined]
@@ -55,15 +56,17 @@ class Pattern:
     def __init__(self, text: str, fixed: bool = False, ignore_case: bool = False) -> None:
         source = re.escape(text) if fixed else text
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
-        try:
-            self._text = re.compile(source, flags)
-            parsed = _parser.parse(source, flags)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(f"the pattern {text!r} is no regular expression: {error}; -F takes it as it is") from None
-        try:
-            self._bytes: re.Pattern[bytes] | None = re.compile(source.encode("utf-8", "surrogateescape"), flags)
-        except re.error:  # what only text can have, as \u20ac
-            self._bytes = None
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of `[[]`, for programmers
+            try:
+                self._text = re.compile(source, flags)
+                parsed = _parser.parse(source, flags)
+            except (re.error, OverflowError, RecursionError) as error:
+                sentence = f"the pattern {text!r} is no regular expression: {error}; -F takes it as it is"
+                raise UsageError(sentence) from None
+            try:
+                self._bytes: re.Pattern[bytes] | None = re.compile(source.encode("utf-8", "surrogateescape"), flags)
+            except re.error:  # what only text can have, as \u20ac
+                self._bytes = None
         caseless = bool(self._text.flags & re.IGNORECASE)
         escaped = not fixed and "\\" in text  # \xe9 stands for a character of text, and for one byte of other fields
         literal = max(_literals(parsed, lambda character: _counts(character, caseless, escaped)), key=len)

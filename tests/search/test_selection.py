@@ -1,6 +1,7 @@
 """Which records a selection takes: fields, names of headers, and the opposite of it all."""
 
 import re
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -133,6 +134,12 @@ def test_what_is_no_expression_is_a_sentence(text):
     with pytest.raises(UsageError):
         Pattern(text)
     assert Pattern(text, fixed=True).matches(text.encode())
+
+
+def test_an_expression_that_python_warns_of_is_taken_without_a_word():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Pattern("^[[]").matches(b"[1, 2]")
 
 
 def test_text_where_it_is_utf_8_else_bytes():
