@@ -172,10 +172,10 @@ def _write(module: str, parts: list[Part], place: Path) -> Path:
             seen[name] = part.path
         constants |= part.constants
         (place / f"{part.path.stem}.pxi").write_text(part.text, encoding="utf-8")
-    for name in ("machine.h", "machine.pxi"):
+    for name in ("primitives.h", "primitives.pxi"):
         (place / name).write_text((NATIVE / name).read_text(encoding="utf-8"), encoding="utf-8")
     (place / "layout.pxi").write_text(_rows() + _constants(constants), encoding="utf-8")
-    included = ["machine.pxi", "layout.pxi", *(f"{part.path.stem}.pxi" for part in parts)]
+    included = ["primitives.pxi", "layout.pxi", *(f"{part.path.stem}.pxi" for part in parts)]
     lines = [f"# cython: {_DIRECTIVES}", "import cython", *(f'include "{name}"' for name in included)]
     written = place / f"{module}.pyx"
     written.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -186,7 +186,7 @@ def is_new(module: str, into: Path) -> bool:
     """Whether the compiled module is newer than all that it is made of."""
     made = into / f"{module}.abi3.so"
     files = [Path(__file__), *(NATIVE / f"{name}.py" for name in ("layout", *MODULES[module]))]
-    files += [NATIVE / "machine.h", NATIVE / "machine.pxi", NATIVE / "__init__.py"]
+    files += [NATIVE / "primitives.h", NATIVE / "primitives.pxi", NATIVE / "__init__.py"]
     return made.exists() and made.stat().st_mtime > max(file.stat().st_mtime for file in files)
 
 

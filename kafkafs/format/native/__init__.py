@@ -3,9 +3,9 @@
 A kernel takes buffers and numbers and answers with numbers; it allocates nothing, raises nothing, and touches nothing
 outside of its buffers, whatever they hold. What Python calls are the functions that are neither `@native` nor
 `@inlined`: they take the spans of buffers, let go of the interpreter lock, and hold the outermost loop. All that
-`machine` and `layout` have is imported everywhere: it is the language that kernels are written in.
+`primitives` and `layout` have is imported everywhere: it is the language that kernels are written in.
 
-    machine                what kernels are written with, in Python; in C it is `machine.h`, declared in `machine.pxi`
+    primitives             what kernels are written with, in Python; the same in C (`.h`), declared to Cython (`.pxi`)
     layout                 tables and constants that kernels share with what calls them
     varint, checksum       numbers of variable length; the CRCs
     headers                batches to rows of BATCH, and which of those are decoded alike

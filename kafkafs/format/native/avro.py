@@ -15,7 +15,7 @@ from kafkafs.format.native.avro_values import (
     put_timestamp,
 )
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 from kafkafs.format.native.text import put_base64, put_number, put_text
 from kafkafs.format.native.varint import varlong
 

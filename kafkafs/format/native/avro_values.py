@@ -9,7 +9,7 @@ Schubfach (Raffaello Giulietti, "The Schubfach way to render doubles"): the inte
 double is scaled by a power of ten of 128 bits, and the shortest decimal in it is one of four candidates.
 """
 
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 from kafkafs.format.native.text import put_number
 
 _DAY = 86_400

@@ -4,7 +4,7 @@ import cython
 
 from kafkafs.format.native.json_lines import put_prefix
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 from kafkafs.format.native.text import put_number
 
 _LONGEST = 800  # bytes; more than a line's names and 16 numbers of 20 digits

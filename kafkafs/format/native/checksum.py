@@ -7,7 +7,7 @@ entries do it, one for each byte of the register.
 
 import cython
 
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 STRAND = 512
 """Bytes of one of three strands; input is taken in triples of it."""

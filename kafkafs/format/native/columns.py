@@ -8,7 +8,7 @@ copied sixteen at a time, so the block has 16 bytes to spare.
 import cython
 
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 from kafkafs.format.native.varint import varint
 
 

@@ -11,7 +11,7 @@ from kafkafs.format.native.avro import put_avro
 from kafkafs.format.native.json_lines import WORDS, WORST, headers_bound, put_all_headers, put_prefix, put_times
 from kafkafs.format.native.json_text import check_json, put_clean_json
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 from kafkafs.format.native.text import put_field, put_number
 from kafkafs.format.native.varint import varint
 

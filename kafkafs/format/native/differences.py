@@ -2,7 +2,7 @@
 
 import cython
 
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 
 @inlined

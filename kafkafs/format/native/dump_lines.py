@@ -9,7 +9,7 @@ import cython
 
 from kafkafs.format.native.batch_lines import put_codec_name, put_flag
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 from kafkafs.format.native.text import character, put_character, put_number
 from kafkafs.format.native.varint import varint
 

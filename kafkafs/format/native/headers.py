@@ -8,7 +8,7 @@ import cython
 
 from kafkafs.format.native.checksum import crc32_of, crc32c_of
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 _FRAME = 17  # bytes; the broker looks at nothing unless more than these are left
 _SMALLEST_V0, _SMALLEST_V1 = 26, 34  # a message without key and value

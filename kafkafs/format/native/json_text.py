@@ -5,7 +5,7 @@ as it is, white space becomes spaces, and the control characters that a terminal
 """
 
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 from kafkafs.format.native.text import character, put_control
 
 _VALUE, _FIRST_ELEMENT, _KEY, _FIRST_KEY, _BEHIND = range(5)

@@ -11,7 +11,7 @@ Different keys are counted about, by HyperLogLog (Flajolet and others, 2007), wi
 
 import cython
 
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 _INITIAL_A, _INITIAL_B, _INITIAL_C = 0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261
 _INITIAL_D = 0x7465646279746573

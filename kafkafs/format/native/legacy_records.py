@@ -6,7 +6,7 @@ import cython
 
 from kafkafs.format.native.checksum import crc32_of
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 _PREFIX = 12  # bytes of offset and size
 _LEAST_V0, _LEAST_V1 = 14, 22  # bytes behind the prefix

@@ -2,7 +2,7 @@
 
 import cython
 
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 NEW_LINE = 10
 ENTRY = 16  # bytes of an entry of the heap: the time of a source's next line, and the source

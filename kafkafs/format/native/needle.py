@@ -9,7 +9,7 @@ What is sought, the needle, comes with an alternative for each of its bytes, the
 import cython
 
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 
 @inlined

@@ -6,7 +6,7 @@ ensure_ascii=False, and U+007F to U+009F besides, which a terminal would obey. O
 behind its end.
 """
 
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 _ASCII_ZEROS = 0x3030303030303030
 _FOURS, _PAIRS = 0x0000007F0000007F, 0x000F000F000F000F

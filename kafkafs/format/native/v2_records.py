@@ -3,7 +3,7 @@
 import cython
 
 from kafkafs.format.native.layout import *
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 from kafkafs.format.native.varint import varint, varlong
 
 

@@ -3,7 +3,7 @@
 Each answers (value, place behind it), the place -1 where the integer is cut or longer than it may be.
 """
 
-from kafkafs.format.native.machine import *
+from kafkafs.format.native.primitives import *
 
 _LOW = 0xFFFFFFFF
 

@@ -1,4 +1,4 @@
-"""`machine.h` and its twin `machine.py`: each word of C says and writes what the Python of its name does."""
+"""`primitives.h` and its twin `primitives.py`: each word of C says and writes what the Python of its name does."""
 
 import ctypes
 import random
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kafkafs.format.native import checksum, machine, text
+from kafkafs.format.native import checksum, primitives, text
 
-HERE = Path(machine.__file__).parent
+HERE = Path(primitives.__file__).parent
 FLAGS = runpy.run_path(str(HERE.parents[2] / "scripts/build_kernels.py"), run_name="build_kernels")
 BUILDS = {"x86-64": FLAGS["_X86"], "any other": ["-U__SSE2__"]}
 SIZE = 64
@@ -22,7 +22,7 @@ SIZE = 64
 
 NUMBERS = [0, 1, -1, 2, 9, 10**8, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53 + 1, 2**62, 2**63 - 1, -(2**63)]
 OFFERED = {"place", "sixteen", "span", "room"}
-"""What `machine.h` has for itself, and for the edge to Python."""
+"""What `primitives.h` has for itself, and for the edge to Python."""
 
 LOADED = ("u8", "i8", "i16", "i32", "u32", "i64", "i16be", "i32be", "u32be", "i64be")
 WORDS = {
@@ -78,9 +78,9 @@ def wrapper(name: str) -> str:
 @pytest.fixture(scope="module", params=BUILDS)
 def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     """The words as the kernels have them, for this processor and for others."""
-    place = tmp_path_factory.mktemp("machine")
+    place = tmp_path_factory.mktemp("primitives")
     source, library = place / "words.c", place / "words.so"
-    source.write_text('#include <Python.h>\n#include "machine.h"\n' + "".join(map(wrapper, WORDS)))
+    source.write_text('#include <Python.h>\n#include "primitives.h"\n' + "".join(map(wrapper, WORDS)))
     command = ["gcc", "-shared", "-fPIC", *FLAGS["_FLAGS"], *BUILDS[request.param], f"-I{HERE}"]
     subprocess.run(
         [*command, f"-I{sysconfig.get_path('include')}", source, "-o", library, "-Wl,--unresolved-symbols=ignore-all"],
@@ -103,21 +103,21 @@ def call_compiled(word: Any, arguments: list[Any]) -> int:
 @pytest.mark.parametrize("name", WORDS)
 def test_both_say_and_write_the_same(compiled: ctypes.CDLL, name: str) -> None:
     """A kernel is stepped through as Python and runs as C: a difference shows where nobody can look any more."""
-    chance, in_python = random.Random(name), getattr(machine, name)
+    chance, in_python = random.Random(name), getattr(primitives, name)
     for _ in range(300):
         arguments = [drawn(kind, chance) for kind in WORDS[name].split()]
         copies = [bytearray(each) if isinstance(each, bytearray) else each for each in arguments]
         views = [memoryview(each) if isinstance(each, bytearray) else each for each in copies]
         said, expected = call_compiled(compiled[f"word_{name}"], arguments), in_python(*views) or 0
-        assert said & machine.ALL == int(expected) & machine.ALL, arguments
+        assert said & primitives.ALL == int(expected) & primitives.ALL, arguments
         assert arguments == copies
 
 
 def test_each_word_has_its_twin_and_stands_here() -> None:
-    header = (HERE / "machine.h").read_text()
+    header = (HERE / "primitives.h").read_text()
     in_c = set(re.findall(r"^HERE \S+ \*?(\w+)\(|^(?:LOAD|STORE)\((\w+),", header, re.MULTILINE))
     assert {name for pair in in_c for name in pair if name} - OFFERED == set(WORDS)
-    assert all(isinstance(getattr(machine, name), Callable) for name in WORDS)  # type: ignore[arg-type]
+    assert all(isinstance(getattr(primitives, name), Callable) for name in WORDS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", [name for name, kinds in WORDS.items() if SPANS & {*kinds.split()[:1]}])
@@ -130,4 +130,4 @@ def test_uncompiled_no_word_reaches_outside(name: str, at: int) -> None:
     arguments = [b"x" if kind == "literal" else 1 if kind == "count" else each
                  for kind, each in zip(WORDS[name].split(), arguments, strict=True)]  # fmt: skip
     with pytest.raises(IndexError, match="a kernel reached for bytes"):
-        getattr(machine, name)(*arguments)
+        getattr(primitives, name)(*arguments)

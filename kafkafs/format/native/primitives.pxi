@@ -1,7 +1,7 @@
-# What `machine.h` has, for Cython. The rows of `layout` and the constants of each file come before this and after it:
+# What `primitives.h` has, for Cython. The rows of `layout` and the constants of each file come before this and after it:
 # `build` writes them.
 
-cdef extern from "machine.h":
+cdef extern from "primitives.h":
     ctypedef long long Int
     ctypedef unsigned long long Word
     ctypedef struct Span:

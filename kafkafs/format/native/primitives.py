@@ -1,6 +1,6 @@
 """What kernels are written with: memory with its size, loads and stores at any place of it, sixteen bytes at once.
 
-Compiled, all of this is `machine.h`, where most words are one instruction. Here it is Python, for kernels that run
+Compiled, all of this is `primitives.h`, where most words are one instruction. Here it is Python, for kernels that run
 uncompiled, under a debugger: each access is checked, and numbers are cut to 64 bits where they are stored.
 """
 
