@@ -18,7 +18,7 @@ from kafkafs.cluster.image import TOPIC_RESOURCE
 from kafkafs.cluster.metadata import read_once
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import DiskError, KafkafsError, UsageError
-from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_header
+from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_fences, parse_header, parse_page
 from kafkafs.format.names import METADATA_LOG, parse_partition_name, segment_file
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.data_directory import DataDirectory
@@ -238,10 +238,16 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
 
 
 def _is_there(place: Path, own: Identity, offsets: int) -> bool:
+    """Whether the whole index is: lookups would scan around a damaged page for good."""
     try:
+        if not place.is_file():  # a FIFO would be waited for
+            return False
         with open(place, "rb") as file:
             header = parse_header(file.read(KEY_PAGE))
-            return header is not None and header.is_of(own, offsets, place.stat().st_size)
+            if header is None or not header.is_of(own, offsets, place.stat().st_size):
+                return False
+            pages = (parse_page(file.read(KEY_PAGE)) for _ in range(header.pages))
+            return all(page is not None for page in pages) and parse_fences(file.read(), header) is not None
     except OSError:
         return False
 

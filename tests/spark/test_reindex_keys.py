@@ -34,6 +34,41 @@ def test_each_closed_segment_gets_its_file_once(tmp_path: Path) -> None:
     assert again.written == made[0].written
 
 
+def _flipped(position: int) -> Callable[[Path], object]:
+    def flip(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        data[position] ^= 1
+        file.write_bytes(data)
+
+    return flip
+
+
+def _in_its_place(make: Callable[[Path], object]) -> Callable[[Path], object]:
+    def replace(file: Path) -> None:
+        file.unlink()
+        make(file)
+
+    return replace
+
+
+@pytest.mark.parametrize("damage", [
+    _flipped(0), _flipped(4096), _flipped(-1),
+    _in_its_place(os.mkfifo), _in_its_place(lambda file: file.symlink_to("/dev/zero")),
+], ids=["header", "page", "fence", "fifo", "link"])  # fmt: skip
+def test_what_lookups_cannot_use_is_made_anew(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    """Wherever it is damaged: a page that was left would cost a scan at each mount. A FIFO has nobody wait."""
+    write_partition(tmp_path / "data", segments(2))
+    unit, target = segments_of([tmp_path / "data"])[0], tmp_path / "indexes"
+    first = make_keys(unit, target)
+    assert first is not None
+    place = target / "t-0" / first.name
+    damage(place)
+    again = make_keys(unit, target)
+    assert again == first
+    assert not place.is_symlink()
+    assert place.stat().st_size == first.written
+
+
 def names(place: Path) -> dict[str, int]:
     """What is in a partition's directory, and when it was written."""
     return {file.name: file.stat().st_mtime_ns for file in (place / "t-0").iterdir()}
