@@ -15,6 +15,7 @@ from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
+from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import batch_reaching, batches_at_or_after, scanned_to
 from kafkafs.log.trace import Trace, no_trace
@@ -149,6 +150,7 @@ class Lookup:
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """
         trace, log = self._trace, self.log
+        outcomes = Outcomes(log)
         for number, segment in enumerate(log.segments_reaching(timestamp, trace)):
             if number:
                 trace("going on to a later segment, which Kafka would not do")
@@ -156,7 +158,7 @@ class Lookup:
                 if isinstance(item, Damage):
                     continue
                 batch, run, _ = item
-                record = self._visible.record_at_or_after(segment, batch, run, timestamp, trace)
+                record = self._visible.record_at_or_after(segment, batch, run, timestamp, outcomes, trace)
                 if not isinstance(record, Records | TooLarge):
                     continue
                 if trace is not no_trace:  # what a message of an old format spans takes unpacking

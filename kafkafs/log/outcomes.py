@@ -129,28 +129,35 @@ class _Markers(NamedTuple):
 
 
 class Outcomes:
-    """Whether transactional batches below the last stable offset were aborted, asked in offset order."""
+    """Whether transactional batches below the last stable offset were aborted, asked in offset order: the scan begins
+    at the first that is asked about, and none is begun twice."""
 
-    def __init__(self, log: Log, segment: Segment, start: Start) -> None:
-        self._ahead = _batch_runs(log, log.segments.index(segment), start)
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._ahead: Iterator[BatchRun] | None = None
         self._met: dict[int, list[_Markers]] = {}
 
-    def aborted(self, rows: Batches) -> Flags:
-        """For each batch, whether its transaction was aborted; False for those outside any."""
+    def aborted(self, segment: Segment, rows: Batches) -> Flags:
+        """For each of these batches of a segment, whether its transaction was aborted; False for those outside any."""
         dropped = np.zeros(len(rows), np.bool_)
         asked = np.flatnonzero(is_transactional(rows) & ~is_control(rows))
+        if not len(asked):
+            return dropped
         producers, offsets = rows["producer_id"][asked], rows["last_offset"][asked]
-        if len(asked) and len(self._met) > _PRODUCERS_KEPT:  # forget those that were passed
+        if self._ahead is None:
+            start = Start(int(rows["position"][asked[0]]), int(rows["base_offset"][asked[0]]))
+            self._ahead = _batch_runs(self._log, self._log.segments.index(segment), start)
+        if len(self._met) > _PRODUCERS_KEPT:  # forget those that were passed
             self._met = {each: own for each, own in self._met.items() if own and own[-1].offsets[-1] > offsets[0]}
         for producer in set(producers.tolist()):
             own = producers == producer
-            dropped[asked[own]] = self._end_in_abort(producer, offsets[own])
+            dropped[asked[own]] = self._end_in_abort(producer, offsets[own], self._ahead)
         return dropped
 
-    def _end_in_abort(self, producer: int, offsets: Numbers) -> Flags:
+    def _end_in_abort(self, producer: int, offsets: Numbers, ahead: Iterator[BatchRun]) -> Flags:
         """Of a producer's batches in offset order, whether the next marker aborts."""
         found, known = np.zeros(len(offsets), np.bool_), 0
-        for markers in self._markers_behind(producer, int(offsets[0])):
+        for markers in self._markers_behind(producer, int(offsets[0]), ahead):
             at = np.searchsorted(markers.offsets, offsets[known:], "right")
             at = at[at < len(markers.offsets)]
             found[known : known + len(at)] = markers.abort[at]
@@ -159,7 +166,7 @@ class Outcomes:
                 break
         return found
 
-    def _markers_behind(self, producer: int, offset: int) -> Iterator[_Markers]:
+    def _markers_behind(self, producer: int, offset: int, ahead: Iterator[BatchRun]) -> Iterator[_Markers]:
         """A producer's markers behind the offset: those that were met, and then what the scan meets."""
         own = self._met.setdefault(producer, [])
         own[:] = [markers for markers in own if markers.offsets[-1] > offset]
@@ -167,7 +174,7 @@ class Outcomes:
         while True:
             yield from own[given:]
             given = len(own)
-            run = next(self._ahead, None)
+            run = next(ahead, None)
             if run is None:
                 return
             self._meet(run)

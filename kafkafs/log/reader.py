@@ -56,19 +56,23 @@ class Reader:
 
     def latest(self, before: int | None = None) -> int | None:
         """The offset of the last visible record below the log end, or below `before`; None where none is visible. For
-        the rest see `earliest`."""
-        limit = self.log.end_offset if before is None else before
+        the rest see `earliest`.
+
+        It is looked for from behind in parts that get larger: whether a transaction was aborted is told behind it, so
+        each part is read up to there.
+        """
+        limit, width = self.log.end_offset if before is None else before, 1
         for segment in reversed(self.log.visible_segments()):
             end = min(self.visible_end, limit)
             while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
-                start = scan_start(segment, end - 1)
+                start = scan_start(segment, max(segment.base_offset, end - width))
                 low = max(start.first_offset, self.log.start_offset)
                 last = self._last_between(low, end)
                 if last is not None:
                     return last
                 if start.position == 0 or low >= end:
                     break
-                end = low
+                end, width = low, 2 * (end - low)
         return None
 
     def _last_between(self, start: int, end: int) -> int | None:

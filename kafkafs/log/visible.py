@@ -22,7 +22,7 @@ from kafkafs.log.outcomes import OpenTransactions, Outcomes
 from kafkafs.log.overlaps import NONE, KnownOverlaps, Overlaps, fresh, overlapping, overlaps_of
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.trace import Trace
 
 _FEW, _NAMED = 16, 5
 """Segments that may be looked at for `problems`, and batches that are named there."""
@@ -144,7 +144,7 @@ class Visible:
 
     def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
-        outcomes: Outcomes | None = None
+        outcomes = Outcomes(self.log)
         begin = self.overlaps.begin(start)
         walked = self.log.walk(begin, end)
         first = next(walked, None)
@@ -157,8 +157,7 @@ class Visible:
                 continue
             rows = data_batches(self._reaching(segment, overlapping(item.rows, begin, end), start))
             if self._committed and len(rows):
-                outcomes = Outcomes(self.log, segment, _start_of(rows)) if outcomes is None else outcomes
-                rows = chosen(rows, ~outcomes.aborted(rows))
+                rows = chosen(rows, ~outcomes.aborted(segment, rows))
             if len(rows):
                 yield segment, BatchRun(item.data, item.position, rows)
 
@@ -199,12 +198,12 @@ class Visible:
         return None
 
     def record_at_or_after(
-        self, segment: Segment, batch: Batch, run: BatchRun, timestamp: int, trace: Trace = no_trace
+        self, segment: Segment, batch: Batch, run: BatchRun, timestamp: int, outcomes: Outcomes, trace: Trace
     ) -> Records | KafkafsError | None:
         """Of any batch, in a run of nothing else, the first visible record at or after `timestamp`, behind the one in
         front of it if that was decoded with it; None where it has none.
 
-        Where it cannot be decoded, TooLarge or CorruptData as a value.
+        Where it cannot be decoded, TooLarge or CorruptData as a value. `outcomes` has been asked of no later batch.
         """
         base = batch.base_offset
         if batch.last_offset < self.log.start_offset:
@@ -212,8 +211,7 @@ class Visible:
         if batch.is_control:
             trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
-        aborted = self._committed and Outcomes(self.log, segment, _start_of(run.rows)).aborted(run.rows)[0]
-        if base >= self.end or aborted:
+        if base >= self.end or (self._committed and outcomes.aborted(segment, run.rows)[0]):
             trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
         for piece in self.decoded(segment, run):
@@ -241,8 +239,3 @@ class Visible:
         if not self.options.corrupt_skip:
             raise CorruptData(message)
         logger.warning("%s; going on behind them", message)
-
-
-def _start_of(rows: Batches) -> Start:
-    """Where the first of them stands."""
-    return Start(int(rows["position"][0]), int(rows["base_offset"][0]))

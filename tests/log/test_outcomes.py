@@ -15,7 +15,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import WouldBlock
 from kafkafs.format.index import ABORTED
-from kafkafs.log.batch_runs import BatchRun, Start
+from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import Event, OpenTransactions, Outcomes, Tracker, events
 from kafkafs.log.read_options import ReadOptions
@@ -23,6 +23,7 @@ from kafkafs.log.reader import Reader
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.spark.segment_units import SegmentLook, segments_of
 from kafkafs.view.targets import LogLook
+from tests.counting import counted
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, partition_of, write_partition
 from tests.log.reading import reader, rows
@@ -63,18 +64,30 @@ def test_an_outcome_is_that_of_the_producers_next_marker(tmp_path_factory, moves
     write_partition(place, {base: made[base:end] for base, end in zip(bases, [*bases[1:], None], strict=True)})
     log, first = log_of(place), first % len(made)
     runs = [(segment, run) for segment, run in log.walk(first, log.end_offset) if isinstance(run, BatchRun)]
-    outcomes = Outcomes(log, runs[0][0], Start(int(runs[0][1].rows["position"][0]), first))
-    for _, run in runs:
+    outcomes = Outcomes(log)
+    for segment, run in runs:
         for at in range(0, len(run.rows), together):
             rows = run.rows[at : at + together]
             wanted = [_aborts(moves, offset) for offset in rows["last_offset"].tolist()]
-            assert outcomes.aborted(rows).tolist() == wanted
+            assert outcomes.aborted(segment, rows).tolist() == wanted
 
 
 def _aborts(moves: list[tuple[int, str]], at: int) -> bool:
     """By the simplest means."""
     producer, kind = moves[at]
     return kind == "d" and next((kind for of, kind in moves[at:] if of == producer and kind != "d"), "") == "a"
+
+
+@pytest.mark.parametrize("end", [marker(500, 1, False), None], ids=["aborted", "open"])
+@pytest.mark.parametrize("question", [lambda found: found.lookup.first_at(5), Reader.latest], ids=["by time", "latest"])
+def test_what_a_long_transaction_hides_is_read_a_few_times(tmp_path, question, end):
+    """Each of its batches was a scan of its own, up to the marker: minutes for a point, and hours for `latest`."""
+    hidden = [*(data(offset, 1) for offset in range(500)), *([end] if end else [])]
+    path = write_partition(tmp_path, {0: hidden}) / f"{0:020}.log"
+    found = committed(log_of(tmp_path))
+    answer, size = counted(question, found)
+    assert answer is None
+    assert size < 8 * path.stat().st_size
 
 
 def test_a_transaction_index_that_says_too_much_hides_nothing(tmp_path):
