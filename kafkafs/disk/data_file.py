@@ -44,7 +44,7 @@ def is_settled(changed_ns: int) -> bool:
 class DiskOptions:
     """What a reader may do to the machine that a broker runs on: handed down to whatever reads, so that two readers in
     one process may have different ones. The defaults leave the page cache as it is, count no memory, and share
-    descriptors with no other value. `log.options.ReadOptions` adds what is about Kafka."""
+    descriptors with no other value. `log.read_options.ReadOptions` adds what is about Kafka."""
 
     cache_keep: bool = False  # leave pages that a read brought in in the page cache
     memory: Memory = field(default=UNLIMITED, compare=False, repr=False)  # where large buffers come from

@@ -25,7 +25,7 @@
 The way of a lookup, here of a time; an offset enters one step later. It is the only one, and `.explain` shows it:
 
     Lookup.first_at(timestamp)
-      |  Log.segments_reaching              the segments whose largest timestamp is at or after it, one by one
+      |  Lookup._segments_reaching          the segments whose largest timestamp is at or after it, one by one
       |
       +  segment_search.batches_at_or_after time index entry -> offset
       |  segment_search.scan_start          offset index entry -> position, held against the log

@@ -4,8 +4,7 @@ Source: UnifiedLog, LocalLog. A `Log` never changes; `Partition` makes a new one
 the segment with the largest base at or below them, and on to the next where compaction has emptied that one's end.
 """
 
-import threading
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
@@ -19,7 +18,6 @@ from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.segment_search import Newest, closed_end, largest_timestamp, newest, scan_start
-from kafkafs.log.trace import Trace, moment, no_trace
 
 _ANY_OFFSET = 2**63 - 1
 
@@ -103,10 +101,7 @@ def segment_number(bases: Sequence[int], offset: int) -> int:
 
 
 class Log:
-    """See the module. `start_offset` is the log start offset; `end_offset` the one that the next record will get.
-
-    `_largest` is all that is ever written, under `_lock`: the largest timestamp up to each of the first segments.
-    """
+    """See the module. `start_offset` is the log start offset; `end_offset` the one that the next record will get."""
 
     def __init__(
         self,
@@ -127,8 +122,6 @@ class Log:
         first = self._bases[0] if segments else 0
         self.start_offset = max(first, checkpoint_start or 0)
         self.end_offset = max(tail.end_offset, self.start_offset) if tail else self.start_offset
-        self._lock = threading.Lock()
-        self._largest: list[int] = []  # [ms]
 
     @property
     def local_start_offset(self) -> int:
@@ -166,39 +159,6 @@ class Log:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself.
         This position is what searches of a segment call `log_end`."""
         return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.seen[0]
-
-    def segments_reaching(self, timestamp: int, trace: Trace = no_trace) -> Iterator[Segment]:
-        """The segments from the log start on whose largest timestamp is at least `timestamp`."""
-        segments = self.visible_segments()
-        while True:
-            at = bisect_left(self._largest, timestamp)
-            if at < len(self._largest) or len(self._largest) == len(segments):
-                break
-            self._learn(len(self._largest), segments)
-        for segment in segments[at:]:
-            largest = self._largest_of(segment)
-            if largest >= timestamp:
-                if trace is not no_trace:
-                    trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({moment(largest)})")
-                yield segment
-
-    def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:
-        """Notes the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""
-        largest = self._largest_of(segments[number])
-        with self._lock:
-            if len(self._largest) == number:
-                self._largest.append(max(largest, self._largest[-1]) if number else largest)
-
-    def _largest_of(self, segment: Segment) -> int:
-        """Of a gap what its time index tells, if the disk gives that: later segments must not depend on this one."""
-        try:
-            return largest_timestamp(segment, self.walk_end(segment))
-        except Denied:
-            return -1
-        except DiskError:
-            if segment.next_base is None:
-                raise
-            return segment.indexes.indexed_largest()
 
     def segments_between(self, start: int, end: int | None) -> list[Segment]:
         """The segments that may hold offsets in [start, end); `None` for the log end."""

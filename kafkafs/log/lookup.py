@@ -8,17 +8,20 @@
 What is shown of a batch `visible` tells; `records` unpack and decode it. Sources: LocalLog.read, ListOffsets.
 """
 
+import threading
+from bisect import bisect_left
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafkafs.errors import Denied, NotFound, TooLarge
+from kafkafs.errors import Denied, DiskError, NotFound, TooLarge
 from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import batch_reaching, batches_at_or_after, scanned_to
-from kafkafs.log.trace import Trace, no_trace
+from kafkafs.log.segment_search import batch_reaching, batches_at_or_after, largest_timestamp, scanned_to
+from kafkafs.log.trace import Trace, moment, no_trace
 from kafkafs.log.visible import Visible
 
 LocatedBatch = tuple[Segment, Batch | Damage]
@@ -70,13 +73,16 @@ def _check_inside(log: Log, offset: int) -> None:
 
 
 class Lookup:
-    """Points of one log as one reader sees it: visible records, and the batches that hold them."""
+    """Points of one log as one reader sees it: visible records, and the batches that hold them.
 
-    def __init__(self, visible: Visible, trace: Trace = no_trace) -> None:
-        """`trace` hears the steps of what is asked by time."""
+    `_largest` is all that is ever written, under `_lock`: the largest timestamp [ms] up to each of the first segments.
+    """
+
+    def __init__(self, visible: Visible) -> None:
         self.log = visible.log
         self._visible = visible
-        self._trace = trace
+        self._lock = threading.Lock()
+        self._largest: list[int] = []
 
     def first(self, offset: int) -> Found:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
@@ -106,10 +112,10 @@ class Lookup:
             raise record
         return Found(segment, batch, Records(record.data, record.rows[-1:]))
 
-    def before(self, timestamp: int) -> Found | int | None:
+    def before(self, timestamp: int, trace: Trace = no_trace) -> Found | int | None:
         """The visible record in front of that of `first_at`, where it was read with it; else the offset that it stands
-        below, as `bounds_at` has it; None where that is the log end."""
-        found = self._at(timestamp)
+        below, as `bounds_at` has it; None where that is the log end. `trace` hears the steps."""
+        found = self._at(timestamp, trace)
         if found is None:
             return None
         segment, batch, record = found
@@ -117,9 +123,10 @@ class Lookup:
             return self._bounds(batch, record)[1]
         return Found(segment, batch, Records(record.data, record.rows[:1]))
 
-    def batch_at(self, timestamp: int) -> tuple[Segment, Batch] | None:
-        """The batch of the record that `first_at` finds. TooLarge only where its header does not tell."""
-        found = self._at(timestamp)
+    def batch_at(self, timestamp: int, trace: Trace = no_trace) -> tuple[Segment, Batch] | None:
+        """The batch of the record that `first_at` finds. TooLarge only where its header does not tell. `trace` hears
+        the steps."""
+        found = self._at(timestamp, trace)
         if found is None:
             return None
         segment, batch, record = found
@@ -143,15 +150,14 @@ class Lookup:
         """Whether the record with the batch's largest timestamp may lie below the log start."""
         return batch.base_offset < self.log.start_offset or batch.is_wrapped
 
-    def _at(self, timestamp: int) -> tuple[Segment, Batch, Records | TooLarge] | None:
+    def _at(self, timestamp: int, trace: Trace = no_trace) -> tuple[Segment, Batch, Records | TooLarge] | None:
         """The first visible record at or after `timestamp`, perhaps behind the one in front of it, and its batch; or
         one that may have it and is too large to unpack. What cannot be read is passed over.
 
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """
-        trace, log = self._trace, self.log
-        outcomes = Outcomes(log)
-        for number, segment in enumerate(log.segments_reaching(timestamp, trace)):
+        log, outcomes = self.log, Outcomes(self.log)
+        for number, segment in enumerate(self._segments_reaching(timestamp, trace)):
             if number:
                 trace("going on to a later segment, which Kafka would not do")
             for item in batches_at_or_after(segment, timestamp, log.walk_end(segment), log.start_offset, trace):
@@ -165,3 +171,36 @@ class Lookup:
                     trace(scanned_to(segment, batch.end - item.start.position, item.start, batch))
                 return segment, batch, record
         return None
+
+    def _segments_reaching(self, timestamp: int, trace: Trace) -> Iterator[Segment]:
+        """The segments from the log start on whose largest timestamp is at least `timestamp`."""
+        segments = self.log.visible_segments()
+        while True:
+            at = bisect_left(self._largest, timestamp)
+            if at < len(self._largest) or len(self._largest) == len(segments):
+                break
+            self._learn(len(self._largest), segments)
+        for segment in segments[at:]:
+            largest = self._largest_of(segment)
+            if largest >= timestamp:
+                if trace is not no_trace:
+                    trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({moment(largest)})")
+                yield segment
+
+    def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:
+        """Notes the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""
+        largest = self._largest_of(segments[number])
+        with self._lock:
+            if len(self._largest) == number:
+                self._largest.append(max(largest, self._largest[-1]) if number else largest)
+
+    def _largest_of(self, segment: Segment) -> int:
+        """Of a gap what its time index tells, if the disk gives that: later segments must not depend on this one."""
+        try:
+            return largest_timestamp(segment, self.log.walk_end(segment))
+        except Denied:
+            return -1
+        except DiskError:
+            if segment.next_base is None:
+                raise
+            return segment.indexes.indexed_largest()

@@ -66,12 +66,8 @@ class AtKey(NamedTuple):
 
     key: bytes
 
-    def batch(self, look: LogLook) -> LocatedBatch:
-        """The batch that the record stands in."""
-        return self.explain(look, no_trace)
-
-    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
-        """The same; `trace` hears which key indexes were asked."""
+    def batch(self, look: LogLook, trace: Trace = no_trace) -> LocatedBatch:
+        """The batch that the record stands in; `trace` hears which key indexes were asked."""
         found = look.keys.last(look.visible, self.key, trace)
         return found.segment, found.batch
 

@@ -63,7 +63,7 @@ class Explanation(PointView[Explained]):
         steps: list[str] = []
         try:
             before = fetched()
-            segment, batch = self._target.explain(look, steps.append)
+            segment, batch = self._target.batch(look, steps.append)
             steps += _from_the_tier(segment, before)
         except NotFound:
             found = self._in_the_tier(look)

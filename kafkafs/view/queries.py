@@ -128,7 +128,7 @@ class ByTime(ViewDirectory):
         return _file(self._view, query, f"by-time/{name}")
 
     def _warn(self, name: str) -> None:
-        """Log why the time of that name may be mistaken, if it may; but for what was logged lately: a lookup comes with
+        """Logs why the time of that name may be mistaken, if it may, and was not logged lately: a lookup comes with
         each `cat`, and twice where a worker takes it."""
         if (why := doubt(name.removeprefix(BEFORE).partition(".")[0])) is None:
             return

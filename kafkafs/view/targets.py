@@ -22,7 +22,7 @@ from kafkafs.log.lookup import Found, LocatedBatch, Lookup, locate
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
-from kafkafs.log.trace import Trace
+from kafkafs.log.trace import Trace, no_trace
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.grammar import (
     Anchor,
@@ -66,10 +66,6 @@ class LogLook:
             self._uncommitted = self.visible if same else Reader(self.log, options, self._transactions)
         return self._uncommitted
 
-    def explaining(self, trace: Trace) -> Lookup:
-        """Lookups of `uncommitted`: `trace` hears each step."""
-        return Lookup(self.uncommitted.visible, trace)
-
     @property
     def _uncommitted_options(self) -> ReadOptions:
         return dataclasses.replace(self._options, isolation="read_uncommitted")
@@ -102,11 +98,8 @@ class PointTarget(Protocol):
     Isolation does not touch the batch, but for that of `earliest`, `latest` and a key, which mean visible records.
     """
 
-    def batch(self, look: LogLook) -> LocatedBatch:
-        """The batch that it leads to. Raises NotFound where there is none."""
-
-    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
-        """The same, found step by step: `trace` hears each."""
+    def batch(self, look: LogLook, trace: Trace = no_trace) -> LocatedBatch:
+        """The batch that it leads to; `trace` hears each step. Raises NotFound where there is none."""
 
     def record(self, look: LogLook) -> Found:
         """The visible record that it leads to. Raises NotFound where there is none."""
@@ -120,16 +113,12 @@ class AtOffset(NamedTuple):
 
     point: OffsetPoint
 
-    def batch(self, look: LogLook) -> LocatedBatch:
+    def batch(self, look: LogLook, trace: Trace = no_trace) -> LocatedBatch:
         """As a fetch finds it, or the damage in its place; NotFound outside the log."""
         try:
-            return locate(look.log, self._offset(look))
+            return locate(look.log, self._offset(look), trace)
         except NotFound as error:
             raise noted(look.log, error) from None
-
-    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
-        """The same; `trace` hears the steps."""
-        return locate(look.log, self._offset(look), trace)
 
     def record(self, look: LogLook) -> Found:
         """The first visible one at or behind the offset; NotFound outside the log, or where none follows."""
@@ -154,16 +143,9 @@ class AtTime(NamedTuple):
 
     time: Time
 
-    def batch(self, look: LogLook) -> LocatedBatch:
+    def batch(self, look: LogLook, trace: Trace = no_trace) -> LocatedBatch:
         """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
-        return self._batch(look, look.uncommitted.lookup)
-
-    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
-        """The same; `trace` hears the steps."""
-        return self._batch(look, look.explaining(trace))
-
-    def _batch(self, look: LogLook, lookup: Lookup) -> LocatedBatch:
-        found = lookup.batch_at(look.milliseconds(self.time))
+        found = look.uncommitted.lookup.batch_at(look.milliseconds(self.time), trace)
         if found is None:
             raise NotFound(f"no record at or after {self.time}")
         return found
@@ -188,15 +170,12 @@ class BeforeTime(NamedTuple):
 
     time: Time
 
-    def batch(self, look: LogLook) -> LocatedBatch:
+    def batch(self, look: LogLook, trace: Trace = no_trace) -> LocatedBatch:
         """That of the record, under whatever isolation level; NotFound without one."""
-        found = self._found(look, look.uncommitted)
-        return locate(look.log, found) if isinstance(found, int) else (found.segment, found.batch)
-
-    def explain(self, look: LogLook, trace: Trace) -> LocatedBatch:
-        """The same; `trace` hears the steps."""
-        reader = look.uncommitted
-        offset = self.offset(look, reader, look.explaining(trace))
+        found = self._found(look, look.uncommitted, trace)
+        if isinstance(found, Found) and trace is no_trace:
+            return found.segment, found.batch
+        offset = found if isinstance(found, int) else found.offset
         trace(f"the last visible record in front of it has the offset {offset}")
         return locate(look.log, offset, trace)
 
@@ -212,15 +191,15 @@ class BeforeTime(NamedTuple):
         found = self._found(look, reader)
         return reader.lookup.first(found) if isinstance(found, int) else found
 
-    def offset(self, look: LogLook, reader: Reader, lookup: Lookup | None = None) -> int:
+    def offset(self, look: LogLook, reader: Reader) -> int:
         """The record's, as that reader sees it; NotFound where there is none."""
-        found = self._found(look, reader, lookup)
+        found = self._found(look, reader)
         return found if isinstance(found, int) else found.offset
 
-    def _found(self, look: LogLook, reader: Reader, lookup: Lookup | None = None) -> Found | int:
+    def _found(self, look: LogLook, reader: Reader, trace: Trace = no_trace) -> Found | int:
         """The record, where the search for the one behind it has come by it; else its offset."""
         time_ms = look.milliseconds(self.time)
-        found = (lookup or reader.lookup).before(time_ms) if time_ms > 0 else look.log.start_offset
+        found = reader.lookup.before(time_ms, trace) if time_ms > 0 else look.log.start_offset
         if isinstance(found, Found):
             return found
         offset = reader.latest(found)

@@ -10,7 +10,6 @@ from kafkafs.log.lookup import Lookup
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
-from kafkafs.log.trace import Trace, no_trace
 from kafkafs.log.visible import Visible
 from tests.kafka.dataset import Record
 
@@ -29,9 +28,9 @@ def reader(log: Log, **options: object) -> Reader:
     return Reader(log, ReadOptions(**options), OpenTransactions())  # type: ignore[arg-type]
 
 
-def lookup_of(log: Log, trace: Trace = no_trace, **options: object) -> Lookup:
+def lookup_of(log: Log, **options: object) -> Lookup:
     """Its points, with the mount's defaults."""
-    return Lookup(Visible(log, ReadOptions(**options), OpenTransactions()), trace)  # type: ignore[arg-type]
+    return Lookup(Visible(log, ReadOptions(**options), OpenTransactions()))  # type: ignore[arg-type]
 
 
 def rows_of(records: Records) -> list[Row]:

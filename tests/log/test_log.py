@@ -11,8 +11,8 @@ from kafkafs.disk.budget import KEPT_FILES
 from kafkafs.disk.data_file import LocalFile
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.log.extents import extents_between
-from kafkafs.log.log import Log, largest_timestamps, newest_data
-from kafkafs.log.lookup import locate
+from kafkafs.log.log import largest_timestamps, newest_data
+from kafkafs.log.lookup import Lookup, locate
 from kafkafs.view.node import LinkNode
 from tests.disk.descriptors import open_below
 from tests.format.batch_maker import v2_around
@@ -112,13 +112,13 @@ def test_threads_that_learn_timestamps_together_learn_them_once(tmp_path):
     batches = [made(number, [1000 + number]) for number in range(40)]
     write_partition(tmp_path, spread(batches, 1), indexed=False)
     for _ in range(5):
-        log, start = log_of(tmp_path), threading.Barrier(6)
+        lookup, start = reader(log_of(tmp_path)).lookup, threading.Barrier(6)
         wrong: list[int] = []
 
-        def ask(log: Log = log, start: threading.Barrier = start, wrong: list[int] = wrong) -> None:
+        def ask(lookup: Lookup = lookup, start: threading.Barrier = start, wrong: list[int] = wrong) -> None:
             start.wait()
             for number in range(0, 40, 3):
-                found = reader(log).lookup.first_at(1000 + number)
+                found = lookup.first_at(1000 + number)
                 if found is None or found.offset != number:
                     wrong.append(number)
 
@@ -128,7 +128,7 @@ def test_threads_that_learn_timestamps_together_learn_them_once(tmp_path):
         for thread in threads:
             thread.join()
         assert wrong == []
-        assert log._largest == sorted(set(log._largest))
+        assert lookup._largest == sorted(set(lookup._largest))
 
 
 def test_descriptors_stay_few_whatever_the_number_of_segments(tmp_path):

@@ -106,7 +106,7 @@ def test_a_stat_and_the_open_behind_it_look_it_up_once(root):
     explanation = Explanation(view, cast(PointTarget, target), "by-offset/23350")
     size = explanation.attributes().size
     assert len(read(explanation.open())) == size
-    assert target.asked == {"explain": 1, "record": 1}
+    assert target.asked == {"batch": 1, "record": 1}
 
 
 @pytest.mark.parametrize("name", ["by-offset/1", "by-time/1000", "by-key/k"])

@@ -149,7 +149,7 @@ def test_the_record_before_a_time_is_the_last_of_the_range_up_to_it(tmp_path, se
         between = range_target(TimeRange(0, time_ms)).offsets(view, isolated=True)
         assert rows(view.visible.records(*between))[-1] == wanted
         plain, told = look(tmp_path), list[str]()
-        assert target.explain(plain, told.append)[1] == target.batch(plain)[1]
+        assert target.batch(plain, told.append)[1] == target.batch(plain)[1]
         assert any("in front of it" in step for step in told)
 
 
