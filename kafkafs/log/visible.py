@@ -200,8 +200,8 @@ class Visible:
     def record_at_or_after(
         self, segment: Segment, batch: Batch, run: BatchRun, timestamp: int, outcomes: Outcomes, trace: Trace
     ) -> Records | KafkafsError | None:
-        """Of any batch, in a run of nothing else, the first visible record at or after `timestamp`, behind the one in
-        front of it if that was decoded with it; None where it has none.
+        """Of any batch below `end`, in a run of nothing else, the first visible record at or after `timestamp`, behind
+        the one in front of it if that was decoded with it; None where it has none.
 
         Where it cannot be decoded, TooLarge or CorruptData as a value. `outcomes` has been asked of no later batch.
         """
@@ -211,7 +211,7 @@ class Visible:
         if batch.is_control:
             trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
-        if base >= self.end or (self._committed and outcomes.aborted(segment, run.rows)[0]):
+        if self._committed and outcomes.aborted(segment, run.rows)[0]:
             trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
         for piece in self.decoded(segment, run):

@@ -25,7 +25,7 @@ from kafkafs.spark.segment_units import SegmentLook, segments_of
 from kafkafs.view.targets import LogLook
 from tests.counting import counted
 from tests.kafka.dataset import Dataset
-from tests.log.making import log_of, partition_of, write_partition
+from tests.log.making import log_of, made, partition_of, write_partition
 from tests.log.reading import reader, rows
 from tests.log.transactional import data, marker
 
@@ -88,6 +88,17 @@ def test_what_a_long_transaction_hides_is_read_a_few_times(tmp_path, question, e
     answer, size = counted(question, found)
     assert answer is None
     assert size < 8 * path.stat().st_size
+
+
+def test_a_search_by_time_ends_at_the_last_stable_offset(tmp_path):
+    """A transaction that hangs may have all of a partition behind it."""
+    behind = [made(offset, [6]) for offset in range(1, 3000)]
+    path = write_partition(tmp_path, {0: [data(0, 1), *behind]}) / f"{0:020}.log"
+    lookup = committed(log_of(tmp_path)).lookup
+    assert lookup.first_at(6) is None  # which learns the largest timestamp, and reads all for it
+    answer, size = counted(lookup.first_at, 6)
+    assert answer is None
+    assert size < path.stat().st_size / 4
 
 
 def test_a_transaction_index_that_says_too_much_hides_nothing(tmp_path):

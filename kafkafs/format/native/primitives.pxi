@@ -1,5 +1,5 @@
-# What `primitives.h` has, for Cython. The rows of `layout` and the constants of each file come before this and after it:
-# `build` writes them.
+# What `primitives.h` has, for Cython. The rows of `layout` and the constants of each file come before this and after
+# it: `build` writes them.
 
 cdef extern from "primitives.h":
     ctypedef long long Int
