@@ -61,17 +61,14 @@ class Reader:
         It is looked for from behind in parts that get larger: whether a transaction was aborted is told behind it, so
         each part is read up to there.
         """
-        limit, width = self.log.end_offset if before is None else before, 1
+        end, width = min(self.visible_end, self.log.end_offset if before is None else before), 1
         for segment in reversed(self.log.visible_segments()):
-            end = min(self.visible_end, limit)
             while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
                 start = scan_start(segment, max(segment.base_offset, end - width))
                 low = max(start.first_offset, self.log.start_offset)
                 last = self._last_between(low, end)
                 if last is not None:
                     return last
-                if start.position == 0 or low >= end:
-                    break
                 end, width = low, 2 * (end - low)
         return None
 
