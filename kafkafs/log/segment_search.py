@@ -85,11 +85,9 @@ def _confirmed(segment: Segment, file: DataFile, entry: OffsetPosition) -> Start
 def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bool:
     """Whether a batch from `start` on ends with `offset`, all valid up to there."""
     sound = partial(segment.sound_batches, file)
-    bounds = Bounds(file.size, start.first_offset, segment.next_base, True, offset + 1, sound)
+    bounds = Bounds(file.size, start.first_offset, segment.next_base, False, offset + 1, sound)
     for item in batch_runs(file, start.position, bounds, start.window):
-        if isinstance(item, Damage):
-            return False
-        if item.last_offset >= offset:
+        if isinstance(item, BatchRun) and item.last_offset >= offset:
             return int(item.rows["last_offset"][_row_reaching(item, offset)]) == offset
     return False
 
