@@ -14,6 +14,7 @@ from kafkafs.log.extents import extents_between
 from kafkafs.log.log import largest_timestamps, newest_data
 from kafkafs.log.lookup import Lookup, locate
 from kafkafs.view.node import LinkNode
+from tests.counting import counted
 from tests.disk.descriptors import open_below
 from tests.format.batch_maker import v2_around
 from tests.log.making import Made, log_of, made, partition_of, spread, write_partition, write_start
@@ -208,3 +209,13 @@ def test_nothing_has_no_newest(tmp_path: Path) -> None:
     write_partition(tmp_path, {0: [marker(0, 1, True)]})
     log = log_of(tmp_path)
     assert newest_data(log, largest_timestamps(log)) is None
+
+
+def test_the_latest_record_is_looked_for_once_in_each_segment(tmp_path):
+    """Behind it are nothing but markers: each segment was read once more for each one in front of it."""
+    batches = [made(0, [1000]), *(marker(offset, 1, True) for offset in range(1, 3000))]
+    path = write_partition(tmp_path, spread(batches, 100))
+    found = reader(log_of(tmp_path))
+    latest, size = counted(found.latest)
+    assert latest == 0
+    assert size < 4 * sum(log.stat().st_size for log in path.glob("*.log"))
