@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from kafkafs.dump.kafka_decoders import RecordDecoder
+from kafkafs.errors import CorruptData
 from kafkafs.format.messages.message_json import jackson_string, key_json, value_json, with_protocols
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import (
@@ -37,7 +38,7 @@ def record_decoder(topic: str, *, names_states: bool = False) -> RecordDecoder:
     """The decoder of the records of Kafka's own topic of that name. KeyError for any other topic.
 
     With `names_states` a transaction's state is told as 4.4's tool does it, by its name, else as a number.
-    A coordinator's record without a key, at which the tool ends, has a sentence in angle brackets instead.
+    A coordinator's record without a key, at which the tool ends, is CorruptData.
     """
     return partial(_record, TOPICS[topic], names_states)
 
@@ -74,7 +75,7 @@ def _error(topic: InternalTopic, offset: int, reason: str) -> str:
 def _unreadable(found: Unreadable, offset: int) -> str:
     match found.problem:
         case Problem.NO_KEY:
-            return "<the record has no key>"
+            raise CorruptData("the record has no key")
         case Problem.UNKNOWN_TYPE:
             return f"{found.reason} at offset {offset}, skipping."
         case Problem.CORRUPT:

@@ -43,6 +43,10 @@ def as_double(data: bytes) -> bytes:
     return java_double(_first(data, ">d", "a double")).encode()
 
 
+NUMBER_SIZES: dict[Decoder, int] = {as_long: 8, as_integer: 4}
+"""The bytes that the numbers take which kernels show, too."""
+
+
 def decoder(class_name: str) -> Decoder:
     """The decoder of that class name. Raises UsageError for a class that kafkafs does not know."""
     package, _, name = class_name.rpartition(".")

@@ -1,6 +1,6 @@
 """The lines of records read one by one; kernels make all others (`rendering`). Source: DumpLogSegments."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kafkafs.dump.dump_options import DumpOptions
@@ -44,15 +44,20 @@ def timestamp_type(batch: Batch) -> str:
     return batch.timestamp_type or NO_TIMESTAMP_TYPE
 
 
-def record_line(batch: Batch, record: DumpedRecord, options: DumpOptions, control: bytes | None) -> bytes:
-    """A record's line with its line feed; `control` is what a control record says, None for any other record."""
+def record_line(
+    batch: Batch, record: DumpedRecord, options: DumpOptions, control: bytes | None, refused: Callable[[str], object]
+) -> bytes:
+    """A record's line with its line feed; `control` is what a control record says, None for any other record.
+
+    What no decoder takes ends Kafka's tool: it stands in the line in angle brackets, and `refused` is told.
+    """
     parts: list[bytes] = []
     if not options.skip_record_metadata:
         parts.append(_metadata(batch, record))
         if control is not None:
             parts.append(control)
     if options.print_data_log and control is None:
-        contents = _contents(record, options)
+        contents = _contents(record, options, refused)
         if contents:
             parts += [b"| " if options.skip_record_metadata else b" ", contents]
     return b"".join((*parts, b"\n"))
@@ -69,21 +74,26 @@ def _metadata(batch: Batch, record: DumpedRecord) -> bytes:
     return f"{front} isValid: {java_boolean(record.is_valid)} crc: {record.crc}".encode()
 
 
-def _contents(record: DumpedRecord, options: DumpOptions) -> bytes:
+def _contents(record: DumpedRecord, options: DumpOptions, refused: Callable[[str], object]) -> bytes:
     shown = []
     if options.decode_record is not None:
-        key, payload = options.decode_record(record.offset, record.key, record.value)
+        try:
+            key, payload = options.decode_record(record.offset, record.key, record.value)
+        except CorruptData as error:
+            refused(str(error))
+            key, payload = f"<{error}>", None
         parts = (("key", key), ("payload", payload))
         return " ".join(f"{name}: {text}" for name, text in parts if text is not None).encode()
     if record.key is not None:
-        shown.append(b"key: " + _decoded(record.key, options.decode_key))
+        shown.append(b"key: " + _decoded(record.key, options.decode_key, refused))
     if record.value is not None:
-        shown.append(b"payload: " + _decoded(record.value, options.decode_value))
+        shown.append(b"payload: " + _decoded(record.value, options.decode_value, refused))
     return b" ".join(shown)
 
 
-def _decoded(data: bytes, decode: Decoder) -> bytes:
+def _decoded(data: bytes, decode: Decoder, refused: Callable[[str], object]) -> bytes:
     try:
         return decode(data)
-    except CorruptData as error:  # Kafka's tool ends here
+    except CorruptData as error:
+        refused(str(error))
         return f"<{error}>".encode()

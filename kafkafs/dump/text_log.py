@@ -6,6 +6,7 @@ of KRaft itself, and all where keys or values are doubles. Source: DumpLogSegmen
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
 from kafkafs.dump.entries import EntryRun, UnreadableEntry, within
+from kafkafs.dump.kafka_decoders import NUMBER_SIZES
 from kafkafs.dump.rendering import Text, has_kernels, header_lines, record_lines
 from kafkafs.dump.single_lines import DumpedRecord, record_line, unreadable_header
 from kafkafs.errors import CorruptData, TooLarge
@@ -51,6 +53,7 @@ class TextLog:
         self.is_past = False
         self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
         self._needs_python = not has_kernels(options)
+        self._tells_undecoded = True
 
     def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries, made by kernels where they can, else one by one."""
@@ -124,6 +127,8 @@ class TextLog:
             return self._one_by_one(run, number, number + 1, are_followed=True)
 
         self._follow_many(shown.rows["offset"])
+        if self._tells_undecoded and self._options.print_data_log:
+            self._look_for_short_numbers(run, shown)
         yield from record_lines(run.rows, next_batch, shown, self._options, singly)
 
     def _refused(self, run: EntryRun, next_batch: int, refusal: Refusal) -> Iterator[Text]:
@@ -149,7 +154,7 @@ class TextLog:
                 if not are_followed:
                     self._follow(record.offset)
                 control = self._control(batch, record) if batch.is_control else None
-                yield record_line(batch, record, self._options, control)
+                yield record_line(batch, record, self._options, control, partial(self._undecoded, record.offset))
         except (CorruptData, TooLarge) as error:
             self._problem(batch, str(error))
 
@@ -170,6 +175,21 @@ class TextLog:
         before = np.flatnonzero(np.diff(offsets) != 1)
         self._findings.gaps(self._source, offsets[before].tolist(), offsets[before + 1].tolist())
         self._last_offset = int(offsets[-1])
+
+    def _look_for_short_numbers(self, run: EntryRun, shown: Records) -> None:
+        """Kernels make lines of them and say nothing."""
+        for part, decoder in (("key", self._options.decode_key), ("value", self._options.decode_value)):
+            if least := NUMBER_SIZES.get(decoder):
+                sizes = shown.rows[f"{part}_size"]
+                short = (sizes >= 0) & (sizes < least) & ~is_control(run.rows)[shown.rows["batch"]]
+                for number in np.flatnonzero(short)[:1].tolist():
+                    self._undecoded(int(shown.rows["offset"][number]), f"its {part} has less than {least} bytes")
+
+    def _undecoded(self, offset: int, reason: str) -> None:
+        """No decoder takes a record, and the tool ends there. Only the first is told: all of a log may be alike."""
+        if self._tells_undecoded:
+            self._tells_undecoded = False
+            self._findings.problem(self._source, f"the record of offset {offset} cannot be decoded: {reason}.")
 
     def _problem(self, batch: Batch, reason: str) -> None:
         where = f"the batch at position {batch.position} with the last offset {batch.last_offset}"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.internal_records import Refused, record_decoder, remote_log_text
 from kafkafs.format.messages.message_json import decoded_json, jackson_string
 from kafkafs.format.messages.schema import names_by_number, schema
@@ -15,6 +16,8 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
 from tests.dump import internal_topics
 from tests.dump.dumped import dumped, options_of
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +71,13 @@ def test_decoded_views_have_the_json_that_the_decoder_prints(made: Path, name: s
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
-def test_a_record_without_a_key_at_which_the_tool_ends_is_told(topic: str) -> None:
-    assert record_decoder(topic)(7, None, b"\0\0") == ("<the record has no key>", None)
+def test_a_record_without_a_key_at_which_the_tool_ends_is_told(tmp_path: Path, topic: str) -> None:
+    """Once in a log, whose every record may be without, and in each one's line."""
+    records = [Record(offset, 0, offset, None, b"\0\0") for offset in (7, 8)]
+    (tmp_path / "0.log").write_bytes(v2_batch(records))
+    answer = dumped(tmp_path, "0.log", DumpOptions(print_data_log=True, decode_record=record_decoder(topic)))
+    assert answer.text.count(" key: <the record has no key>\n") == 2
+    assert answer.problems == ["0.log: the record of offset 7 cannot be decoded: the record has no key."]
 
 
 @pytest.mark.parametrize(

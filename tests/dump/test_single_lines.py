@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from kafkafs.dump.dump_options import DumpOptions
-from kafkafs.dump.kafka_decoders import as_long
+from kafkafs.dump.kafka_decoders import Decoder, as_double, as_long
 from tests.dump.dumped import dumped
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
 
 KERNELS = DumpOptions(print_data_log=True)
@@ -38,3 +40,16 @@ def test_a_value_that_is_no_number_is_told_in_its_place(stopped: Dataset, tmp_pa
     text = dumped(stopped.path, "nulls-0/00000000000000000000.log", replace(KERNELS, decode_value=as_long)).text
     assert " payload: <0 bytes are too few for a long>\n" in text
     assert text.count("\n") == stopped.dumps("print")["nulls-0/00000000000000000000.log"].count("\n")
+
+
+@pytest.mark.parametrize("decode", [as_long, as_double])
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_the_first_record_that_is_no_number_is_a_problem(tmp_path: Path, decode: Decoder, part: str) -> None:
+    """Kafka's tool ends there with an exception; in a log all may be alike, so one is told."""
+    records = [Record(0, 0, 0, None, None), Record(1, 0, 1, b"1", b"2"), Record(2, 0, 2, b"3", b"4")]
+    (tmp_path / "0.log").write_bytes(v2_batch(records))
+    options = replace(KERNELS, decode_key=decode) if part == "key" else replace(KERNELS, decode_value=decode)
+    answer = dumped(tmp_path, "0.log", options)
+    assert [problem.partition(": ")[2].partition(":")[0] for problem in answer.problems] == [
+        "the record of offset 1 cannot be decoded"
+    ], answer

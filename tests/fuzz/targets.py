@@ -105,7 +105,8 @@ def messages(data: bytes) -> None:
             for text in (decoded.key, decoded.value):
                 if text is not None:
                     json.loads(text)
-            record_decoder(name)(0, one, other)
+            with suppress(KafkafsError):
+                record_decoder(name)(0, one, other)
 
 
 def schema_texts(data: bytes) -> None:

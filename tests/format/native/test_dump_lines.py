@@ -74,7 +74,7 @@ def by_python(data: bytes, records: list[Record], options: DumpOptions) -> bytes
         key_size, value_size = (-1 if part is None else len(part) for part in (each.key, each.value))
         names = [as_string(name) for name, _ in each.headers]
         dumped = DumpedRecord(each.offset, each.timestamp, each.key, each.value, key_size, value_size, sequence, names)
-        lines.append(record_line(batch, dumped, options, None))
+        lines.append(record_line(batch, dumped, options, None, list[str]().append))
     return b"".join(lines)
 
 
