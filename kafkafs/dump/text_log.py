@@ -92,9 +92,9 @@ class TextLog:
             yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
 
     def _goes_singly(self, rows: Batches) -> Flags:
+        unknown: Flags = rows["attributes"] & CODEC >= len(CODECS)
         if not self._options.is_deep:
-            return np.zeros(len(rows), np.bool_)
-        unknown = rows["attributes"] & CODEC >= len(CODECS)
+            return unknown
         many_controls = is_control(rows) & (rows["count"] > PIECE)
         corrupt_message = (rows["magic"] < 2) & (rows["valid"] != VALID)
         singly: Flags = unknown | corrupt_message | many_controls

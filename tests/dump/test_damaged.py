@@ -153,3 +153,17 @@ def test_invalid_crcs_are_told_once_and_are_no_reason_to_fail(tmp_path: Path) ->
         f"the batch at position {len(BATCH)} has a wrong CRC.",
         "2 batches have a wrong CRC, the first at position 0.",
     ]
+
+
+@pytest.mark.parametrize("flags", [[], ["--deep-iteration"]], ids=["plain", "deep"])
+def test_a_codec_that_is_unknown_ends_the_tool_whether_records_are_read_or_not(
+    tmp_path: Path, flags: list[str]
+) -> None:
+    """It dies while it prints the name of the codec; a script must not take the log for a sound one."""
+    name = f"{0:020}.log"
+    (tmp_path / name).write_bytes(BATCH + v2_around(b"", 1, 8, 8, attributes=5) + BATCH)
+    (told,) = by_the_tool(tmp_path, [name], *flags).values()
+    answer = dumped(tmp_path, name, options_of(flags))
+    assert told.crashed
+    assert answer.text.startswith(told.text)
+    assert ["there is no codec 5" in each for each in answer.problems] == [True]
