@@ -15,7 +15,7 @@ from kafkafs.dump.damaged import records
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.dump_source import ReadableFile, Source
-from kafkafs.dump.entries import UnreadableEntry, entry_at, sequence_before
+from kafkafs.dump.entries import UnreadableEntry, entry_at, fatal_at, sequence_before
 from kafkafs.dump.single_lines import optional_long
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import LARGEST_HEADER, NO_TIMESTAMP, Batch, walk
@@ -54,11 +54,11 @@ def dump_offset_index(source: Source, options: DumpOptions, findings: Findings) 
 
 def dump_time_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
     """The lines of a `.timeindex` file; findings where its times are not those of the batches that it means."""
+    log = _log(source, findings)
     if options.index_sanity_check:
         is_sane = _ends_behind_its_beginning(source)
         yield from _sanity(source, options, findings, TimeIndex.entry_size, is_sane=is_sane)
         return
-    log = _log(source, findings)
     check = TimeCheck(source, log, options, findings) if log is not None and findings.is_heard else None
     base, fields = source.base_offset or 0, FieldLines(source, options, ("timestamp", "offset"))
     for piece in _pieces(source, TimeIndex.dtype):
@@ -166,6 +166,7 @@ class TimeCheck:
         self._starts = _Starts(source)
         self._start, self._position, self._asked = -1, 0, 0
         self._before = NO_TIMESTAMP
+        self._is_told = False
 
     def entry(self, timestamp: int, offset: int) -> None:
         """Checks one entry; they come in the order of the file."""
@@ -191,7 +192,17 @@ class TimeCheck:
             if isinstance(entry, Batch) and entry.last_offset >= offset:
                 return entry
             self._position += entry.size
+        self._tell_end(offset, start, end)
         return None
+
+    def _tell_end(self, offset: int, start: int, end: int) -> None:
+        """A search that comes to no end of the log ends Kafka's tool: the first is a problem."""
+        fatal = f"the offset index leads to position {start}, outside of it"
+        if 0 <= start <= end:
+            fatal = fatal_at(self._log.read(self._position, LARGEST_HEADER), self._position, end)
+        if fatal and not self._is_told:
+            self._is_told = True
+            self._findings.problem(self._source, f"offset {offset} cannot be looked for in the log: {fatal}.")
 
     def _max_timestamp(self, batch: Batch) -> int:
         """The largest timestamp of the batch's records, whatever its header says."""
@@ -225,7 +236,7 @@ class _Starts:
     def before(self, offset: int) -> int:
         """The position of the last entry at or before `offset`; 0 where there is none."""
         slot = int(np.searchsorted(self._offsets, offset, side="right")) - 1
-        return max(0, int(self._positions[slot])) if slot >= 0 else 0
+        return int(self._positions[slot]) if slot >= 0 else 0
 
 
 def _rising(index: ReadableFile) -> Entries:

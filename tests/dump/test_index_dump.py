@@ -10,7 +10,7 @@ from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.index_dump import FieldLines
 from kafkafs.format.kernels import crc32c
 from tests.counting import counted
-from tests.dump.dumped import Dumped, dumped, source_of
+from tests.dump.dumped import Dumped, by_the_tool, dumped, source_of
 from tests.format.batch_maker import v2_around
 
 BATCH = v2_around(b"", 0, 0, 4, max_timestamp=1000)
@@ -205,3 +205,35 @@ def test_without_its_offset_index_a_segment_is_read_once(tmp_path: Path) -> None
         "Indexed offset: 7, found log offset: 9",
         "Indexed offset: 1001, found log offset: -1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("position", "tail", "reason"),
+    [
+        (0, b"", None),
+        (0, bytes(16), None),
+        (0, bytes(40), "stand zeros, and no batch"),
+        (0, struct.pack(">qiib", 15, 8, 0, 2) + bytes(50), "a size of 8, too small"),
+        (-7, b"", "leads to position -7"),
+        (10**6, b"", "leads to position 1000000"),
+    ],
+)
+def test_a_search_for_a_time_that_ends_the_tool_is_a_problem(
+    tmp_path: Path, position: int, tail: bytes, reason: str | None
+) -> None:
+    """One is told, however many entries lead there."""
+    name = f"{0:020}"
+    (tmp_path / f"{name}.log").write_bytes(BATCH + tail)
+    (tmp_path / f"{name}.index").write_bytes(struct.pack(">ii", 5, position))
+    (tmp_path / f"{name}.timeindex").write_bytes(struct.pack(">qiqi", 2000, 7, 3000, 9))
+    (told,) = by_the_tool(tmp_path, [f"{name}.timeindex"]).values()
+    answer = dumped(tmp_path, f"{name}.timeindex", DumpOptions())
+    assert answer.text.startswith(told.text)
+    assert told.crashed == (reason is not None)
+    assert [(reason or "") in problem for problem in answer.problems] == [True] * told.crashed
+
+
+def test_a_time_index_without_its_log_is_not_sane(tmp_path: Path) -> None:
+    """Kafka's tool opens the log before it checks the index."""
+    make_time_index(tmp_path, (1000, 4))
+    assert "there is no 0.log beside it" in shown(tmp_path, "timeindex", index_sanity_check=True).problems[0]
