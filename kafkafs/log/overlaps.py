@@ -46,7 +46,9 @@ class Overlaps(NamedTuple):
 
     def floors(self, bases: Offsets) -> Offsets:
         """For batches with these first offsets, the largest offset in those before them; -1 for none."""
-        return np.concatenate(([-1], self.reaches))[np.searchsorted(self.bases, bases)]
+        found, behind = np.full(len(bases), -1, np.int64), self.bases.searchsorted(bases)
+        found[behind > 0] = self.reaches[behind[behind > 0] - 1]
+        return found
 
     def begin(self, offset: int) -> int:
         """The first offset of the first batch that reaches `offset`; `offset` itself where none before it does."""
@@ -72,8 +74,12 @@ class KnownOverlaps(NamedTuple):
 
 def fresh(piece: Records, rows: Batches, overlaps: Overlaps) -> Records:
     """The records, decoded from `rows`, of which no batch before has the offset."""
-    floors = overlaps.floors(rows["base_offset"])[piece.rows["batch"]]
-    is_first = piece.rows["offset"] > floors
+    numbers = piece.rows["batch"]
+    if not len(numbers):
+        return piece
+    first, last = numbers[0], numbers[-1]  # of a run with thousands of rows a piece may hold one
+    floors = overlaps.floors(rows["base_offset"][first : last + 1])
+    is_first = piece.rows["offset"] > floors[numbers - first]
     return piece if is_first.all() else Records(piece.data, chosen(piece.rows, is_first))
 
 
