@@ -6,6 +6,7 @@ of another one counts where its epoch is the one that the broker noted of its of
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.batch import Batches
 from kafkafs.format.checkpoints import LeaderEpoch
-from kafkafs.format.tables import chosen
+from kafkafs.format.tables import Flags, chosen
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.revive.topics import Replica
 
@@ -63,10 +64,17 @@ def elsewhere(
             begin, end = max(at, _first_offset(item)), min(last, item.last_offset)
             if is_dense:
                 yield from further(at, begin - 1)
-            if isinstance(item, Damage) or not _fit(rows := _between(item.rows, begin, last), epochs):
+            if isinstance(item, Damage):
                 yield from further(begin, end)
-            elif len(rows):
-                yield OtherBatches(other.place, segment.log(), item._replace(rows=rows))
+            else:
+                rows = _between(item.rows, begin, last)
+                fit = _fit(rows, epochs)
+                for start, stop in pairwise([0, *np.flatnonzero(np.diff(fit)) + 1, len(rows)] if len(rows) else ()):
+                    some = rows[start:stop]
+                    if fit[start]:
+                        yield OtherBatches(other.place, segment.log(), item._replace(rows=some))
+                    else:
+                        yield from further(int(some["base_offset"][0]), int(some["last_offset"][-1]))
             at = end + 1
         if is_dense:
             yield from further(at, last)
@@ -83,9 +91,12 @@ def _between(rows: Batches, first: int, last: int) -> Batches:
     return chosen(rows, (rows["base_offset"] >= first) & (rows["last_offset"] <= last))
 
 
-def _fit(rows: Batches, epochs: Sequence[LeaderEpoch]) -> bool:
-    """Whether all were appended under the epochs of their offsets."""
+def _fit(rows: Batches, epochs: Sequence[LeaderEpoch]) -> Flags:
+    """Which were appended under the epochs of their offsets. Where the log starts inside a batch, the broker notes the
+    batch's epoch from there on."""
     begins = np.array([each.start_offset for each in epochs])
     known = np.array([-1, *(each.epoch for each in epochs)])
-    expected = known[np.searchsorted(begins, rows["base_offset"], side="right")]
-    return bool(((rows["magic"] < 2) | (rows["leader_epoch"] == expected)).all())
+    offsets = np.minimum(rows["last_offset"], np.maximum(rows["base_offset"], begins[0]))
+    expected = known[np.searchsorted(begins, offsets, side="right")]
+    fit: Flags = (rows["magic"] < 2) | (rows["leader_epoch"] == expected)
+    return fit

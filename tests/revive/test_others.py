@@ -15,6 +15,7 @@ from kafkafs.revive.plan import Choices
 from kafkafs.revive.topics import Replica
 from tests.disk.descriptors import few_descriptors
 from tests.kafka import replicated
+from tests.kafka.dataset import Dataset
 
 TOPIC, PARTITION = "plain", "plain-0"
 PLACES = ("1", "2", "3")
@@ -139,6 +140,36 @@ def test_what_one_replica_has_of_a_gap_and_another_of_its_rest(tmp_path, disks):
     (disks[1] / PARTITION / gone.log_name).write_bytes(b"")
     report = revive(disks, Choices(to=tmp_path / "new"))
     assert told(report)["fromOthers"] == [{"first": first, "last": last, "replica": str(disks[2] / PARTITION)}]
+
+
+def test_where_the_log_starts_inside_a_batch_another_has_its_rest(tmp_path):
+    """The broker notes the first epoch from the log start on: what another has of that batch is of that epoch."""
+    source, name = Dataset("4.3.1", "live").path, "deleted-late-0"
+    made = [tmp_path / number for number in PLACES[:2]]
+    for place in made:
+        shutil.copytree(source / name, place / name)
+        (place / "meta.properties").write_text(f"version=1\nnode.id={place.name}\ncluster.id=c\n")
+        (place / "log-start-offset-checkpoint").write_text("0\n1\ndeleted-late 0 61\n")
+    log = made[0] / name / f"{60:020}.log"
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1
+    log.write_bytes(content)
+    (found,) = planned(made, Choices(to=tmp_path / "new"))["revived"]
+    assert (found["startOffset"], found["records"], found["losses"]) == (61, 39, [])
+    assert [(each["first"], each["last"]) for each in found["fromOthers"]] == [(60, 64)]
+
+
+def test_of_batches_that_are_read_together_each_counts_by_its_own_epoch(tmp_path, disks):
+    """One that nobody was promised does not take those beside it along."""
+    for each in disks:
+        epochs = each / PARTITION / "leader-epoch-checkpoint"
+        epochs.write_text(epochs.read_text().replace("0 100\n", "0 0\n"))
+    gone = open_data_directory(disks[0]).partition(PARTITION).log().segments[0]
+    for each in (disks[0], disks[2]):
+        (each / PARTITION / gone.log_name).write_bytes(b"")
+    lost = damage(disks[1], 0.3, at=15)  # the epoch's last byte
+    found = told(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
+    assert [(each["first"], each["last"]) for each in found["losses"]] == [lost]
 
 
 def test_what_there_is_no_descriptor_for_is_not_taken_for_what_no_replica_has(disks):
