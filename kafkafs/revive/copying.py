@@ -47,7 +47,7 @@ def make_log(
         else:
             for piece in pieces:
                 if isinstance(piece, bytes):
-                    os.write(descriptor, piece)
+                    write_past(descriptor, [piece], _BEHIND)
                 elif isinstance(piece, Borrowed):
                     _copy(piece.file, piece.position, piece.size, descriptor)
                 else:

@@ -1,11 +1,12 @@
 """Ways of a log's bytes into a new file. Reflinks: on a file system that has them, `scripts/soak revive`."""
 
 import os
+import resource
 
 import pytest
 
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import UsageError, Vanished
+from kafkafs.errors import DiskError, UsageError, Vanished
 from kafkafs.revive.copying import can_reflink, link_log, make_log
 from kafkafs.revive.place import NewDirectory
 
@@ -56,3 +57,14 @@ def test_a_link_to_another_file_system_is_refused(place):
 def test_trying_leaves_nothing_behind(tmp_path, place, source):
     can_reflink(source.open_now("x.log"), place)
     assert os.listdir(tmp_path / "new") == ["revive.json"]
+
+
+def test_a_made_batch_that_has_room_in_part_is_not_taken_for_written(place, source):
+    """A disk that becomes full writes what it has room for, and refuses the rest only when asked again."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))
+    try:
+        with pytest.raises(DiskError, match="cannot be written"):
+            make_log(source.open_now("x.log"), (b"x" * 61,), place, "made.log", 0, "copy")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
