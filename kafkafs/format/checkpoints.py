@@ -64,7 +64,7 @@ def parse_partition_metadata(data: bytes) -> str:
     """The topic id in `partition.metadata`, as Kafka prints it: 22 characters of URL-safe base64."""
     if len(data) > _METADATA_BYTES:
         raise CorruptData("it does not have the two lines 'version: 0' and 'topic_id: ...'")
-    lines = _text(data).splitlines()
+    lines = _lines(data)
     fields = dict(line.split(": ", 1) for line in lines if ": " in line)
     if len(lines) != 2 or set(fields) != {"version", "topic_id"} or _int32(fields["version"]) < 0:
         raise CorruptData("it does not have the two lines 'version: 0' and 'topic_id: ...'")
@@ -82,7 +82,7 @@ def _entries(data: bytes, fields: int) -> Iterator[list[str]]:
     """Version 0, a count, and that many lines of `fields` words: the rules of Kafka's own reader."""
     if len(data) >= MOST_BYTES:
         raise CorruptData(f"it has {MOST_BYTES} bytes or more, and is not read")
-    lines = _text(data).splitlines()
+    lines = _lines(data)
     if not lines:
         return
     if _int32(lines[0]) != 0:
@@ -98,13 +98,14 @@ def _entries(data: bytes, fields: int) -> Iterator[list[str]]:
         yield entry
 
 
-def _text(data: bytes) -> str:
+def _lines(data: bytes) -> list[str]:
+    """The lines as Java reads them: only a line feed or a carriage return ends one."""
     if nuls := data.count(0):
         what = "nothing but" if nuls == len(data) else f"among its {len(data)} bytes"
         why = ": it was allocated, and not written before the power went" if data.endswith(b"\0") else ""
         raise CorruptData(f"it has {what} {nuls} NUL byte{'s' if nuls > 1 else ''}{why}")
     try:
-        return data.decode("utf-8")
+        return [line.decode("utf-8") for line in data.splitlines()]
     except UnicodeDecodeError as error:
         raise CorruptData("it is not text") from error
 

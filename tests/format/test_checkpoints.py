@@ -60,6 +60,17 @@ def test_a_number_that_java_cannot_read_is_refused(words):
         parse_leader_epochs(b"0\n1\n" + words.split(b" ", 1)[1])
 
 
+@pytest.mark.parametrize("end", ["\v", "\f", "\x1c", "\x85", "\u2028"])
+def test_what_ends_a_line_for_python_alone_ends_none(end):
+    """Kafka refuses such a file, as one of a flipped bit is: a line feed and a vertical tab differ by one."""
+    for data in ("0\n1%s2 0\n", "0%s1\n2 0\n"):
+        with pytest.raises(CorruptData):
+            parse_leader_epochs((data % end).encode())
+    with pytest.raises(CorruptData):
+        parse_partition_metadata(f"version: 0{end}topic_id: AAAAAAAAAAAAAAAAAAAAAQ".encode())
+    assert parse_leader_epochs(b"0\r1\r\n2 0\n") == (LeaderEpoch(2, 0),)
+
+
 def test_leader_epochs_in_file_order():
     assert parse_leader_epochs(b"0\n2\n0 0\n3 120\n") == (LeaderEpoch(0, 0), LeaderEpoch(3, 120))
     with pytest.raises(CorruptData):
