@@ -263,13 +263,17 @@ BATCH_FIELDS = ("firstSequence", "lastSequence", "lastOffset", "offsetDelta", "t
 
 
 def transaction_index(source: Source, options: DumpOptions, findings: Findings) -> Iterator[bytes]:
-    """A line for each aborted transaction; Kafka checks nothing of them but the version, of which it reads one byte."""
+    """A line for each aborted transaction; Kafka checks nothing of them but the version. 4.4.0's tool ends at any but
+    0; older ones read one byte of it, end where that is above 0, and list the others."""
     fields = FieldLines(source, options, TRANSACTION_FIELDS)
+    is_told = False
     for piece in _whole_entries(source.data, ABORTED):
         for stored, *numbers in piece.tolist():
             version = stored >> 8
+            if stored and not is_told:
+                is_told = True
+                findings.problem(source, f"an entry has version {stored}, and only 0 is known.")
             if version > 0:
-                findings.problem(source, f"an entry has version {version}, and only 0 is known; the rest is left out.")
                 return
             yield fields.line(version, *numbers).encode()
 

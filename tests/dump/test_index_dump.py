@@ -177,7 +177,18 @@ def test_a_version_from_the_future_ends_the_list(tmp_path: Path) -> None:
     (tmp_path / "0.txnindex").write_bytes(known + unknown + known)
     answer = dumped(tmp_path, "0.txnindex", DumpOptions())
     assert len(answer.text.splitlines()) == 2
-    assert "version 1" in answer.problems[0]
+    assert "version 256" in answer.problems[0]
+
+
+@pytest.mark.parametrize("version", [1, 255, -1])
+def test_a_version_that_older_tools_list_is_listed_and_told(tmp_path: Path, version: int) -> None:
+    """4.4.0's ends there."""
+    (tmp_path / "0.txnindex").write_bytes(struct.pack(">hqqqq", version, 1, 2, 3, 4) * 2)
+    answer = dumped(tmp_path, "0.txnindex", DumpOptions())
+    (told,) = by_the_tool(tmp_path, ["0.txnindex"]).values()
+    assert told.crashed
+    assert answer.text.count(" lastOffset: 3 ") == 2
+    assert [f"version {version}," in each for each in answer.problems] == [True]
 
 
 def test_a_line_of_text_names_each_number(tmp_path: Path) -> None:
