@@ -73,6 +73,8 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
     check_target(choices.to, request)
     plan = make_plan(paths, choices)
     place = NewDirectory(choices.to, request)
+    for name in (CLEAN_SHUTDOWN, META_PROPERTIES):  # of a command that ended as all was there, and that begins again
+        place.remove(name)
     method = choose_method(plan, choices.method, place)
     check_room(plan, method, choices.to, sum(told["bytes"] for told in place.done.values()))
     work = _Work(plan, choices, progress)

@@ -17,7 +17,7 @@ from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive import job
 from kafkafs.revive.job import planned, revive
-from kafkafs.revive.place import REPORT
+from kafkafs.revive.place import REPORT, NewDirectory
 from kafkafs.revive.plan import Choices
 from kafkafs.sample import unpack
 from tests.kafka import replicated
@@ -190,6 +190,23 @@ def test_nothing_half_done_looks_whole(tmp_path, monkeypatch, step):
     assert not (to / ".kafka_cleanshutdown").exists()
     revive([source], Choices(to=to))
     assert files(to) == NEEDED
+
+
+def test_what_begins_again_does_not_look_whole(tmp_path, monkeypatch):
+    """The machine went down before the last word, and the same command was interrupted once more."""
+    source, to = unpack(tmp_path), tmp_path / "new"
+
+    def end(*_):
+        raise Interrupted
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NewDirectory, "finish", end)
+        with pytest.raises(Interrupted):
+            revive([source], Choices(to=to))
+    (to / "revive.progress").unlink()
+    with pytest.raises(Interrupted):
+        revive([source], Choices(to=to), end)
+    assert not {"meta.properties", ".kafka_cleanshutdown"} & files(to)  # a broker would start, and make lost logs anew
 
 
 def damaged(tmp_path: Path) -> Path:
