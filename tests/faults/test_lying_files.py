@@ -15,7 +15,7 @@ import pytest
 from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.kernels import crc32c
-from kafkafs.format.key_index import KEY_PAGE_CRC, KEY_PAGE_ROWS, MAGIC, Header, parse_header
+from kafkafs.format.key_index import KEY_PAGE, KEY_PAGE_CRC, KEY_PAGE_ROWS, MAGIC, Header, parse_header
 from kafkafs.log.health import look_at_all
 from kafkafs.log.log import Log
 from kafkafs.search.key_indexes import identity
@@ -90,8 +90,13 @@ def test_a_key_index_holds_no_more_keys_than_its_segment_has_offsets(log: Log, t
 
 def test_a_lying_key_index_is_made_anew(log: Log, tmp_path: Path) -> None:
     file, own = lying_key_index(log, tmp_path / "i"), identity(log.segments[0])
-    assert not _is_there(file, own, 300)
-    assert _is_there(file, own, ROWS)
+    with open(file, "rb") as lying:
+        header = parse_header(lying.read(KEY_PAGE))
+    assert header is not None
+    assert [header.is_of(own, offsets, file.stat().st_size) for offsets in (300, ROWS)] == [False, True]
+    with cheap():
+        assert not _is_there(file, own, 300)
+        assert not _is_there(file, own, ROWS)  # nor where its log had so many: there are no pages
 
 
 def test_an_index_has_no_more_entries_than_its_log_batches(log: Log, tmp_path: Path) -> None:
