@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -186,6 +187,8 @@ def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= _LOCAL_SETTINGS | python_daemon.settings(home, Path(pyspark.__file__).parent)
+    # of pyspark, which stops its context where Ctrl-C has ended Java as well
+    warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM", RuntimeWarning)
     try:
         if SparkContext._active_spark_context is None:
             conf = SparkConf(loadDefaults=False).setMaster(_with_retries(master)).setAppName(f"kafkafs {name}")
