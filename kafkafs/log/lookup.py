@@ -164,7 +164,7 @@ class Lookup:
                 if isinstance(item, Damage):
                     continue
                 batch, run, _ = item
-                if batch.base_offset >= self._visible.end:
+                if batch.base_offset >= self._visible.end:  # nor does anything behind it show
                     return None
                 record = self._visible.record_at_or_after(segment, batch, run, timestamp, outcomes, trace)
                 if not isinstance(record, Records | TooLarge):
