@@ -11,6 +11,7 @@ from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.group_records import Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.row_lines import Json, Row, known, line
+from kafkafs.cluster.topic_partitions import many
 from kafkafs.format.messages.message_json import is_secret_config
 from kafkafs.format.names import GROUPS_TOPIC, INTERNAL_TOPICS, METADATA_LOG, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.meta_properties import cluster_ids, node_ids
@@ -87,13 +88,7 @@ def missing(cluster: Cluster, topic: str) -> Iterator[str]:
     elif not here:
         yield f"no partition of {topic} is on these disks"
     elif count is not None and (others := sorted(set(range(count)) - set(here))):
-        yield f"of {topic} {_many(others)} of {count} {'are' if len(others) > 1 else 'is'} not on these disks"
-
-
-def _many(numbers: list[int]) -> str:
-    """`partition 3`, `partitions 0, 1, 2, ...`"""
-    shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
-    return f"partition{'s' if len(numbers) > 1 else ''} {shown}"
+        yield f"of {topic} {many(others)} of {count} {'are' if len(others) > 1 else 'is'} not on these disks"
 
 
 def _here(cluster: Cluster, numbers: list[int], topic: str) -> Json:

@@ -7,7 +7,7 @@ that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader, Meta
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from itertools import chain, groupby
 from pathlib import Path
@@ -37,9 +37,6 @@ _FRAME_1 = 1
 _SKIPPED = frozenset((20, 21, 27, 29))
 """What is written twice a second to show that a controller lives, the way from ZooKeeper, controllers: nobody asks."""
 
-_UNTOLD = _SKIPPED | {10, 15, 26}
-"""Delegation tokens, which are secret, and producer ids besides: an `Image` tells nothing of them."""
-
 
 class _Snapshot(NamedTuple):
     """A snapshot's offset, its epoch, its file name and the replica that has it."""
@@ -67,19 +64,19 @@ class Metadata(Replay):
         self,
         partition: Partition,
         options: ReadOptions,
-        new_image: Callable[[], Image] | None = None,
+        new_image: type[Image] = Image,
         until_ms: int | None = None,
         rescued_from: Sequence[Partition] = (),
     ) -> None:
-        """`new_image` makes another image than the usual one, which gets all records that are about state. `until_ms`:
+        """`new_image` makes another image than the usual one. `until_ms`:
         snapshots of a later moment are left out, as `until` leaves out what the log has. `rescued_from`: all replicas,
         if snapshots of others count, and what is left where none is whole."""
         self._partition = partition
         self._rescued_from = rescued_from
         self._options = options
-        self._new_image = new_image or Image
+        self._new_image = new_image
         self._until_ms = until_ms
-        self._skipped = _UNTOLD if new_image is None else _SKIPPED
+        self._skipped = _SKIPPED | new_image.unheeded
         self.problems = Problems()
         self.is_dynamic = False
         self.image: Image | None = None

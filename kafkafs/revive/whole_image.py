@@ -12,6 +12,8 @@ from kafkafs.format.messages.topic_records import Message
 class WholeImage(Image):
     """An image that forgets nothing. `credentials` and `tokens` have the fields of their records."""
 
+    unheeded = frozenset()
+
     def __init__(self) -> None:
         super().__init__()
         self.credentials: dict[tuple[str, int], Fields] = {}

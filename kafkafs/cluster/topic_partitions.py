@@ -1,0 +1,185 @@
+"""A topic's partitions by the cluster's metadata, against those on these disks: the rest is missing here.
+
+One comparison for all: the mount shows it, and jobs refuse to read a part of a topic as the whole of it. Only the
+metadata log is read for this, and of its records only those that make or delete topics and partitions.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kafkafs.cluster.following import Following
+from kafkafs.cluster.image import Image, PartitionState
+from kafkafs.cluster.metadata import Metadata
+from kafkafs.disk.blocking import acquired
+from kafkafs.errors import UNREADABLE
+from kafkafs.format.messages.schema import names_by_number
+from kafkafs.format.messages.topic_records import Message
+from kafkafs.format.names import METADATA_LOG
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.meta_properties import telling
+from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.replicas import furthest, replicas
+
+_HEEDED = {
+    "TopicRecord",
+    "PartitionRecord",
+    "RemoveTopicRecord",
+    "FeatureLevelRecord",  # a first snapshot counts only if it has some
+    "BeginTransactionRecord",
+    "EndTransactionRecord",
+    "AbortTransactionRecord",
+}
+
+
+class Place(NamedTuple):
+    """One directory of a topic's partition: its number, its data directory, and its name there."""
+
+    number: int
+    directory: DataDirectory
+    name: str
+
+
+class TopicPartitions(NamedTuple):
+    """The comparison for one topic. Without metadata about it, `partitions` are those here, and nothing is missing.
+
+    `replaced` maps a missing number to the id of the former topic of this name that its directories here belong to.
+    """
+
+    topic: str
+    topic_id: str | None
+    partitions: tuple[int, ...]
+    missing: tuple[int, ...]
+    replaced: Mapping[int, str] = {}
+
+    @property
+    def problems(self) -> list[str]:
+        """Sentences that name the missing partitions."""
+        gone = [number for number in self.missing if number not in self.replaced]
+        found = []
+        if gone:
+            are = "are" if len(gone) > 1 else "is"
+            found.append(f"of {self.topic} {many(gone)} of {len(self.partitions)} {are} not on these disks")
+        if self.replaced:
+            former = next(iter(self.replaced.values()))
+            found.append(
+                f"of {self.topic} {many([*self.replaced])} here belong to a deleted topic of this name (id {former});"
+                f" the topic has the id {self.topic_id} now"
+            )
+        return found
+
+
+def many(numbers: Sequence[int]) -> str:
+    """`partition 3`, `partitions 0, 1, 2, ...`"""
+    shown = ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
+    return f"partition{'s' if len(numbers) > 1 else ''} {shown}"
+
+
+class TopicMetadata:
+    """The topics that the furthest metadata log on some disks knows, read once and then followed.
+
+    Any thread may ask; one at a time brings it up to date.
+    """
+
+    def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions) -> None:
+        self._directories = tuple(directories)
+        self._options = options
+        self._lock = threading.Lock()
+        self._following: Following | None = None
+        self._metadata: Metadata | None = None
+        self._known: dict[str, tuple[Sequence[Place], object, TopicPartitions]] = {}
+
+    @property
+    def source(self) -> Partition | None:
+        """The metadata log that counts; None if no disk has one, or if the disks are of several clusters."""
+        return furthest(replicas(telling(self._directories), METADATA_LOG))
+
+    def topics(self) -> list[str]:
+        """The topics that the metadata name, sorted; none without metadata."""
+        with acquired(self._lock):
+            image = self._image()
+            return sorted(image.ids) if image else []
+
+    def compare(self, topic: str, here: Sequence[Place]) -> TopicPartitions:
+        """Compare the topic with its directories `here`, none of which a broker has set aside.
+
+        The answer for the same `here` object is remembered until the metadata change.
+        """
+        with acquired(self._lock):
+            image = self._image()
+            version = (id(image), image.changes) if image else None
+            known = self._known.get(topic)
+            if known is None or known[0] is not here or known[1] != version:
+                known = self._known[topic] = here, version, _compared(topic, here, image)
+            return known[2]
+
+    def _image(self) -> "_TopicsImage | None":
+        try:
+            partition = self.source
+            if partition is None:
+                return None
+            if self._following is None or self._following.partition is not partition:
+                self._metadata = Metadata(partition, self._options, _TopicsImage)
+                self._following = Following(partition, self._metadata, self._options)
+            self._following.catch_up()
+        except UNREADABLE:
+            return None
+        image = self._metadata.image if self._metadata else None
+        return image if isinstance(image, _TopicsImage) else None
+
+
+class _TopicsImage(Image):
+    """Topics and the numbers of their partitions, and nothing else about them."""
+
+    unheeded = frozenset(
+        number for number, name in names_by_number("metadata", "Record").items() if name not in _HEEDED
+    )
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changes = 0
+
+    def take(self, record: Message) -> None:
+        """See `Image`."""
+        self.changes += 1
+        if record.name == "PartitionRecord" and record.value is not None:
+            self.topics[record.value["topicId"]].partitions[record.value["partitionId"]] = _SOME_STATE
+        else:
+            super().take(record)
+
+
+_SOME_STATE = PartitionState(-1, -1, -1, (), (), (), (), (), (), None)
+
+
+def _compared(topic: str, here: Sequence[Place], image: Image | None) -> TopicPartitions:
+    told = [(place.number, place.directory.topic_id(place.name)) for place in here]
+    known = image.topics[image.ids[topic]] if image is not None and topic in image.ids else None
+    if known is None:
+        topic_id = next((each for _, each in told if each is not None), None)
+        return TopicPartitions(topic, topic_id, tuple(sorted({number for number, _ in told})), ())
+    has = {number for number, topic_id in told if topic_id in (None, known.topic_id)}
+    replaced = {number: topic_id for number, topic_id in told if topic_id is not None and number not in has}
+    numbers = tuple(sorted(known.partitions))
+    missing = tuple(number for number in numbers if number not in has)
+    return TopicPartitions(
+        topic,
+        known.topic_id,
+        numbers,
+        missing,
+        {number: replaced[number] for number in missing if number in replaced},
+    )
+
+
+def compare_topics(directories: Sequence[DataDirectory], options: ReadOptions) -> dict[str, TopicPartitions]:
+    """The comparison for every topic that the metadata or directories here name, by name.
+
+    KafkafsError if a data directory cannot be listed.
+    """
+    found: dict[str, list[Place]] = {}
+    for directory in directories:
+        for name, parsed in directory.names().items():
+            if not parsed.mark:
+                found.setdefault(parsed.topic, []).append(Place(parsed.partition, directory, name))
+    metadata = TopicMetadata(directories, options)
+    return {topic: metadata.compare(topic, found.get(topic, [])) for topic in sorted({*found, *metadata.topics()})}
