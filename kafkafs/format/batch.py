@@ -110,7 +110,7 @@ class Batch:
 
     @property
     def is_transactional(self) -> bool:
-        """Whether it belongs to a transaction, a marker of its end too."""
+        """True if the batch belongs to a transaction. A marker belongs to its transaction too."""
         return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
 
     @property
@@ -158,7 +158,7 @@ LARGEST_HEADER = HEADER_V2.size
 
 
 def crc_holds(batch: Batch, data: bytes | memoryview) -> bool:
-    """Whether the whole batch in `data` (exactly its bytes) has the checksum that its header states."""
+    """True if the whole batch in `data` (exactly its bytes) has the checksum that its header states."""
     if len(data) != batch.size:
         return False
     view = memoryview(data)
@@ -168,8 +168,8 @@ def crc_holds(batch: Batch, data: bytes | memoryview) -> bool:
 
 
 def is_plausible(batch: Batch, data: bytes | memoryview, at: int) -> bool:
-    """Whether no field of the header at `data[at:]` has a value that nobody writes. Of headers of random bytes one in
-    thirty passes, of messages fewer: the length of their key, which is looked at too, has to fit in."""
+    """True if every field of the header at `data[at:]` has a value that some writer writes. One in thirty headers of
+    random bytes passes. Fewer random messages pass, because the length of the key has to fit too."""
     if batch.magic == 2:
         counters = batch.leader_epoch, batch.producer_id, batch.producer_epoch, batch.base_sequence
         return batch.count >= 0 and min(counters) >= -1
@@ -249,13 +249,13 @@ def rows_of(batch: Batch, *, is_valid: bool) -> Batches:
 
 
 def is_transactional(rows: Batches) -> Flags:
-    """Which batches belong to transactions: data and markers."""
+    """A mask of the batches that belong to transactions: data and markers."""
     flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & TRANSACTIONAL != 0)
     return flags
 
 
 def is_control(rows: Batches) -> Flags:
-    """Which batches are control batches, which consumers never see."""
+    """A mask of the control batches, which consumers never see."""
     flags: Flags = (rows["magic"] >= 2) & (rows["attributes"] & CONTROL != 0)
     return flags
 
@@ -267,12 +267,12 @@ def data_batches(rows: Batches) -> Batches:
 
 
 def is_overfull(rows: Batches) -> bool:
-    """Whether one of the headers states more records than it has offsets. A message of v0 or v1 states no number."""
+    """True if one of the headers states more records than it has offsets. A message of v0 or v1 states no number."""
     return kernels.count_until_overfull(rows, len(rows)) < len(rows)
 
 
 def is_wrapped(rows: Batches) -> Flags:
-    """Which rows are compressed messages of v0 and v1, whose `base_offset` repeats their last one."""
+    """A mask of the compressed messages of v0 and v1, whose `base_offset` repeats their last one."""
     flags: Flags = (rows["magic"] < 2) & (rows["attributes"] & CODEC != 0)
     return flags
 

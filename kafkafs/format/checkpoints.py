@@ -29,7 +29,7 @@ class LeaderEpoch:
 
 
 def parse_offset_checkpoint(data: bytes) -> CheckpointOffsets:
-    """What is in a `*-offset-checkpoint`; an empty file, which Kafka leaves about, has none."""
+    """Parse a `*-offset-checkpoint`. An empty file, which Kafka leaves behind at times, has no entries."""
     offsets: CheckpointOffsets = {}
     for topic, partition, offset in _entries(data, fields=3):
         offsets[topic, _int32(partition)] = _int64(offset)
@@ -37,7 +37,7 @@ def parse_offset_checkpoint(data: bytes) -> CheckpointOffsets:
 
 
 def offset_checkpoint_bytes(offsets: CheckpointOffsets) -> bytes:
-    """What `parse_offset_checkpoint` reads."""
+    """Bytes that `parse_offset_checkpoint` reads."""
     return _file_of([f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())])
 
 
@@ -47,12 +47,12 @@ def parse_leader_epochs(data: bytes) -> tuple[LeaderEpoch, ...]:
 
 
 def leader_epochs_bytes(epochs: Sequence[LeaderEpoch]) -> bytes:
-    """What `parse_leader_epochs` reads."""
+    """Bytes that `parse_leader_epochs` reads."""
     return _file_of([f"{each.epoch} {each.start_offset}" for each in epochs])
 
 
 def partition_metadata_bytes(topic_id: str) -> bytes:
-    """What `parse_partition_metadata` reads: two lines, and no end of the second."""
+    """Bytes that `parse_partition_metadata` reads: two lines, and no line feed after the second."""
     return f"version: 0\ntopic_id: {topic_id}".encode()
 
 

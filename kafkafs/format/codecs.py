@@ -6,9 +6,9 @@ Sources: Kafka's compress package (Lz4BlockInputStream, SnappyInputStream), RFC 
 frame format.
 
 Each codec is the fastest library that can be bounded and lets other threads run meanwhile: isal, zstandard and cramjam.
-Where the blocks of LZ4 and snappy are is found here, since no library reads Kafka's frames as Kafka does: its LZ4 is
-one frame of independent blocks, of which format v0 sums the header in a way of its own; its snappy is the stream of
-snappy-java, or one bare block, as other clients write it.
+This module finds the blocks of LZ4 and snappy itself, because no library reads Kafka's frames as Kafka does. Kafka's
+LZ4 is one frame of independent blocks, and format v0 has its own checksum of the frame header. Its snappy is the stream
+of snappy-java, or one bare block, as other clients write it.
 """
 
 import struct
@@ -124,7 +124,7 @@ class _Buffer:
         self._target, self.size, self.limit = target, 0, len(target)
 
     def space(self) -> memoryview:
-        """What is left."""
+        """The bytes that are left."""
         return self._target[self.size :]
 
     def took(self, count: int) -> None:
@@ -157,7 +157,7 @@ _Sink = _Buffer | _Counter
 
 
 def decompress(codec: int, magic: int, data: Bytes, limit: int, memory: Memory = UNLIMITED) -> memoryview:
-    """What `data` unpacks to, at most `limit` bytes: else TooLarge. Corrupt data, or an unknown codec: CorruptData.
+    """Unpack `data` to at most `limit` bytes, else raise TooLarge. Corrupt data, or an unknown codec: CorruptData.
     Crowded where it takes much and `memory` has no more.
 
     `magic` is that of the batch: it decides how strict LZ4's header is, and zstd exists in v2 only.
@@ -261,8 +261,8 @@ def _lz4(data: memoryview, magic: int, sink: _Sink) -> None:
 
 
 def _lz4_block(block: memoryview, most: int) -> memoryview:
-    """What a block unpacks to that was refused, perhaps for want of room: LZ4 says the same of that and of corrupt
-    ones, and asks for 12 bytes behind the last match.
+    """Unpack a block that was refused, perhaps for want of room. LZ4 gives the same error for this and for corrupt
+    blocks, and asks for 12 bytes behind the last match.
     """
     room = np.empty(most, np.uint8).data
     try:

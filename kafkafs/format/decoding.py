@@ -203,7 +203,7 @@ _JSON_SPACE = b" \t\n\r"
 
 
 def _content(part: _Part, field: OneField, raw: memoryview | None) -> bytes | None:
-    """What a field tells, or else the bytes that it stands for."""
+    """Return the value of a field, or else the bytes that it stands for."""
     if field[FIELD_SLOT.text_in]:
         text = part.bytes_at(field[TEXT]).strip(_JSON_SPACE)
         if text.startswith(b'"'):

@@ -29,7 +29,8 @@ def find_fields(records: Records) -> tuple[Fields, int]:
 
 
 def payload_of(records: Records, field: OneField) -> tuple[bytes, bytes | None]:
-    """What a field that names a schema holds without a prefix; and what a header holds behind its name, or None."""
+    """Return the content of a field that names a schema, without the prefix, and the content of a header behind the id,
+    or None."""
     payload = _bytes(records, field, FIELD_SLOT.payload_at)
     if field[FIELD_SLOT.kind] not in (layout.FIELD_HEADER_ID, layout.FIELD_HEADER_GUID):
         return payload, None
@@ -37,5 +38,5 @@ def payload_of(records: Records, field: OneField) -> tuple[bytes, bytes | None]:
 
 
 def _bytes(records: Records, field: OneField, at: int) -> bytes:
-    """What lies where a field says, its size in the column behind."""
+    """Return the bytes at the place that a field names. The column behind it has the size."""
     return records.data[field[at] : field[at] + field[at + 1]].tobytes()

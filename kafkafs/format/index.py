@@ -43,8 +43,8 @@ class Probe(NamedTuple):
 
 
 def rises(values: Numbers, before: int) -> Flags:
-    """Which of the values are larger than the one in front of them, `before` for the first. (Between -1 and the largest
-    time there is no difference in 64 bits.)"""
+    """A mask of the values that are larger than the value in front of them, which is `before` for the first. (Between
+    -1 and the largest time there is no difference in 64 bits.)"""
     return values > np.append(np.int64(before), values[:-1])
 
 
@@ -114,14 +114,15 @@ class AbstractIndex(Generic[Entry]):
         return np.frombuffer(data, self.dtype, len(data) // self.entry_size)
 
     def is_sound(self) -> bool:
-        """Whether the file can be what Kafka writes: whole entries, no more than are possible, in order."""
+        """True if the file can be Kafka's: whole entries, no more than are possible, in order."""
         if self.length % self.entry_size:
             return False
         entries = self.entries
         return entries == 0 or (entries <= self.possible_entries and self._is_in_order(self._first(entries)))
 
     def _is_in_order(self, rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> bool:
-        """Whether these entries rise as Kafka's do; also where there are none, as the file was cut meanwhile."""
+        """True if these entries ascend as Kafka's do. No entries ascend too, because the file may have been cut
+        meanwhile."""
         raise NotImplementedError
 
     def read_slots(self, count: int) -> bytes:
@@ -173,8 +174,8 @@ class AbstractIndex(Generic[Entry]):
 
     @property
     def first_warm_slot(self) -> int:
-        """Where the warm section begins: the last pages that have entries, which are searched first; no more than 8,192
-        bytes."""
+        """Return the start of the warm section: the last pages that have entries, at most 8,192 bytes. A search looks
+        there first."""
         last_page = (self.entries * self.entry_size - 1) // PAGE
         return self._first_slot(max(0, last_page - WARM_PAGES + 1))
 
@@ -245,8 +246,8 @@ Stored = Callable[[int], tuple[int, int]]
 class OffsetPosition(NamedTuple):
     """An entry, its offset made absolute. `slot` is -1 where none applies: the scan starts at the segment's start.
 
-    What is looked for there ends before the position `end`, that of the entry after the next, as the batch at the next
-    one reaches behind it; 0 where the index ends before that.
+    The search ends before the position `end`, that of the entry after the next, because the batch at the next entry
+    reaches behind it. `end` is 0 if the index ends before that entry.
     """
 
     slot: int
@@ -256,7 +257,7 @@ class OffsetPosition(NamedTuple):
 
 
 class OffsetIndex(AbstractIndex[OffsetPosition]):
-    """Where in the log to start looking for an offset. Source: OffsetIndex.
+    """A place in the log at which to start looking for an offset. Source: OffsetIndex.
 
         int32  relative offset, from the segment's base: the last offset of a batch
         int32  position of that batch in the log; before Kafka 3.9.1 and 4.0.1 of the first batch of the same append

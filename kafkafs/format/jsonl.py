@@ -83,7 +83,8 @@ class JsonLines:
                 number += 1
 
     def _room(self, rows: Rows, number: int, total: int) -> Array:
-        """Where the next piece goes: on in the same room, or into a small buffer where only few records are left."""
+        """Return the buffer of the next piece: the rest of the same room, or a small buffer if only few records are
+        left."""
         if len(self._left) >= LITTLE:
             return self._left
         if total - number > _FEW:
@@ -174,8 +175,8 @@ _LINE = 1024
 def batch_lines(segment: str, batches: Batches) -> Iterator[memoryview]:
     """A line for each row, in pieces of whole lines. `segment` is the file's name; UNCHECKED validity is null.
 
-    Of v0 and v1 messages what only v2 has is null, and of compressed ones `baseOffset` and `count`, which take
-    unpacking.
+    For v0 and v1 messages, fields that only v2 has are null. For compressed ones, `baseOffset` and `count` are null
+    too, because they need unpacking.
     """
     prefix = f'{{"segment":{json.dumps(segment, ensure_ascii=False)},"position":'.encode("utf-8", "surrogateescape")
     padded, number = prefix + bytes(16), 0

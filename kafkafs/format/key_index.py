@@ -8,9 +8,9 @@ The last page is filled up with rows of the largest number. A lookup searches th
 reads one page; its checksum is looked at each time, so a damaged file is found out and costs a scan of the segment.
 
 A row is an int64: 31 bits of the key's SipHash-1-3 under a random seed, then the record's offset less a base in 32
-bits. Of a key that comes more than once only the last record has a row. Rows are hints: two keys may share 31 bits, so
-the finder of a row compares the record's own key. What tells keys apart while rows are made are 64 more bits of the
-same hash, the checks; with a seed that was secret before, no producer can make two keys alike.
+bits. If a key occurs more than once, only its last record has a row. Rows are hints: two keys may share 31 bits, so the
+finder of a row compares the record's own key. While rows are made, 64 more bits of the same hash, the checks, tell keys
+apart. The seed was secret before, so no producer can make two keys alike.
 """
 
 import os
@@ -130,7 +130,7 @@ _SAMPLES = 4
 
 
 class Identity(NamedTuple):
-    """Which log an index is of. Compaction and truncation make another one of it."""
+    """The log of an index. Compaction and truncation make another one of it."""
 
     base_offset: int
     size: int
@@ -138,7 +138,7 @@ class Identity(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """What its file is called."""
+        """The name of its file."""
         return f"{self.base_offset:0{OFFSET_DIGITS}}-{self.size}-{self.fingerprint:08x}{SUFFIX}"
 
 
@@ -166,12 +166,13 @@ class Header(NamedTuple):
         return self.fences_at + 8 * self.pages
 
     def is_of(self, identity: Identity, offsets: int, size: int) -> bool:
-        """Whether a file of `size` bytes is the whole index of that log, which has so many offsets."""
+        """True if a file of `size` bytes is the whole index of that log, which has that many offsets."""
         return self.identity == identity and self.rows <= offsets and self.size == size
 
 
 def sample_positions(size: int) -> list[int]:
-    """Where the samples of `SAMPLE` bytes begin whose CRC-32C, one behind the other, is a log's fingerprint."""
+    """Return the places of the samples of `SAMPLE` bytes. The CRC-32C over these samples, back to back, is the
+    fingerprint of a log."""
     last = max(0, size - SAMPLE)
     return [last * number // (_SAMPLES - 1) for number in range(_SAMPLES)]
 
@@ -195,7 +196,7 @@ def _is_whole(page: bytes) -> bool:
 
 
 def parse_header(page: bytes) -> Header | None:
-    """What the first page says; None where it is none, or of another layout."""
+    """Parse the first page. Return None if it is not one, or has another layout."""
     if not _is_whole(page):
         return None
     magic, seed, base_offset, size, fingerprint, rows, fences_crc = _HEADER.unpack_from(page)

@@ -106,7 +106,7 @@ class MemoryBudget(Memory):
         raise Crowded("too many large batches are read at the same time; try again", lambda: self.has(size))
 
     def has(self, size: int) -> bool:
-        """Whether there is memory for it. What is larger than the limit has to be alone."""
+        """True if there is memory for it. A request larger than the limit has to be alone."""
         if self._fits(size):
             return True
         for release in self._reclaim:

@@ -35,7 +35,7 @@ class MergedLines:
     """The lines of partitions, for one reader."""
 
     def __init__(self, sources: Sequence[tuple[LineMaker, Iterator[Records]]], offsets: Sequence[int]) -> None:
-        """Of each partition what makes its lines, its records, and the offset that those begin at."""
+        """For each partition: the maker of its lines, its records, and the offset that the records begin at."""
         share = min(max(_AHEAD // max(len(sources), 1), _LEAST), _MOST)
         most = share // _SHORTEST
         self._text = np.empty(len(sources) * share + _BEHIND, np.uint8)
@@ -50,7 +50,8 @@ class MergedLines:
 
     @property
     def places(self) -> tuple[int, ...]:
-        """Of each partition the offset that what follows is made from, once all pieces so far are handed out."""
+        """Return, for each partition, the offset at which the next pieces begin, once all pieces so far are handed
+        out."""
         lines = self._heads[:, 0].tolist()
         return tuple(
             source.offset(line - number * self._most)
@@ -142,7 +143,7 @@ class _Source:
     def next_lines(self) -> tuple[int, int] | None:
         """Has the next lines of those records stand in the share: from where to where; None where there are none.
 
-        Of a line that it has no room for there is nothing.
+        A line that does not fit is left out as a whole.
         """
         if not len(self._piece) and not self._take_piece():
             return None

@@ -134,7 +134,7 @@ _OF_PARTITION = re.compile(
 
 
 def is_of_data_directory(name: str) -> bool:
-    """Whether a broker of 2.8 to 4.4, Confluent's, or `kafkafs revive` makes a file of this name in a data directory.
+    """True if a broker of 2.8 to 4.4, Confluent's, or `kafkafs revive` makes a file of this name in a data directory.
     Sources: LogManager, BootstrapDirectory, CleanShutdownFileHandler, ConsumerManager of tiered storage's metadata."""
     return _OF_DATA_DIRECTORY.fullmatch(name) is not None
 

@@ -65,14 +65,14 @@ def parse_producer_snapshot(data: bytes) -> tuple[ProducerState, ...]:
 
 
 def producer_snapshot_bytes(producers: Iterable[ProducerState]) -> bytes:
-    """What `parse_producer_snapshot` reads."""
+    """Bytes that `parse_producer_snapshot` reads."""
     entries = [_ENTRY.pack(*astuple(each)) for each in producers]
     body = struct.pack(">i", len(entries)) + b"".join(entries)
     return struct.pack(">hI", 1, crc32c(body)) + body
 
 
 def is_cut(data: bytes) -> bool:
-    """Whether the end is missing, as where the broker has made the file and not yet filled it."""
+    """True if the end is missing, because the broker has made the file and not yet filled it."""
     if len(data) < _HEADER.size:
         return True
     _, _, count = _HEADER.unpack_from(data)

@@ -50,8 +50,8 @@ class Records:
         return Records(self.data, self.rows[first : offsets.searchsorted(stop)])
 
     def reaches_beyond(self, batches: Batches) -> bool:
-        """Whether they, decoded from `batches`, are of a batch that goes beyond its last offset. Such have their own
-        piece."""
+        """True if the records, decoded from `batches`, belong to a batch that goes beyond its last offset. Such have
+        their own piece."""
         rows = self.rows
         return bool(rows["offset"][-1] > batches["last_offset"][rows["batch"][-1]])
 
@@ -75,7 +75,8 @@ class Records:
         return found
 
     def header_at(self, at: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Of the header that begins at byte `at`: place and size of its name, and of its value (-1 for null).
+        """For the header that begins at byte `at`, return the place and size of its name and of its value (-1 for
+        null).
 
         CorruptData where a size has no end; what `decode` yields was looked at.
         """
@@ -156,7 +157,7 @@ class _Work:
         return int(self.batches["attributes"][number]) & CODEC
 
     def is_empty(self, number: int) -> bool:
-        """Whether it is a v2 batch of 0 records."""
+        """True if it is a v2 batch of 0 records."""
         return int(self.batches["count"][number]) == 0 and int(self.batches["magic"][number]) >= 2
 
     def corrupt(self, number: int, code: int) -> Refusal:
@@ -186,8 +187,8 @@ def decode(
 
     A piece has at most PIECE rows: those of many small batches, or a part of a large one. Its column `batch` is the row
     in `batches`; a batch with records behind its last offset has pieces of its own. A batch that would unpack to more
-    than `limit` bytes is refused with TooLarge, a corrupt one with CorruptData. A piece stays valid as long as it
-    is held. What is large is taken from `memory`: Crowded.
+    than `limit` bytes is refused with TooLarge, a corrupt one with CorruptData. A piece stays valid as long as it is
+    held. Large values take room from `memory`, which may raise Crowded.
     """
     work, stop = _Work(data, batches, limit, memory), 0
     while stop < len(batches):
@@ -332,7 +333,7 @@ def _packed_legacy(work: _Work, first: int, stop: int, _announced: int) -> Itera
 
 
 def _unpacked(work: _Work, number: int) -> Array:
-    """What the wrapper's value unpacks to."""
+    """Unpack the value of a wrapper."""
     message, magic = work.payload(number), int(work.batches["magic"][number])
     at, size = _value(message, _KEY_SIZE_AT[magic])
     unpacked = codecs.decompress(work.codec(number), magic, message[at : at + size], work.limit, work.memory)
@@ -340,7 +341,7 @@ def _unpacked(work: _Work, number: int) -> Array:
 
 
 def _value(data: memoryview, key_size_at: int) -> tuple[int, int]:
-    """Where a message has its value, and its size."""
+    """Return the place of a message's value, and its size."""
     (key_size,) = _int32.unpack_from(data, key_size_at)
     value_size_at = key_size_at + 4 + max(key_size, 0)
     if value_size_at + 4 > len(data):

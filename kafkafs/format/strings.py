@@ -12,7 +12,7 @@ _SPECIAL = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 
 def json_string(text: str) -> str:
-    """The text in quotes. What stands alone of a surrogate pair is escaped, since UTF-8 cannot hold it."""
+    """The text in quotes. A lone half of a surrogate pair is escaped, because UTF-8 cannot hold it."""
     return escape_controls(json.dumps(text, ensure_ascii=False))
 
 

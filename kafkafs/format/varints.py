@@ -1,7 +1,7 @@
 """Variable-length integers as Kafka reads and writes them, one at a time. Source: ByteUtils.
 
-Seven bits a byte, low bits first; signed ones are zig-zag besides. What is too long is an error; what is longer than it
-need be is not. Many at once are read by kernels (`native/varint`).
+Seven bits a byte, low bits first; signed ones are zig-zag besides. A number that is too long is an error. A number that
+is longer than necessary is not. Many at once are read by kernels (`native/varint`).
 """
 
 from kafkafs.errors import CorruptData, NumberTooLong
@@ -24,7 +24,7 @@ def varlong(data: bytes | memoryview, at: int) -> tuple[int, int]:
 
 
 def java_unsigned(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """What Java takes for an unsigned 32-bit integer: an int, negative from 2**31 on. Raises as `varint`."""
+    """The number that Java takes for an unsigned 32-bit integer: an int, negative from 2**31 on. Raises as `varint`."""
     raw, at = unsigned(data, at, 5)
     return ((raw + 2**31) & 0xFFFFFFFF) - 2**31, at
 
@@ -46,7 +46,7 @@ def unsigned(data: bytes | memoryview, at: int, longest: int = 5) -> tuple[int, 
 
 
 def unsigned_bytes(number: int) -> bytes:
-    """What `unsigned` reads: as few bytes as there can be."""
+    """Write bytes that `unsigned` reads, as few as possible."""
     out = bytearray()
     while number >= _CONTINUES:
         out.append(number & 0x7F | _CONTINUES)
@@ -56,5 +56,5 @@ def unsigned_bytes(number: int) -> bytes:
 
 
 def signed_bytes(number: int) -> bytes:
-    """What `varint` and `varlong` read."""
+    """Write bytes that `varint` and `varlong` read."""
     return unsigned_bytes(number << 1 if number >= 0 else (-number << 1) - 1)

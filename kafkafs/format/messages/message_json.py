@@ -3,10 +3,10 @@
 Fields stand in the schema's order; a tagged one that equals its default is left out. Bytes are base64 with padding.
 How a text is quoted is the caller's choice: `jackson_string` as the tool does it. Source: JsonConverterGenerator.
 
-What must not come out of decoded views are SCRAM secrets, delegation tokens, and configs that are or may be passwords.
-Emptied fields are None, and `redacted` is True beside them. A config is shown only if its name is one that Kafka 4.4.0
-defines with another type than PASSWORD (`configs.json`, made by `scripts/new-kafka`): a name unknown to it may be a
-plugin's, and hold anything. Kafka's own shell does the same (MetadataNodeRedactionCriteria, KafkaConfigSchema).
+Decoded views must not show SCRAM secrets, delegation tokens, or configs that are or may be passwords. Emptied fields
+are None, and `redacted` is True beside them. A config is shown only if its name is one that Kafka 4.4.0 defines with
+another type than PASSWORD (`configs.json`, made by `scripts/new-kafka`): a name unknown to it may be a plugin's, and
+hold anything. Kafka's own shell does the same (MetadataNodeRedactionCriteria, KafkaConfigSchema).
 """
 
 import functools
@@ -239,7 +239,7 @@ def redacted(message: Message) -> Message:
 
 
 def is_secret_config(resource_type: int, name: str) -> bool:
-    """Whether the value of that config of a topic, broker, group... (ConfigResource.Type) is or may be a secret."""
+    """True if the value of that config of a topic, broker, group... (ConfigResource.Type) is or may be a secret."""
     known = _known_configs().get(_KINDS.get(resource_type, ""), frozenset())
     if name in known:
         return False

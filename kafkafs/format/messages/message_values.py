@@ -1,8 +1,9 @@
 """The readers of single values: numbers, uuids, strings, bytes, and their lengths.
 
-What a reader raises is private to this package: `CorruptMessage` has the text of Kafka's own exception, and `CUT` are
-Python's ways to say that the bytes end too early, a BufferUnderflowException without a text there. A count or a length
-is believed only as far as bytes follow it. Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils of 4.3.1.
+The exceptions of a reader are private to this package. `CorruptMessage` has the text of Kafka's own exception. `CUT`
+are Python's exceptions for bytes that end too early, for which Kafka raises a BufferUnderflowException without a text.
+A count or a length is believed only as far as bytes follow it. Source: MessageDataGenerator, ByteBufferAccessor,
+ByteUtils of 4.3.1.
 """
 
 import base64
@@ -62,7 +63,7 @@ def unsigned_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def primitive(kind: str, name: str, is_compact: bool, is_nullable: bool) -> Reader:
-    """What reads one value of a type of Kafka's schemas that is no array and no struct."""
+    """A reader of one value of a type of Kafka's schemas that is neither an array nor a struct."""
     if kind in NUMBERS:
         return _number(NUMBERS[kind])
     if kind == "uuid":
@@ -153,7 +154,7 @@ def check(data: bytes, at: int, size: int) -> None:
 
 
 def several(read_one: Reader) -> Callable[[bytes, int, int], tuple[Value, int]]:
-    """What reads `count` values, each as `read_one` does: (a tuple of them, the position behind)."""
+    """Return a reader of `count` values, each as `read_one` reads it: (a tuple of the values, the position behind)."""
 
     def read(data: bytes, at: int, count: int) -> tuple[Value, int]:
         """One after the other: each may have another size."""

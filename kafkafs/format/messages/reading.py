@@ -32,7 +32,7 @@ _MOST_TAGS = 10_000
 
 
 def reader(jar: str, name: str, version: int) -> StructureReader:
-    """Reads one message. Of a version that is not known it reads what Kafka's own code would: the nearest known one.
+    """Reads one message. It reads an unknown version as Kafka's own code does: as the nearest known version.
 
     (Kafka refuses such versions in coordinator records before it reads them; metadata records it does read, except
     that a structure inside refuses a version above the known ones.)
@@ -48,7 +48,7 @@ def _reader(jar: str, name: str, version: int, is_beyond: bool) -> StructureRead
 
 
 def default(found: MessageSchema, field: Field, version: int) -> Value:
-    """What a field holds that was not written."""
+    """Return the value of a field that was not written."""
     text = field.default
     if text == "null":
         return None

@@ -89,7 +89,7 @@ def internal_topic(name: str) -> InternalTopic | None:
 
 
 def parse_record(topic: InternalTopic, key: bytes | None, value: bytes | None) -> Message | Unreadable:
-    """What a record of that topic says."""
+    """Return the content of a record of that topic."""
     if topic in _COORDINATORS:
         return _coordinator_record(topic, key, value)
     return _framed_record(topic, value)
@@ -104,7 +104,7 @@ def parse_fields(jar: str, name: str, version: int, data: bytes) -> Fields | Non
 
 
 def is_key(topic: InternalTopic, key: bytes) -> bool:
-    """Whether it can be read as a key of one of the coordinator's record types."""
+    """True if it can be read as a key of one of the coordinator's record types."""
     kind = _types(topic).get(_INT16.unpack_from(key)[0]) if len(key) >= _INT16.size else None
     try:
         return kind is not None and kind.key(key, _INT16.size)[1] >= 0

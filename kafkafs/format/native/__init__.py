@@ -1,9 +1,9 @@
 """The source of the compiled kernels: loops over bytes and tables, in Cython's pure Python. `format.kernels` has them.
 
 A kernel takes buffers and numbers and answers with numbers; it allocates nothing, raises nothing, and touches nothing
-outside of its buffers, whatever they hold. What Python calls are the functions that are neither `@native` nor
-`@inlined`: they take the spans of buffers, let go of the interpreter lock, and hold the outermost loop. All that
-`primitives` and `layout` have is imported everywhere: it is the language that kernels are written in.
+outside of its buffers, whatever they hold. Python calls the functions that are neither `@native` nor `@inlined`. They
+take the spans of buffers, release the interpreter lock, and hold the outermost loop. All that `primitives` and `layout`
+have is imported everywhere: it is the language that kernels are written in.
 
     primitives             what kernels are written with, in Python; the same in C (`.h`), declared to Cython (`.pxi`)
     layout                 tables and constants that kernels share with what calls them

@@ -1,8 +1,8 @@
 """Avro's binary encoding as JSON text, by a program that a schema was compiled to (format.schemas.avro_program).
 
-A small machine: an instruction writes its literal (punctuation, field names) and then, of the payload, one value. What
-is open (blocks of arrays and maps, named types) stands on a stack of AVRO_DEPTH frames. It ends whatever the payload
-is: each step takes input or gives output, and both are bounded.
+A small machine: an instruction writes its literal (punctuation, field names) and then, of the payload, one value. A
+stack of AVRO_DEPTH frames holds the open blocks of arrays and maps and the open named types. It ends whatever the
+payload is: each step takes input or gives output, and both are bounded.
 """
 
 from kafkafs.format.native.avro_values import (
@@ -86,7 +86,7 @@ def _put_duration(out: Span, to: Int, data: Span, at: Int) -> Int:
 
 @native
 def _put_number_type(op: Int, a: Int, b: Int, out: Span, to: Int, value: Int) -> Int:
-    """What is a variable-length integer and not written as one: the place behind it; why not, where negative."""
+    """Write a date or time that is stored as an integer. Return the place behind the text, or a negative reason."""
     to = put(out, to, b'"')
     if op == AVRO_DATE:
         if value < _LEAST_INT or value >= _PAST_INT:
@@ -105,7 +105,7 @@ def _put_number_type(op: Int, a: Int, b: Int, out: Span, to: Int, value: Int) ->
 def _put_bytes(
     op: Int, a: Int, out: Span, to: Int, room_end: Int, data: Span, at: Int, size: Int, scratch: Span
 ) -> Int:
-    """What takes `size` bytes at `at`: the place behind it; why not, where it is negative."""
+    """Write the value in `size` bytes at `at`. Return the place behind the text, or a negative reason."""
     if op in (AVRO_DECIMAL, AVRO_FIXED_DECIMAL):
         return _put_decimal_text(out, to, room_end, data, at, size, a, scratch)
     if op == AVRO_BIG_DECIMAL:
@@ -130,7 +130,7 @@ def _put_string(out: Span, to: Int, room_end: Int, data: Span, at: Int, size: In
 
 @inlined
 def _put_numeric(op: Int, a: Int, b: Int, out: Span, to: Int, value: Int) -> Int:
-    """What is a variable-length integer: the place behind it; why not, where it is negative."""
+    """Write the value of an integer. Return the place behind the text, or a negative reason."""
     if op == AVRO_LONG:
         return put_number(out, to, value)
     if op == AVRO_INT:
@@ -251,7 +251,8 @@ def _block(data: Span, at: Int, end: Int, least: Int) -> tuple[Int, Int]:
 def _put_next(
     scratch: Span, frame: Int, kind: Int, data: Span, at: Int, end: Int, out: Span, to: Int, room_end: Int
 ) -> tuple[Int, Int, Int]:  # fmt: skip
-    """What stands before the next element: (behind output; why not, behind input, whether there is one).
+    """Write the text before the next element. Return (the place behind the output or a negative reason, the place
+    behind the input, 1 if there is an element).
 
     `kind`: bytes that an element has at least, times four, and what it is: of a map the key is written too.
     """

@@ -1,4 +1,4 @@
-"""What Avro's values look like as text where that is no copy: dates and times, decimals, doubles.
+"""Avro's values as text, if the text is not a copy: dates and times, decimals, doubles.
 
 Dates and times are of ISO 8601, in the proleptic Gregorian calendar. A fraction of a second has as many digits as the
 logical type's unit. Years beyond 0 to 9999 have a sign and six digits or more. A decimal, a big-endian integer in two's

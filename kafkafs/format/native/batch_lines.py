@@ -1,4 +1,4 @@
-"""Rows of BATCH as JSON lines: `.batches.jsonl` of docs/queries.md. What a format does not have is null."""
+"""Rows of BATCH as JSON lines: `.batches.jsonl` of docs/queries.md. Fields that a format does not have are null."""
 
 import cython
 

@@ -157,7 +157,7 @@ def _put_by_program(
 
 @inlined
 def _lacks_room(field: Field, behind: Int, room_left: Int) -> Int:
-    """Whether the text did not fit for want of room alone: there may be more."""
+    """True if the text did not fit only for want of room, so that there may be more."""
     return 1 if behind == AVRO_NO_ROOM and room_left < _allowed(field.payload_size) else 0
 
 

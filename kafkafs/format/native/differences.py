@@ -7,7 +7,7 @@ from kafkafs.format.native.primitives import *
 
 @inlined
 def _same_field(data: Span, at: Int, size: Int, other: Span, other_at: Int, other_size: Int) -> Int:
-    """Whether two records agree in a field; null has the size -1."""
+    """True if two records agree in a field. Null has the size -1."""
     if size != other_size:
         return 0
     return 1 if size <= 0 or same_bytes(data, at, other, other_at, size) else 0
@@ -32,7 +32,7 @@ def unlike_record(
 ) -> int:  # fmt: skip
     """Kernel: the number in `one` of the first record that `other` holds otherwise at that offset; -1 for none.
 
-    Both come in the order of offsets. What only one of them holds is passed over.
+    Both come in the order of offsets. Records that only one side has are passed over.
     """
     rows, data, batches = span(one), span(one_data), span(one_batches)
     beside, beside_data, beside_batches = span(other), span(other_data), span(other_batches)

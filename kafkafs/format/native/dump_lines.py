@@ -91,7 +91,7 @@ def _put_codec_or_unknown(out: Span, to: Int, codec: Int) -> Int:
 
 @inlined
 def _as_int(number: Int) -> Int:
-    """What a Java int is left with."""
+    """The value that remains in a Java int."""
     return ((number + _HALF) & _MASK) - _HALF
 
 
@@ -105,7 +105,7 @@ def _sequence_after(sequence: Int, delta: Int) -> Int:
 
 @native
 def _put_front(out: Span, to: Int, row: Batch) -> Int:
-    """What only a batch of v2 has."""
+    """The fields that only a v2 batch has."""
     last_sequence = _sequence_after(row.base_sequence, row.last_offset - row.base_offset)
     to = put_number(out, put(out, to, b"baseOffset: "), row.base_offset)
     to = put_number(out, put(out, to, b" lastOffset: "), row.last_offset)
@@ -161,7 +161,7 @@ def _is_control(batch: Batch) -> Int:
 
 @inlined
 def _is_marker(data: Span, row: Record) -> Int:
-    """Whether a control record ends a transaction, as far as Kafka looks."""
+    """True if a control record ends a transaction, as far as Kafka looks."""
     if row.key_size < 4 or row.value_size < 6 or load_i16be(data, row.key_at) < 0:
         return 0
     kind = load_i16be(data, row.key_at + 2)
@@ -172,7 +172,7 @@ def _is_marker(data: Span, row: Record) -> Int:
 
 @native
 def _has_markers_only(data: Span, rows: Span, first: Int, stop: Int) -> Int:
-    """Whether all records of the control batch that begins at row `first` end a transaction."""
+    """True if all records of the control batch that begins at row `first` end a transaction."""
     number = record_at(rows, first).batch
     while first < stop and record_at(rows, first).batch == number:
         if not _is_marker(data, record_at(rows, first)):
@@ -192,7 +192,7 @@ def _put_marker(out: Span, to: Int, data: Span, row: Record) -> Int:
 
 @inlined
 def _put_v2(out: Span, to: Int, batch: Batch, data: Span, row: Record) -> Int:
-    """What only a record of v2 has."""
+    """The fields that only a v2 record has."""
     sequence: Int = -1
     if batch.base_sequence >= 0:
         sequence = _sequence_after(batch.base_sequence, row.offset - batch.base_offset)
@@ -206,7 +206,8 @@ def _put_v2(out: Span, to: Int, batch: Batch, data: Span, row: Record) -> Int:
 
 @inlined
 def _put_message(out: Span, to: Int, data: Span, row: Record) -> Int:
-    """What only a message of v0 or v1 has; its sizes are shown as stored. Decoding has found its CRC to hold."""
+    """The fields that only a v0 or v1 message has. Its sizes are shown as stored. Decoding has found its CRC to
+    hold."""
     to = put_number(out, put(out, to, b" keySize: "), load_i32be(data, row.key_at - 4))
     to = put_number(out, put(out, to, b" valueSize: "), load_i32be(data, row.value_at - 4))
     crc: Int = row.key_at - (_KEY_IN_V1 if row.magic else _KEY_IN_V0)

@@ -30,7 +30,7 @@ def _entry_size(data: Span, at: Int) -> Int:
 
 @inlined
 def _fill_v2(row: Batch, data: Span, at: Int) -> None:
-    """What the v2 header at `at` says, but for position, size, base offset and magic."""
+    """Parse the v2 header at `at`, without position, size, base offset and magic."""
     row.last_offset = load_i64be(data, at + V2.base_offset) + load_i32be(data, at + V2.last_offset_delta)
     row.base_timestamp = load_i64be(data, at + V2.base_timestamp)
     row.max_timestamp = load_i64be(data, at + V2.max_timestamp)

@@ -30,7 +30,7 @@ def _bound(row: Record, prefix_size: Int) -> Int:
 
 @inlined
 def put_prefix(out: Span, to: Int, prefix: Span, size: Int) -> Int:
-    """What each line begins with, 16 bytes at a time: its buffer has as many more."""
+    """Write the beginning of each line, 16 bytes at a time. Its buffer has 16 bytes more for this."""
     for step in range(0, size, 16):
         copy_16(out, to + step, prefix, step)
     return to + size

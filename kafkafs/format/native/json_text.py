@@ -1,7 +1,7 @@
-"""Whether bytes are one JSON text (RFC 8259 in UTF-8), and such a text as part of a line.
+"""Check that bytes are one JSON text (RFC 8259 in UTF-8), and copy such a text into a line.
 
-A scan without recursion: what stands open is a byte each on a stack of JSON_DEPTH. Of a text that stands in a line
-as it is, white space becomes spaces, and the control characters that a terminal obeys are escaped as everywhere.
+A scan without recursion: what stands open is a byte each on a stack of JSON_DEPTH. In a text that is copied into a
+line, white space becomes spaces. Control characters that a terminal obeys are escaped as everywhere.
 """
 
 from kafkafs.format.native.layout import *

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class HeaderV2(NamedTuple):
-    """Where each field of a v2 batch header lies, in bytes from its first. Big-endian. Source: DefaultRecordBatch."""
+    """The place of each field of a v2 batch header, in bytes from its first. Big-endian. Source: DefaultRecordBatch."""
 
     base_offset: int = 0  # int64
     length: int = 8  # int32, of all that follows
@@ -89,7 +89,7 @@ def _places(row: np.dtype[np.void]) -> tuple[int, ...]:
 
 
 class BatchRow(NamedTuple):
-    """Where each field of a row of BATCH lies, in bytes from its first."""
+    """The place of each field of a row of BATCH, in bytes from its first."""
 
     position: int
     size: int
@@ -229,7 +229,7 @@ ASKED_MISFIT = -15  # one that Python could not decode, for a reason of its own
 
 
 class FieldRow(NamedTuple):
-    """What is known of a key or a value on its way to a decoded line: int64, two fields a record, the key's first."""
+    """The facts about a key or a value on its way to a decoded line: int64, two fields a record, the key's first."""
 
     kind: int  # one of those below
     id: int  # of the schema, or the first half of its GUID

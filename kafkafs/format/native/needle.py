@@ -3,7 +3,7 @@
 Sixteen places at a time are tried for the first and the last byte of what is sought; where both fit, the rest is
 compared.
 
-What is sought, the needle, comes with an alternative for each of its bytes, the same or the letter in its other case.
+The needle comes with an alternative for each of its bytes: the same byte, or the letter in the other case.
 """
 
 import cython
@@ -14,7 +14,7 @@ from kafkafs.format.native.primitives import *
 
 @inlined
 def _stands(data: Span, at: Int, needle: Span, other: Span) -> Int:
-    """Whether the needle stands at a place."""
+    """True if the needle is at a place."""
     for place in range(needle.nbytes):
         byte = load_u8(data, at + place)
         if byte != load_u8(needle, place) and byte != load_u8(other, place):
@@ -24,7 +24,7 @@ def _stands(data: Span, at: Int, needle: Span, other: Span) -> Int:
 
 @native
 def _holds(data: Span, at: Int, end: Int, needle: Span, other: Span) -> Int:
-    """Whether the needle stands anywhere in [at, end); it has at least one byte."""
+    """True if the needle is anywhere in [at, end). The needle has at least one byte."""
     last = needle.nbytes - 1
     first_byte, first_other = load_u8(needle, 0), load_u8(other, 0)
     last_byte, last_other = load_u8(needle, last), load_u8(other, last)
@@ -49,7 +49,7 @@ def needle_batches(
 ) -> int:
     """Kernel: the numbers (int64) of the batches that may hold the needle; answers how many.
 
-    `source` begins at `position` of the segment. Of compressed batches only their records tell.
+    `source` begins at `position` of the segment. Only the records of a compressed batch tell.
     """
     batches, data, needle, other, out = span(batch_table), span(source), span(text), span(alternative), room(target)
     made: Int = 0

@@ -1,4 +1,4 @@
-"""What kernels are written with: memory with its size, loads and stores at any place of it, sixteen bytes at once.
+"""The building blocks of kernels: memory with its size, loads and stores at any place in it, sixteen bytes at once.
 
 Compiled, all of this is `primitives.h`, where most words are one instruction. Here it is Python, for kernels that run
 uncompiled, under a debugger: each access is checked, and numbers are cut to 64 bits where they are stored.
@@ -145,12 +145,12 @@ def population(value: int) -> int:
 
 
 def trailing_zeros(value: int) -> int:
-    """Of a number that is not 0."""
+    """The number must not be 0."""
     return (value & -value).bit_length() - 1
 
 
 def leading_zeros(value: int) -> int:
-    """Of a number that is not 0."""
+    """The number must not be 0."""
     return 64 - (value & ALL).bit_length()
 
 
@@ -199,7 +199,7 @@ def copy_16(out: Span, to: int, data: Span, at: int) -> None:
 
 
 def same_bytes(data: Span, at: int, other: Span, other_at: int, count: int) -> bool:
-    """Whether bytes in two places are the same."""
+    """True if the bytes in two places are the same."""
     return bytes(_place(data, at, count)) == bytes(_place(other, other_at, count))
 
 
@@ -208,17 +208,17 @@ def _mask(data: Span, at: int, test: Callable[[int], bool]) -> int:
 
 
 def equal_16(data: Span, at: int, byte: int) -> int:
-    """Which of 16 bytes are a certain one: bit i of the answer belongs to byte i."""
+    """Find a certain byte among 16 bytes: bit i of the answer belongs to byte i."""
     return _mask(data, at, lambda each: each == byte)
 
 
 def specials(data: Span, at: int) -> int:
-    """Which of 16 bytes are control characters or beyond ASCII."""
+    """Find control characters and bytes beyond ASCII among 16 bytes."""
     return _mask(data, at, lambda each: not 0x20 <= each <= 0x7E)
 
 
 def quoted(data: Span, at: int) -> int:
-    """Which of 16 bytes JSON puts a backslash before."""
+    """Find the bytes before which JSON puts a backslash, among 16 bytes."""
     return _mask(data, at, lambda each: each in b'"\\')
 
 

@@ -1,7 +1,7 @@
 """Bytes as the content of a JSON string: UTF-8 text with its escapes, or base64; integers as decimal digits.
 
-Text is taken 16 bytes at a time. What is plain is copied; `"` and `\\` get their backslash by one shuffle of 8 bytes;
-only control characters and what is not ASCII are looked at one by one. Escapes are those of Python's json.dumps with
+Text is taken 16 bytes at a time. Plain bytes are copied. `"` and `\\` get their backslash by one shuffle of 8 bytes.
+Only control characters and bytes beyond ASCII are looked at one by one. Escapes are those of Python's json.dumps with
 ensure_ascii=False, and U+007F to U+009F besides, which a terminal would obey. Output may be written up to 32 bytes
 behind its end.
 """

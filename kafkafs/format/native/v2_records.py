@@ -71,7 +71,7 @@ def _record(batch: Batch, data: Span, at: Int, end: Int, previous: Int, row: Rec
 
 @inlined
 def _finish(batch: Batch, number: Int, row: Record) -> None:
-    """What a row has of its batch."""
+    """The fields of a row that come from its batch."""
     if batch.attributes & 8:
         row.timestamp = batch.max_timestamp
         row.timestamp_type = LOG_APPEND_TIME

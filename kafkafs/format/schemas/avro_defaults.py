@@ -1,7 +1,7 @@
 """The defaults of a reader's fields: as the bytes that Avro writes of them, so that they become what data become.
 
-Where a record's default names no value for a field, that field's own default counts; of a union the first branch that
-the default can be of. Source: Avro 1.12, "Complex Types"; Java's ResolvingGrammarGenerator.encode.
+If a record's default names no value for a field, the default of the field itself counts. A union takes its first branch
+that can have the default. Source: Avro 1.12, "Complex Types"; Java's ResolvingGrammarGenerator.encode.
 """
 
 import struct
@@ -113,7 +113,7 @@ def _utf8(text: str) -> bytes:
 
 
 def text_of(program: AvroProgram, payload: bytes) -> bytes:
-    """What a program for columns makes of one payload. CorruptData where it does not fit."""
+    """The result of a program for columns for one payload. CorruptData where it does not fit."""
     field = np.zeros((1, FIELD_WORDS), np.int64)
     field[0, FIELD_SLOT.payload_size] = len(payload)
     decoder = np.array([[WAY_AVRO, 0, 0, 0]], np.int64)

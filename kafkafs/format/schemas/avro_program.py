@@ -93,7 +93,8 @@ class Compiler:
         return AvroProgram(self._code, bytes(self._pool))
 
     def _bytes_alone(self, schema: Json) -> bool:
-        """Whether the schema is `bytes` and no more, whatever they mean: then compiled as data that may have no length.
+        """True if the schema is `bytes` and no more, whatever the bytes mean. Such data are compiled as data that may
+        have no length.
 
         Confluent's serializer for Java writes no length before them, those of Python and Avro's own write one.
         """
@@ -131,7 +132,7 @@ class Compiler:
         return self._places[literal]
 
     def _numbers(self, numbers: Sequence[int]) -> int:
-        """Where in the pool these stand, as int32."""
+        """Return the place of these numbers in the pool, as int32."""
         self._pool += bytes(-len(self._pool) % 4)
         at = len(self._pool)
         self._pool += np.array(numbers, "<i4").tobytes()

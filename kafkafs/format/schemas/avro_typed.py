@@ -2,8 +2,8 @@
 that a JSON reader with the columns' types takes.
 
 A line is `{"value":...}`, see `shape`; a union of several types is an object with the member's field, as Spark's Avro
-source names it. What only the writer has stands under a name that no column has; a datum that is where a type holds
-itself has no column, and refuses the payload.
+source names it. A field that only the writer has gets a name that no column has. If a type contains itself, a datum at
+that place has no column, and the payload is refused.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,8 @@ class ColumnSchema:
             raise CorruptData("the schema is nested too deep") from None
 
     def program(self, text: str, references: Sequence[str] = ()) -> AvroProgram:
-        """What reads data of the schema `text` for these columns; CorruptData where they do not fit."""
+        """Compile a reader of data of the schema `text` for these columns. It raises CorruptData for data that do not
+        fit."""
         writer, names = parse_schema(text, references)
         try:
             return _Resolving(names, self).resolved(writer)
@@ -279,7 +280,7 @@ class _Resolving(Compiler):
 
 
 def _sort(time: ResolvedType) -> str:
-    """Of times that are text: `time`, `timestamp` or `local-timestamp`."""
+    """The kind of a time that is text: `time`, `timestamp` or `local-timestamp`."""
     return str(time.definition.get("logicalType")).rpartition("-")[0]
 
 
@@ -289,7 +290,7 @@ def _aliases(field: dict[str, Json]) -> list[str]:
 
 
 def _may_be(writer: ResolvedType, reader: ResolvedType) -> bool:
-    """Whether data of one type can be read as the other, as far as the types alone tell."""
+    """True if data of one type can be read as the other, as far as the types alone tell."""
     if writer.kind in NUMBERS and reader.kind in NUMBERS:
         return NUMBERS.index(writer.kind) <= NUMBERS.index(reader.kind)
     if {writer.kind, reader.kind} == {"string", "bytes"}:
@@ -298,7 +299,7 @@ def _may_be(writer: ResolvedType, reader: ResolvedType) -> bool:
 
 
 def _is_called(writer: ResolvedType, reader: ResolvedType) -> bool:
-    """Whether two named types are one: by the name without its namespace, or by an alias of the reader's."""
+    """True if two named types are the same: by the name without its namespace, or by an alias of the reader's."""
     if writer.kind == "fixed" and fixed_size(writer.definition) != fixed_size(reader.definition):
         return False
     names = [str(reader.definition.get("name", "")), *_aliases(reader.definition)]

@@ -38,7 +38,8 @@ _REASONS = {
 
 
 class SchemaName(NamedTuple):
-    """What a key or value names its schema by: an id, or a GUID in two halves; one of the layout's FIELD_... kinds."""
+    """The name of a schema in a key or value: an id, or a GUID in two halves. The kind is one of the layout's FIELD_...
+    kinds."""
 
     kind: int
     number: int
@@ -46,7 +47,7 @@ class SchemaName(NamedTuple):
 
     @property
     def in_header(self) -> bool:
-        """Whether a header named it: then it was meant, where a prefix may be chance."""
+        """True if a header named the schema. Then the name was meant, whereas a prefix may be chance."""
         return self.kind in (FIELD_HEADER_ID, FIELD_HEADER_GUID)
 
     @property
@@ -70,14 +71,14 @@ class FoundSchema(NamedTuple):
     type: str
 
     def tail(self, field: str) -> bytes:
-        """What stands behind a decoded key or value."""
+        """The text behind a decoded key or value."""
         about = {"id": self.id, "subject": self.subject, "version": self.version, "type": self.type}
         words = escape_controls(json.dumps(about, ensure_ascii=False, separators=(",", ":")))
         return f',"{field}Schema":{words}'.encode()
 
 
 def error_tail(field: str, sentence: str) -> bytes:
-    """What stands behind a key or value whose schema was named and did not help."""
+    """The text behind a key or value whose schema was named and did not help."""
     return f',"{field}Error":{json_string(sentence)}'.encode()
 
 
@@ -128,11 +129,11 @@ class DecoderTable:
 
     @property
     def tails(self) -> Array:
-        """What stands behind what each has decoded."""
+        """The text behind the values that each decoder has decoded."""
         return self._tails.array
 
     def is_full(self) -> bool:
-        """Whether it is time to forget."""
+        """True if it is time to forget."""
         return len(self._found) >= _MOST or self._size > _MOST_BYTES
 
     def row(self, name: SchemaName, is_key: bool) -> int:

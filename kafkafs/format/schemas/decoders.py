@@ -20,7 +20,7 @@ class Decoder(NamedTuple):
     """How payloads of one schema become JSON text.
 
     A program is for the kernel; `decode` takes a payload and what a header held behind the id, else None, and raises
-    CorruptData. Where there is neither, `refusal` says why, or the payload is JSON.
+    CorruptData. If there is neither, `refusal` says why, or the payload is JSON.
     """
 
     way: int

@@ -1,7 +1,7 @@
 """Protobuf payloads as canonical JSON, with the schema's own field names: by Google's library, on parsed `.proto` text.
 
-What comes first in a payload, or in a header behind the id, is the path to the message that it is: zig-zag numbers, the
-count first, and a count of 0 for the first message. Source: confluentinc/schema-registry, MessageIndexes.
+A payload, or a header behind the id, begins with the path to its message. The path is zig-zag numbers, the count first.
+A count of 0 means the first message. Source: confluentinc/schema-registry, MessageIndexes.
 
 Some files a `.proto` text may import though no subject has them: the registry itself provides these (`COMMON`). Their
 messages are here as googleapis/googleapis (`google/type`) and confluentinc/schema-registry (`confluent/`) publish them:
@@ -121,7 +121,8 @@ _MOST_INDEXES = 100
 
 
 def compile_protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
-    """What decodes payloads of that `.proto` text; `references` come before what imports them. CorruptData."""
+    """Make a decoder of payloads of that `.proto` text. `references` come before the files that import them.
+    CorruptData."""
     return ProtobufSchema(text, references).json
 
 

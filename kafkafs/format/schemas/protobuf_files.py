@@ -1,8 +1,9 @@
 """`.proto` text to the descriptors that Google's library takes; the library itself cannot read such text.
 
 `proto_schema_parser` makes a tree of the text, in Python and without files, as a sandbox wants it (protoc and protox
-read and write files). Names stay as they are written: the library finds out what they mean. Of options only those are
-taken that change what bytes mean; a file that is not provided is no import: what is missed of it is missed by name.
+read and write files). Names stay as they are written: the library finds out what they mean. Only options that change
+the meaning of bytes are taken. A file that is not provided is not imported. Its types are then reported as missing by
+name.
 """
 
 import base64
@@ -109,7 +110,7 @@ def make_safe(messages: Iterable[DescriptorProto]) -> None:
 
 
 def has_maps(file: FileDescriptorProto) -> bool:
-    """Whether there are maps in a file's messages, or may be in Google's that it imports."""
+    """True if there are maps in a file's messages, or may be in Google's files that it imports."""
     with_maps = {"google/protobuf/struct.proto", "google/protobuf/any.proto"}
     return not with_maps.isdisjoint(file.dependency) or any(map(_is_or_has_map, file.message_type))
 
@@ -348,8 +349,8 @@ def plain_text(text: str) -> str:
     """The same schema in words that the parser knows. Strings stay as they are; lines do not.
 
     The parser follows the language of 2023: comments in an option's brackets, numbers that are not decimal, and words
-    that came with later editions are beyond it. What it does not know and no payload needs is left out, or written
-    otherwise. Source: protobuf.dev, language specification; its own test files.
+    that came with later editions are beyond it. It leaves out, or rewrites, what it does not know and no payload needs.
+    Source: protobuf.dev, language specification; its own test files.
     """
     return _OTHERWISE.sub(_otherwise, _COMMENT.sub(lambda found: found["string"] or " ", text))
 

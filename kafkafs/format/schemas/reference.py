@@ -1,4 +1,4 @@
-"""What a schema uses of others."""
+"""The references of a schema to others."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""What columns a schema's data have, and the JSON that they become on their way there.
+"""The columns of a schema's data, and the JSON that the data become on their way there.
 
 A line is `{"value":...}`. Floats and doubles are whole numbers, their bits; dates and timestamps the numbers that they
 are, bytes base64; a map is an array of keys and values. So a JSON reader that knows the shape loses nothing.

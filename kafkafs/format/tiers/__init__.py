@@ -1,4 +1,4 @@
-"""What lies in a remote tier (KIP-405): names, manifests, chunks and ciphers of the layouts that there are.
+"""The content of a remote tier (KIP-405): names, manifests, chunks and ciphers of all known layouts.
 
     tier_names which directory, key or object belongs to which partition and segment
     manifest   Aiven's `.rsm-manifest`: a segment's offsets, times, epochs and chunks

@@ -32,7 +32,8 @@ class Keys:
         self._unwrapped = functools.lru_cache(_MANY_SEGMENTS)(self._unwrap)
 
     def cipher(self, encryption: Encryption) -> "Cipher":
-        """What decrypts that segment. DiskError for a key id that was not given, and for a key that does not fit."""
+        """The cipher that decrypts that segment. DiskError for a key id that was not given, and for a key that does not
+        fit."""
         if encryption.key_id not in self._keys:
             raise DiskError(encryption.sentence)
         return Cipher(self._unwrapped(encryption.key_id, encryption.wrapped), encryption.aad)

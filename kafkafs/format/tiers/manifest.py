@@ -74,7 +74,7 @@ class Encryption(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What to do where that key is missing: a mount and Spark call it tiered_key, commands --tiered-key."""
+        """The advice for a missing key: a mount and Spark call the option tiered_key, commands call it --tiered-key."""
         how = f"name its private key by tiered_key, or --tiered-key, {self.key_id}:FILE"
         return f"it is encrypted with the key {self.key_id!r}: {how}"
 
@@ -97,7 +97,7 @@ class Manifest(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether the log is in its object as it is."""
+        """True if the object holds the log without any change."""
         return not self.is_compressed and self.encryption is None
 
 
@@ -118,7 +118,7 @@ def parse_manifest(data: bytes) -> Manifest:
 
 
 def unpacked_frame(frame: bytes, limit: int) -> bytes:
-    """What one zstd frame unpacks to; CorruptData where it is none, or says or holds more than `limit` bytes.
+    """Unpack one zstd frame. Raise CorruptData if it is not a frame, or if it states or holds more than `limit` bytes.
 
     The library believes the size that a frame states, and the window where it states none: that is looked at first.
     """

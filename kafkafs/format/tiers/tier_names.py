@@ -69,7 +69,7 @@ def parse_tier_file(name: str) -> TierFile | None:
 def parse_object_directory(key: str) -> tuple[str, int] | None:
     """The topic id and the partition of an Aiven object's directory, `…-<topic id>/<partition>`; None for others.
 
-    What stands before the id may begin with any prefix: the manifest has the topic's name.
+    The part before the id may begin with any prefix. The manifest has the topic's name.
     """
     directory, _, number = key.rpartition("/")
     topic_id = directory[-ID_LENGTH:]
