@@ -1,4 +1,4 @@
-"""What `kafka-dump-log.sh` of Kafka 4.4.0 prints, byte for byte, for every kind of file that it understands.
+"""Print what `kafka-dump-log.sh` of Kafka 4.4.0 prints, byte for byte, for every kind of file that it understands.
 
     dump_source, dump_options    one file to dump with its neighbours; what of it is wanted, such as an `OffsetWindow`
     dump_findings     what does not agree, told after all files
@@ -10,6 +10,6 @@
     index_dump        indexes and the producer snapshot, entry by entry
     kafka_decoders    a key or value as text; `internal_records` those of Kafka's own topics
 
-Text is UTF-8 whatever the locale. Where Kafka's tool ends with an exception, the same text stands up to there, and what
-can still be shown follows. Source: DumpLogSegments.
+Text is UTF-8 whatever the locale. If Kafka's tool ends with an exception, the dump has the same text up to there, and
+then goes on with all that can still be shown. Source: DumpLogSegments.
 """

@@ -136,7 +136,8 @@ def _messages(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator
 
 
 def _inner_base(batch: Batch, last_inner_offset: int) -> int:
-    """What inner offsets count from: v0's are absolute, v1's relative to a base that the wrapper's offset gives."""
+    """Return the offset that inner offsets count from. Offsets of v0 are absolute. Those of v1 are relative to a base
+    that follows from the wrapper's offset."""
     if batch.magic == 0 or batch.last_offset == 0:
         return 0
     if batch.last_offset < last_inner_offset:
@@ -174,7 +175,7 @@ def _message(message: Bytes, offset: int, append_time: int | None) -> DumpedReco
 
 
 def _key_at(message: Bytes) -> int:
-    """Where the size of the key stands: behind a timestamp, except in v0."""
+    """Return the place of the key's size: behind a timestamp, except in v0."""
     return 14 if message[4] else 6
 
 

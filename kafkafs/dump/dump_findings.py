@@ -1,4 +1,4 @@
-"""What does not agree between files, gathered while they are dumped and told after the last one.
+"""Disagreements between files, collected while the files are dumped and printed after the last one.
 
 The wording is that of Kafka's tool, which prints it to standard error; `problems` are what made that tool stop with an
 exception: sentences, told at once through `report`.
@@ -42,7 +42,7 @@ class Findings:
         self.invalid_crcs += rows["position"][rows["valid"] == INVALID].tolist()
 
     def tell_invalid_crcs(self, source: Source) -> None:
-        """What was noted of a file, at its end: nobody finds one `isvalid: false` among a million lines."""
+        """Print the findings of a file at its end, because nobody finds one `isvalid: false` among a million lines."""
         if self.invalid_crcs:
             first, others = self.invalid_crcs[0], len(self.invalid_crcs) - 1
             batches = f"the batch at position {first} has" if not others else f"{others + 1} batches have"

@@ -1,4 +1,4 @@
-"""What of a file is wanted: the flags of Kafka's tool and those that kafkafs adds, and which part of a log."""
+"""The wanted part of a file: the flags of Kafka's tool, the flags that kafkafs adds, and the window of a log."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ class DumpOptions:
 
     @property
     def is_deep(self) -> bool:
-        """Whether each record is shown, and not only each batch."""
+        """True if each record is shown, and not only each batch."""
         return self.deep_iteration or self.print_data_log
 
 
@@ -63,7 +63,7 @@ class OffsetWindow:
         return found.between(0 if self.start is None else self.start, MAX_OFFSET if self.stop is None else self.stop)
 
     def has(self, offset: int) -> bool:
-        """Whether a record of that offset is wanted."""
+        """True if the window has a record of that offset."""
         return (self.start is None or offset >= self.start) and (self.stop is None or offset < self.stop)
 
 

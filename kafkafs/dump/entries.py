@@ -6,9 +6,9 @@ bytes. Sources: FileLogInputStream, DefaultRecordBatch, LegacyRecord.
 
 A dump goes in runs of many whole entries at a time, as far as they look sound. Its place in its log is one number, the
 position up to which it was read; a run begins there and ends behind its last whole entry, so that the next begins at
-its `end`. What does not look sound, a cut end or a corrupt size, makes a run without rows: then one entry is taken by
-itself, and runs go on behind it. A run's bytes are memory that the next read may use again (`ReadableFile.read_long`):
-its lines are made before that.
+its `end`. An entry that does not look sound (a cut end, a corrupt size) makes a run without rows. Then one entry is
+read by itself, and runs go on behind it. A run's bytes are memory that the next read may use again
+(`ReadableFile.read_long`): its lines are made before that.
 """
 
 from dataclasses import dataclass
@@ -71,8 +71,8 @@ def entry_at(header: bytes, position: int, end: int) -> Batch | UnreadableEntry 
 
 
 def fatal_at(header: bytes, position: int, end: int) -> str:
-    """Where `entry_at` has found none: what ends Kafka's tool there, in a sentence; "" where it takes the rest for a
-    cut end and says how many bytes that is."""
+    """Return the sentence with which Kafka's tool ends if `entry_at` has found nothing. Return "" if the tool takes the
+    rest for a cut end and says how many bytes that is."""
     if position >= end - FRAME_SIZE or len(header) < FRAME_SIZE:
         return ""
     _, rest, _, magic = FRAME.unpack_from(header)
@@ -95,7 +95,7 @@ def _batch(header: bytes, position: int, size: int) -> Batch:
 
 
 def wrap(number: int, bits: int) -> int:
-    """What a Java int or long of that many bits is left with."""
+    """The value that remains in a Java int or long of that many bits."""
     half = 1 << (bits - 1)
     return (number + half) % (2 * half) - half
 
@@ -144,8 +144,8 @@ class EntryRun:
 
 
 def read_run(source: Source, position: int, end: int, next_size: int = 0) -> EntryRun:
-    """What stands at `position` and looks sound; without rows where that is nothing. `next_size`: as the run before
-    tells. What is read of an entry that is not whole is read again."""
+    """Return the sound entry at `position`, or an entry without rows. `next_size`: as the run before tells. The bytes
+    of an entry that is not whole are read again."""
     size = whole_batches(READ_SIZE, next_size)
     while True:
         data = source.data.read_long(position, min(size, end - position))

@@ -1,4 +1,5 @@
-"""What a file is, by its name, and its dump; a log from its start, or that of a window, to its end.
+"""The kind of a file by its name, and its dump. A log is dumped from its start, or from the start of a window, to its
+end.
 
 How a log is shown: see `text_log`. Source: DumpLogSegments, `main`.
 """
@@ -25,20 +26,21 @@ Pieces = Iterator[tuple[int | None, Text]]
 
 
 def is_dumpable(name: str) -> bool:
-    """Whether a file of that name is of a kind that has a dump."""
+    """True if a file of that name is of a kind that has a dump."""
     suffix = _suffix(name)
     return suffix in _LOGS or suffix in _INDEXES
 
 
 def is_log(name: str) -> bool:
-    """Whether a file of that name holds batches."""
+    """True if a file of that name holds batches."""
     return _suffix(name) in _LOGS
 
 
 def dump(source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow = WHOLE) -> Iterator[Text]:
     """The text of one file, in pieces. The first line names it; an unknown kind has no other, and is a finding.
 
-    Of a log only the window is dumped; nothing at all, not even its name, where it has no part in it.
+    Only the window of a log is dumped. If the log has no part in the window, the dump is empty, without even the log's
+    name.
     """
     if window == WHOLE or not is_log(source.name):
         yield from (text for _, text in dump_from(source, options, findings, 0))

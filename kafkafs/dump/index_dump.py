@@ -1,9 +1,9 @@
 """Indexes, entry by entry: those of offsets, times and aborted transactions; and the snapshot of producers.
 
 Entries of the first two are listed as they stand, up to the first one (but the very first) whose offset is the
-segment's base: there the padding of a growing segment begins. Where Kafka's tool fails, at an entry that leads to no
-batch or at a segment without its log, the entry is listed all the same. What the checks against the log find changes
-nothing of the list. Source: DumpLogSegments, `dumpIndex` and `dumpTimeIndex`.
+segment's base: there the padding of a growing segment begins. If Kafka's tool fails at an entry that leads to no batch,
+or at a segment without its log, the list still has the entry. The checks against the log change nothing in the list.
+Source: DumpLogSegments, `dumpIndex` and `dumpTimeIndex`.
 """
 
 import json
@@ -95,7 +95,7 @@ def _entry(source: Source, dtype: np.dtype[np.void], slot: int) -> Entries:
 
 
 def _ends_behind_its_beginning(source: Source) -> bool:
-    """Whether the last slot of a time index is not before the first. The zeros that a running broker keeps behind the
+    """True if the last slot of a time index is not before the first. The zeros that a running broker keeps behind the
     entries are: the tool fails there, and so does a broker that takes them for entries (KAFKA-10207)."""
     slots = source.data.size // TimeIndex.entry_size
     if not slots:
@@ -225,7 +225,7 @@ class TimeCheck:
 
 
 class _Starts:
-    """Where to begin looking for an offset, as the offset index beside the time index tells."""
+    """Return the place at which to look for an offset, by the offset index beside the time index."""
 
     def __init__(self, source: Source) -> None:
         index = source.beside(f"{source.stem}.index")

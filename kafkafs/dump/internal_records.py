@@ -1,8 +1,8 @@
 """Records of Kafka's own topics as text: what the `--...-decoder` flags of its tool print of a key and a payload.
 
-What cannot be read is told on the record's own line, in the tool's words. Source: DumpLogSegments, the message
-parsers, of 4.4.0. In one thing its text is another than 4.3.1's of the same record: a transaction's state has its name.
-Those of remote log metadata are as Java writes the objects that Kafka makes of them, not JSON. Sources of that:
+The line of a record that cannot be read says so, in the tool's words. Source: DumpLogSegments, the message parsers, of
+4.4.0. In one thing its text is another than 4.3.1's of the same record: a transaction's state has its name. Those of
+remote log metadata are as Java writes the objects that Kafka makes of them, not JSON. Sources of that:
 RemoteLogMetadataSerde, the transforms beside it, and `toString` of RemoteLogSegmentMetadata and its kin.
 """
 

@@ -42,7 +42,7 @@ Text = bytes | memoryview
 
 
 def has_kernels(options: DumpOptions) -> bool:
-    """Whether kernels can show the keys and values as it is wanted."""
+    """True if kernels can show the keys and values in the wanted way."""
     return options.decode_record is None and options.decode_key in _DECODERS and options.decode_value in _DECODERS
 
 

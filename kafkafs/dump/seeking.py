@@ -1,6 +1,6 @@
-"""Where a wanted part of a log begins, found through the indexes.
+"""Find the start of the wanted part of a log through the indexes.
 
-What an index says is checked against the log before it counts; a missing or damaged one costs a scan.
+The log confirms each index entry before it counts. A missing or damaged index costs a scan.
 """
 
 from collections.abc import Iterator, Sequence

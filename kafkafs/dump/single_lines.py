@@ -40,7 +40,7 @@ def unreadable_header(entry: UnreadableEntry) -> str:
 
 
 def timestamp_type(batch: Batch) -> str:
-    """What the tool calls the kind of its timestamps; format v0 has none."""
+    """The tool's name for the kind of timestamps. Format v0 has none."""
     return batch.timestamp_type or NO_TIMESTAMP_TYPE
 
 
@@ -49,7 +49,8 @@ def record_line(
 ) -> bytes:
     """A record's line with its line feed; `control` is what a control record says, None for any other record.
 
-    What no decoder takes ends Kafka's tool: it stands in the line in angle brackets, and `refused` is told.
+    Kafka's tool ends at bytes that its decoder refuses. Here the line has these bytes in angle brackets, and `refused`
+    is called.
     """
     parts: list[bytes] = []
     if not options.skip_record_metadata:

@@ -41,8 +41,8 @@ from kafkafs.format.tables import Flags, Numbers, copied
 class TextLog:
     """One pass through one file. `is_past` tells that the rest lies behind the window.
 
-    What it keeps from one run to the next is `_last_offset`: that of the record before, to tell where offsets are
-    missing, -1 in front of the first, None where the record before was not looked at.
+    It keeps `_last_offset` from one run to the next: the offset of the record before, which shows missing offsets. It
+    is -1 before the first record, and None if the record before was not looked at.
     """
 
     def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> None:

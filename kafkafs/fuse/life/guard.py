@@ -39,8 +39,8 @@ def supervise(mountpoint: Path, daemon: Daemon) -> int:
 def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
     """Runs the daemon behind the caller's back: 0 once the mount answers, else the code the daemon ended with.
 
-    Until then the daemon shares the caller's standard error, where it says what is wrong. Whoever interrupts the caller
-    ends both, and no mount stays.
+    Until then the daemon shares the caller's standard error, where it says what is wrong. If the caller is interrupted,
+    both end, and no mount stays.
     """
     heard, told = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # a Ctrl-C is the caller's, until we leave its session
@@ -139,8 +139,8 @@ def _pass_on(number: int, child: int) -> None:
 
 
 def _detach(told: int, null: int) -> None:
-    """The mount answers: says so, and lets the caller's terminal go. Where the caller has been ended meanwhile, by
-    whatever signal, no mount stays either."""
+    """The mount answers: says so, and lets the caller's terminal go. If any signal has ended the caller meanwhile, no
+    mount stays either."""
     try:
         os.write(told, READY)
     except BrokenPipeError:
@@ -156,7 +156,8 @@ def _close_standard_streams(null: int) -> None:
 
 
 def notifier() -> Callable[[], None]:
-    """What to call when the mount answers, which tells systemd (`Type=notify`, sd_notify(3)); without it does nothing.
+    """Return the function to call when the mount answers. It tells systemd (`Type=notify`, sd_notify(3)). Without
+    systemd it does nothing.
 
     The socket is connected before the daemon is confined, after which it could reach none.
     """

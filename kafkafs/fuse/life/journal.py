@@ -2,9 +2,9 @@
 answering, what every call, task and thread is doing.
 
 Names come from the disk and may hold anything, line feeds and terminal controls included; whatever is not printable is
-escaped here once more, though callers write names with `repr`. No keys or values are ever logged. Of one kind of
-message (one place in the source) at most `BURST` are let through in `PERIOD_S`; the next one that passes says how many
-were left out.
+escaped here once more, though callers write names with `repr`. No keys or values are ever logged. At most `BURST`
+messages of one kind (one place in the source) pass in `PERIOD_S`. The next message that passes says how many were left
+out.
 """
 
 import gc
@@ -56,7 +56,7 @@ class _Limit(logging.Filter):
         self._seen: dict[tuple[str, int], tuple[float, int]] = {}  # place -> start of the period, how many since
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record passes; to the first one of a new period is added how many did not pass before."""
+        """True if the record passes. The first record of a new period also says how many did not pass before."""
         if getattr(record, "unlimited", False):
             return True
         place = (record.pathname, record.lineno)
@@ -93,7 +93,8 @@ _writing = threading.Lock()
 
 
 def log_all(root: "trio.lowlevel.Task | None", calls: Iterable[str] = ()) -> None:
-    """What is asked of the disks, then where tasks and threads stand, innermost call first, those alike on one line.
+    """A report of the calls that wait for disks, and of the place of each task and thread. The innermost call comes
+    first, and equal ones share a line.
 
     Nothing where that is being written already: a signal may come while another one is answered.
     """

@@ -1,9 +1,10 @@
 """One mount at a time: who mounts has the mount point to himself, from the first check until the mount stands.
 
-What is mounted where is looked up before, and a moment later another mount may lie there. Of two `kafkafs mount` at the
-same moment the second would lie on the first, and each of them succeed. So who mounts holds a lock (flock) on the empty
-directory: the other one waits, and then finds the place in use. A mount of another kind asks for no lock; but the
-kernel tells afterwards on what the new mount lies, and where that is not the directory that was locked, it goes again.
+The mount table is read before the mount, and a moment later another mount may be at the same place. If two `kafkafs
+mount` run at the same moment, the second would cover the first, and both would succeed. So who mounts holds a lock
+(flock) on the empty directory: the other one waits, and then finds the place in use. A mount of another kind asks for
+no lock; but the kernel tells afterwards on what the new mount lies, and where that is not the directory that was
+locked, it goes again.
 """
 
 import fcntl
@@ -23,7 +24,7 @@ class Claim:
     """A mount point that nobody else mounts at. `release` when the mount stands, or with the last of the processes."""
 
     def __init__(self, mountpoint: Path) -> None:
-        """Waits for whoever mounts there. Where the place can be no mount point, `mountpoint.check` says why."""
+        """Waits for whoever mounts there. If the place cannot be a mount point, `mountpoint.check` says why."""
         self._place = real_path(mountpoint)
         self._descriptor = -1
         if mounted_at(self._place) is None:  # a mount must not be asked: it may not answer

@@ -70,7 +70,7 @@ class Settings:
 
     @property
     def fsname(self) -> str:
-        """What `df` and `findmnt` show as the source: the directories, joined by colons."""
+        """The source that `df` and `findmnt` show: the directories, joined by colons."""
         return ":".join(map(str, self.data_dirs))
 
 
@@ -212,10 +212,9 @@ _STEPS = (2_000, 10, 3)
 def look_in_small_steps() -> None:
     """From now on garbage is looked for often, and at little each time, since everybody waits meanwhile.
 
-    Nearly all goes without being looked for. What stays are the names that the kernel knows, a quarter of a million
-    objects: to look at all of them takes 200 ms of processor time, and a second where others want it as well (measured:
-    a follower woke after 1.8 s, once in an hour). So what has outlived a look at everything, or stands now, is not
-    looked at again.
+    Nearly all goes without being looked for. The names that the kernel knows stay, a quarter of a million objects. A
+    look at all of them takes 200 ms of processor time, and a second on a busy machine (measured: a follower woke after
+    1.8 s, once in an hour). So what has outlived a look at everything, or stands now, is not looked at again.
     """
     gc.freeze()
     gc.set_threshold(*_STEPS)

@@ -1,7 +1,7 @@
-"""Where a mount may stand: refusals before it is made, and how one is found and taken away again.
+"""Mount points: the refusals before a mount is made, and how a mount is found and removed.
 
-What is mounted where is read from `/proc/self/mountinfo`, which never asks the mounts themselves: a stale or hung one
-would not answer.
+The mount table comes from `/proc/self/mountinfo`, which never asks the mounts themselves: a stale or hung mount would
+not answer.
 """
 
 import errno
@@ -53,7 +53,7 @@ def mounts() -> Iterator[Mount]:
 
 
 def mounted_at(path: Path | str) -> Mount | None:
-    """What is mounted at exactly this place, the topmost; None for nothing."""
+    """Return the topmost mount at exactly this place, or None."""
     wanted = real_path(path)
     found = None
     for mount in mounts():

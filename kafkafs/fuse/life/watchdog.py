@@ -1,9 +1,9 @@
 """A thread that sees to it that the mount never hangs for good: it watches whether the trio thread still comes round.
 
-What blocks that thread, a bug or an unforeseen system call, blocks everybody who touches the mount, beyond the
-reach of SIGKILL. So after `WARN_BEATS` missed beats the log is told where every thread stands, and after `END_BEATS`
-the process ends: its supervisor unmounts, and what waited gets an error. Beats are counted by the watchdog's own
-sleeps, so that a stopped or suspended machine is not taken for a hung thread.
+A bug or an unforeseen system call that blocks that thread blocks everybody who touches the mount, even against SIGKILL.
+So after `WARN_BEATS` missed beats the log is told where every thread stands, and after `END_BEATS` the process ends:
+its supervisor unmounts, and what waited gets an error. Beats are counted by the watchdog's own sleeps, so that a
+stopped or suspended machine is not taken for a hung thread.
 """
 
 import logging
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 async def beat_for_ever(watchdog: "Watchdog") -> None:
-    """What the trio thread does for it, as long as the mount stands."""
+    """Beat on the trio thread, as long as the mount stands."""
     try:
         while True:
             await trio.sleep(BEAT_S)

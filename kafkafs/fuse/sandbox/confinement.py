@@ -5,8 +5,8 @@ Called between the mount, which needs its rights, and the first thread: Landlock
 calling thread and those it starts. Unmounting is left to the parent process (`supervise`), which is not confined and
 touches no data. Whatever the kernel lacks is named in the log, and the mount goes on without it.
 
-What must be open or imported later has to be so before: hence `load_everything`, and `close_imports` behind it. Nothing
-here needs undoing: what a process gives up does not come back. Sources: capabilities(7), prctl(2).
+Everything that must be open or imported later has to be so before: hence `load_everything`, and `close_imports` after
+it. Nothing here needs undoing: what a process gives up does not come back. Sources: capabilities(7), prctl(2).
 """
 
 import codecs
@@ -120,7 +120,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What holds the daemon: its user, the Landlock ABI (0: none), whether system calls are filtered."""
+    """The confinement of the daemon: its user, the Landlock ABI (0: none), and if system calls are filtered."""
 
     user: int
     landlock: int

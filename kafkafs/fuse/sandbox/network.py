@@ -1,4 +1,5 @@
-"""What a daemon needs for a tier in a bucket, and no more: TCP to a few ports, names of hosts, certificates.
+"""The network that a daemon needs for a tier in a bucket, and no more: TCP to a few ports, names of hosts,
+certificates.
 
 All that it will ever read of other places is read here, or named to `landlock`, before it is confined. Sources:
 resolv.conf(5), nsswitch.conf(5), the places where Arrow and OpenSSL look for certificates, the AWS SDK's environment.
@@ -29,15 +30,15 @@ DNS, HTTP, HTTPS = 53, 80, 443
 
 
 class Network(NamedTuple):
-    """What is to stay open: files and directories to read, and ports of other hosts."""
+    """The openings that stay: files and directories to read, and ports of other hosts."""
 
     readable: tuple[Path, ...] = ()
     ports: tuple[int, ...] = ()
 
 
 def network_for(uri: str) -> Network:
-    """What that bucket takes. Credentials that lie in the user's files go into the environment of this process, and
-    the C library loads what it looks up names with."""
+    """Return what that bucket needs. Credentials that lie in the user's files go into the environment of this process,
+    and the C library loads what it looks up names with."""
     given = dict(parse_qsl(urlsplit(uri).query))
     endpoint = urlsplit(f"//{given.get('endpoint_override', '')}")
     with suppress(OSError):

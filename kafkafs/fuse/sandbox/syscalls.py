@@ -1,7 +1,7 @@
 """seccomp: system calls that a daemon which only reads has no use for are refused with EPERM.
 
-What Landlock does not cover (attributes, UDP and Unix sockets, signals, other processes), and a second lock before
-what it does. A list of what is refused, not of what is allowed: the C library may use another call tomorrow.
+A second lock: it covers what Landlock does not (attributes, UDP and Unix sockets, signals, other processes), and most
+of what Landlock does. A list of what is refused, not of what is allowed: the C library may use another call tomorrow.
 """
 
 import errno
@@ -45,7 +45,7 @@ _WRITING = (os.O_WRONLY, os.O_RDWR, os.O_CREAT, os.O_TRUNC)
 
 
 def is_installed() -> bool:
-    """Whether pyseccomp and the C library behind it are here."""
+    """True if pyseccomp and the C library behind it are here."""
     return seccomp is not None
 
 

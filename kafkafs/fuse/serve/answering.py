@@ -2,7 +2,7 @@
 
 Whatever but `FUSEError` escapes a handler ends the mount. So errors of the family become the errno that `errors` has
 for each. Anything else is a bug: it is logged and answered with EIO. A cancelled handler (the mount is ending) answers
-EIO too, since a request without an answer would keep its process waiting. What was counted is shown under `.kafkafs/`.
+EIO too, since a request without an answer would keep its process waiting. `.kafkafs/` shows the counts.
 """
 
 import ctypes
@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 
 class Measured(Protocol):
-    """What has handlers."""
+    """An object with handlers."""
 
     metrics: "Metrics"
 
@@ -44,7 +44,7 @@ def answering(handler: Callable[..., Awaitable[T]]) -> Callable[..., Any]:
 
     @functools.wraps(handler)
     async def answer(self: Measured, *args: Any) -> T:
-        """What the handler answers; whatever it raises becomes an errno, logged where somebody should know."""
+        """Return the handler's answer. Every exception becomes an errno, and is logged if somebody should know."""
         started = perf_counter()
         try:
             return await handler(self, *args)

@@ -1,4 +1,4 @@
-"""What the kernel holds by a number: inodes, and what is open of them.
+"""The kernel's numbers: inodes, and the open files of each inode.
 
 A lookup adds a reference to an inode, a forget takes them back. Node ids are given out one after another and never used
 twice. The same path has the same one while the kernel remembers it, with three exceptions: a change of kind (a file
@@ -77,10 +77,10 @@ class Inode:
         self.read_since = 0  # bytes, since its pages were dropped
 
     def may_become(self, about: Attributes) -> bool:
-        """Whether the kernel may be told these attributes of it now, and then knows them.
+        """True if the kernel may be told these attributes of the inode now, and then knows them.
 
-        Of two answers that are under way at once it takes the one that comes first and drops the other: a size that it
-        keeps for a while it might keep when it is told of another one.
+        If two answers are under way at once, the kernel takes the first one and drops the other. So it may keep a size
+        that it is told for another one.
         """
         told = self.told
         if told is None or (told.size, told.version) == (about.size, about.version):
@@ -142,7 +142,8 @@ class Inodes:
                 del self._by_path[key]
 
     def superfluous(self) -> list[Inode]:
-        """What the kernel should forget: the oldest leaves beyond `MOST_LEAVES`, but for those that are being read."""
+        """Return the names that the kernel should forget: the oldest leaves beyond `MOST_LEAVES`, except those that are
+        being read."""
         excess = max(0, len(self._leaves) - MOST_LEAVES)
         return list(islice((leaf for leaf in self._leaves.values() if not leaf.opened), excess))
 
@@ -249,7 +250,7 @@ class OpenDirectory:
 
 @cache
 def can(content: type[Content], what: str) -> bool:
-    """Whether contents of that type are `Prefetching` or `Growing`. (To ask each for the protocol would take 5 us.)"""
+    """True if contents of that type are `Prefetching` or `Growing`. (To ask each for the protocol would take 5 us.)"""
     return hasattr(content, what)
 
 

@@ -69,10 +69,11 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def getattr(self, node_id: int, ctx: RequestContext) -> EntryAttributes:
-        """Of what is open what was told before, with the size by now of what grows; else the node's own as of now.
+        """For an open file, return the attributes that the kernel was told before, with the present size if it grows.
+        Otherwise return the present attributes of the node.
 
-        Who asks by name has been told by `lookup`: here it is the handle that is asked about, or might be. A file is
-        asked by a new node, since one opens what it told of last, and the kernel may not take the new size.
+        A request by name was answered by `lookup`. So this request is, or may be, about a handle. A file is asked by a
+        new node, since one opens what it told of last, and the kernel may not take the new size.
         """
         inode = self.inodes[node_id]
         told = inode.told
@@ -95,7 +96,7 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def readlink(self, node_id: int, ctx: RequestContext) -> bytes:
-        """Where the link leads as of now; ENOENT where it leads nowhere any more."""
+        """Return the present target of the link. Raise ENOENT if it leads nowhere any more."""
         inode = self.inodes[node_id]
         target: str = await self._ask(inode.lane, inode.node.target)
         return os.fsencode(target)
@@ -121,7 +122,8 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def statfs(self, ctx: RequestContext) -> StatvfsData:
-        """What all data directories hold, and nothing free; of one whose disk fails what was measured last."""
+        """Return the space that all data directories hold, with nothing free. If a disk fails, its last measured value
+        counts."""
         usages = [await self._usage(disk) for disk in self.tree.disks()]
         answer = StatvfsData()
         answer.f_bsize = answer.f_frsize = FRAGMENT
@@ -254,7 +256,8 @@ class Operations(pyfuse3.Operations):
     async def read_in_worker(
         self, file: OpenFile, offset: int, size: int, kind: CallKind = CallKind.READ
     ) -> bytes | memoryview:
-        """What a read of the file gives, asked in a thread of its disk's lane; `WAKE` where it waits for the log."""
+        """Return the bytes of a read, asked in a thread of its disk's lane. `WAKE` marks a read that waits for the
+        log."""
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), kind)
 
 
@@ -267,8 +270,8 @@ def _look_up(directory: DirectoryNode, name: str, lane: str) -> tuple[Node, Attr
 
 
 def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:
-    """Of what is being opened, whether the kernel may use the pages that it has of the inode, and whether it must
-    neither use any nor get new ones.
+    """Return two flags for an opening: if the kernel may use the pages that it has of the inode, and if it must neither
+    use nor get any.
 
     Pages belong to an inode, whichever handle brought them in. So all are of one content: before another's come, the
     kernel drops them, and that content waits for it until no handle of the one before is open.
@@ -284,7 +287,8 @@ def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:
 
 
 def _is_another(told: Attributes | None, content: Content) -> bool:
-    """Whether what was opened is not what the kernel was told of: its size would be another one than `fstat` says."""
+    """True if the opened content differs from what the kernel was told. Then its size would not be the size that
+    `fstat` gives."""
     if told is None:
         return False
     if can(type(content), "grow"):

@@ -1,10 +1,10 @@
 """How the next request is waited for: busily for a moment, and never in a read that does not end.
 
-Who has made a request may take it back: it is killed before the request was read, or the request is answered while the
-kernel would tell that somebody wants to interrupt it. So the kernel may say that there is something to read, and then
-there is nothing. pyfuse3 reads from a descriptor that blocks and holds the interpreter's lock meanwhile: all threads
-would stand still, the watchdog with them, until somebody happened to ask for something else. (The same is told of
-libfuse's other users: libfuse/libfuse#1194.)
+The kernel can withdraw a request between poll and read: the reader is killed before the request was read, or the
+request is answered while the kernel is about to report an interrupt. So the kernel may say that there is something to
+read, and then there is nothing. pyfuse3 reads from a descriptor that blocks and holds the interpreter's lock meanwhile:
+all threads would stand still, the watchdog with them, until somebody happened to ask for something else. (The same is
+told of libfuse's other users: libfuse/libfuse#1194.)
 
 A clock of the kernel's, which needs no thread of ours, interrupts that read; pyfuse3 takes the interrupt for "look
 again". (A descriptor that does not block is no way out: pyfuse3 would end the mount over the first EAGAIN.)

@@ -1,13 +1,13 @@
-"""Whether a process that waits inside a read has been sent a signal.
+"""Tell if a process that waits inside a read has been sent a signal.
 
 pyfuse3 ignores the kernel's INTERRUPT, so a reader that waits for new records could not even be killed. The cure: look
 into `/proc/PID/status` while it waits. A signal that is pending and not blocked, and one that the process ignores never
 becomes pending, wants the reader back: its read is answered with EINTR.
 
 The process that opened the file is known; the one that reads may be its child (`exec 3<file; cat <&3`), or its opener
-may be gone. Which process has which file open is not for a confined one to see. But a reader that has been sent a
-signal and cannot take it sleeps uninterruptibly, as nothing else does for long: `kin` finds the processes among which
-it must be.
+may be gone. A confined process cannot see which process has which file open. But a reader that has been sent a signal
+and cannot take it sleeps uninterruptibly, as nothing else does for long: `kin` finds the processes among which it must
+be.
 
 The rule, which `waiting` applies: a read that waits ends with EINTR where
   - the opener has a signal pending that it does not block,

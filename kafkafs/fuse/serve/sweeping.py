@@ -1,4 +1,4 @@
-"""What is done every moment, asked or not: the tree looks what its disks hold and lets go of files that are not read.
+"""The work of every moment, asked or not: the tree looks at what its disks hold, and releases files that are not read.
 
 It may wait for a disk, so it runs in a worker thread in the disk's own lane, once at a time. The kernel forgets names
 where it has been told too many. And the C library gives back the memory that two dozen threads keep for later; having

@@ -2,8 +2,8 @@
 
 However many wait, one task looks after them: each `PULSE_S` it asks every content for more, without blocking, and every
 few pulses it looks whether a reader has been sent a signal (see `signals`). A read that ends without data ends with an
-errno: EINTR for a signal, EIO where the mount goes away. Where the kernel limits the age of a request
-(`fs.fuse.max_request_timeout`), a wait ends in time with EINTR, which programs that read in a loop take as "again".
+errno: EINTR for a signal, EIO where the mount goes away. If the kernel limits the age of a request
+(`fs.fuse.max_request_timeout`), a wait ends in time with EINTR. Programs that read in a loop take EINTR as "again".
 """
 
 import errno
@@ -63,7 +63,7 @@ class WaitingReads:
         return len(self._waits)
 
     async def more(self, file: OpenFile, offset: int, size: int) -> bytes:
-        """What comes next at `offset`; raises FUSEError where it will not come."""
+        """Return the bytes that come next at `offset`. Raise FUSEError if none will come."""
         if self._closed:
             raise pyfuse3.FUSEError(errno.EIO)
         if len(self._waits) >= LIMIT:

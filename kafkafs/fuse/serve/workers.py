@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class CallKind(Enum):
-    """What a call is, as far as that decides how it is treated."""
+    """The kind of a call, as far as it decides how the call is treated."""
 
     ASK = auto()
     READ = auto()  # can take long: leaves threads to others
@@ -74,11 +74,11 @@ class _Lane:
         self.progressed = 0.0  # when one of its threads was last seen to get somewhere
 
     def is_hung(self, now: float) -> bool:
-        """Whether its canary is out for longer than a disk takes that answers."""
+        """True if its canary is out for longer than an answering disk takes."""
         return self.canary is not None and now - self.canary > CANARY_S
 
     def queue(self, kind: CallKind) -> "deque[_Job]":
-        """Where calls of that kind wait for a thread."""
+        """Return the queue in which calls of that kind wait for a thread."""
         return self.reads if kind is CallKind.READ else self.wakes if kind is CallKind.WAKE else self.asks
 
     def take(self) -> "_Job | None":
@@ -128,7 +128,7 @@ class _Job:
                 self.progressed = self.lane.progressed = now
 
     def is_over(self, now: float) -> bool:
-        """Whether its caller should wait no longer. One that has no thread yet waits for those of its lane."""
+        """True if its caller should wait no longer. One that has no thread yet waits for those of its lane."""
         progressed = self.progressed if self.running else max(self.asked, self.lane.progressed)
         return now >= progressed + self.timeout_s or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
 
@@ -179,7 +179,8 @@ class Workers:
         unclaimed: Callable[[T], None] | None = None,
         gone: Callable[[], bool] = lambda: False,
     ) -> T:
-        """What `call()` returns or raises, run in a thread. `unclaimed` gets one that came after its caller had left.
+        """Run `call()` in a thread. Return what it returns, or raise what it raises. `unclaimed` gets one that came
+        after its caller had left.
 
         A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`; one that does
         not finish in its time slice is made again until it does, or its caller is `gone`.
