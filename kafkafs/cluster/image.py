@@ -1,5 +1,6 @@
 """The cluster as its metadata log tells it: records in, state out. Secrets are left behind here.
 
+No record ends the reading, whatever it says: one that contradicts those before it replaces what they said.
 Sources: MetadataDelta and the deltas below it, PartitionRegistration.merge, BrokerRegistration.
 """
 
@@ -101,6 +102,9 @@ class Image:
 
     def _topic(self, value: Mapping[str, Any]) -> None:
         name, topic_id = value["name"], value["topicId"]
+        before = self.topics.get(topic_id)
+        if before is not None and self.ids.get(before.name) == topic_id:  # no controller renames a topic
+            del self.ids[before.name]
         self.topics[topic_id] = TopicImage(name, topic_id, {})
         self.ids[name] = topic_id
         self.renamed += 1
@@ -200,7 +204,7 @@ class Image:
                 del self.configs[resource]
 
     def _quota(self, value: Mapping[str, Any]) -> None:
-        entity = tuple(sorted((each["entityType"], each["entityName"]) for each in value["entity"]))
+        entity = tuple(sorted({each["entityType"]: each["entityName"] for each in value["entity"]}.items()))
         quotas = self.quotas.setdefault(entity, {})
         if value["remove"]:
             quotas.pop(value["key"], None)

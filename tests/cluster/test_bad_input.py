@@ -4,14 +4,20 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkafs.format.messages.topic_records import InternalTopic, Unreadable, parse_record
+from kafkafs.cluster.cluster import Cluster as About
+from kafkafs.cluster.files import LISTS
+from kafkafs.cluster.image import Image
+from kafkafs.cluster.metadata import metadata_version
+from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster import drawing
@@ -132,6 +138,49 @@ def test_who_follows_is_told_what_a_beginner_is(memory: Path, topic: InternalTop
     write(data, topic, records)
     wanted = in_order(all_of_it(new_root(data)))
     wait_until(lambda: in_order(all_of_it(follower)) == wanted)
+
+
+METADATA = InternalTopic.CLUSTER_METADATA
+
+
+@settings(quickly, max_examples=200)
+@given(drawing.histories(METADATA))
+def test_no_history_of_metadata_ends_what_is_told_of_it(pairs: list[Pair]) -> None:
+    """Each record may contradict those before it."""
+    image = Image()
+    for _, value in pairs:
+        message = parse_record(METADATA, None, value)
+        if isinstance(message, Message):
+            with suppress(LookupError):
+                image.take(message)
+    about = SimpleNamespace(image=image, directories=())
+    for name in set(LISTS) - {"groups.jsonl", "transactions.jsonl", "open-transactions.jsonl"}:
+        for text in LISTS[name].lines(cast(About, about)) or ():
+            json.loads(text, parse_constant=refuse)
+
+
+ODD_QUOTA = [{"entityType": "user", "entityName": None}, {"entityType": "user", "entityName": "a"}]
+OTHER_ID = "A" * 20 + "ew"
+
+
+@pytest.mark.parametrize("entity", [ODD_QUOTA, ODD_QUOTA[::-1]], ids=["named last", "named first"])
+def test_of_two_entities_of_a_type_the_last_one_counts(tmp_path: Path, entity: list[dict[str, str | None]]) -> None:
+    """As in Kafka's own image, a map by type. The dump of another topic reads this log, too."""
+    data = Data(tmp_path / "data")
+    data.write(PLACES[METADATA], [SOUND[METADATA], metadata("ClientQuotaRecord", entity=entity, key="k", value=1.0)])
+    told = all_of_it(new_root(data.path))
+    assert told["quotas.jsonl"] == [{"entity": {"user": entity[-1]["entityName"]}, "key": "k", "value": 1.0}]
+    assert metadata_version(data.path) is None
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_an_id_that_gets_another_name_has_that_one_alone(tmp_path: Path, is_removed: bool) -> None:
+    data = Data(tmp_path / "data")
+    named = [metadata("TopicRecord", name=name, topicId=OTHER_ID) for name in ("first", "second")]
+    removed = [metadata("RemoveTopicRecord", topicId=OTHER_ID)]
+    data.write(PLACES[METADATA], [SOUND[METADATA], *named, *(removed if is_removed else [])])
+    told = all_of_it(new_root(data.path))
+    assert [row["topic"] for row in told["topics.jsonl"]] == ([] if is_removed else ["second"]) + ["sound"]
 
 
 def in_order(told: dict[str, list[Any]]) -> dict[str, list[Any]]:

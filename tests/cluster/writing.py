@@ -46,8 +46,13 @@ def transaction(name: str, /, **value: Any) -> Pair:
 
 def metadata(record: str, version: int = 0, /, **fields: Any) -> Pair:
     """A record of `__cluster_metadata`."""
-    number = next(number for number, each in names_by_number("metadata", "Record").items() if each == record)
-    return None, b"\1" + unsigned(number) + unsigned(version) + message("metadata", record, version, **fields)
+    return framed_record("metadata", record, version, fields)
+
+
+def framed_record(jar: str, name: str, version: int, fields: Mapping[str, Any]) -> Pair:
+    """A record of a topic without keys, by the jar that has its schemas."""
+    number = next(number for number, each in names_by_number(jar, "Record").items() if each == name)
+    return None, b"\1" + unsigned(number) + unsigned(version) + message(jar, name, version, **fields)
 
 
 def coordinator_record(

@@ -33,9 +33,9 @@ class _State:
     def take(self, value: Fields) -> None:
         """One record, which may be an update of an earlier one."""
         ids = value.get("remoteLogSegmentId")
-        if ids is None:  # a whole partition is deleted
-            place = value["topicIdPartition"]
-            if value["remotePartitionDeleteState"] == 2:
+        if ids is None:
+            place = value.get("topicIdPartition")  # None in a snapshot's record, which tells no partition
+            if place is not None and value["remotePartitionDeleteState"] == 2:
                 self.uploads.pop((place["id"], place["partition"]), None)
             return
         place, segment_id = ids["topicIdPartition"], ids["id"]

@@ -1,9 +1,14 @@
 """What `__remote_log_metadata` says: by a broker's own records, and by states that one is not easily brought to."""
 
+from hypothesis import given, settings
+
+from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition, parse_tier_directory
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata, _State
+from tests.cluster import drawing
+from tests.cluster.writing import Pair
 from tests.kafka.tiered import Tiered
 
 TIERED = Tiered()
@@ -53,3 +58,14 @@ def test_the_last_state_counts():
     assert states(update("never-started", 1)) == {}
     assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 2}) == {}
     assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 0}) == {"a": 1}
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawing.histories(InternalTopic.REMOTE_LOG_METADATA))
+def test_no_record_of_any_type_ends_the_reading(pairs: list[Pair]) -> None:
+    """A snapshot's record, too, which a broker writes to a file and never to the topic: it names no partition."""
+    made = _State(1)
+    for _, value in pairs:
+        message = parse_record(InternalTopic.REMOTE_LOG_METADATA, None, value)
+        if isinstance(message, Message) and message.value is not None:
+            made.take(message.value)
