@@ -1,11 +1,11 @@
 """The key indexes of one partition, in the directory that `-o index_dir=` names, found by each segment's identity.
 
 An index counts for a segment only if the log is the one that it was made of: its size, and a fingerprint of four
-samples of it. Batches there have checksums and timestamps, so another log differs in them. What is damaged, or of
-another log, is as good as absent.
+samples of it. Batches there have checksums and timestamps, so another log differs in them. A damaged index, or an index
+of another log, counts as absent.
 
 It serves both isolation levels: of a key that has aborted records the last record of all has a row, and the last one
-that was not aborted. What is not settled yet, and what cannot be read as a whole, has no index: lookups scan it.
+that was not aborted. A segment that is not settled yet, or cannot be read as a whole, has no index: lookups scan it.
 """
 
 import logging
@@ -51,7 +51,7 @@ _LOW = 0xFFFFFFFF
 
 
 class KeyIndex(NamedTuple):
-    """Where a key may be in one part of a log: sorted rows; of those on disk, the first of each page."""
+    """The places of keys in one part of a log: sorted rows. For rows on disk, the first of each page."""
 
     segment: Segment
     seed: bytes
@@ -99,7 +99,8 @@ def index_of(segment: Segment, made: KeyRows) -> KeyIndex:
 
 
 def places(indexes: Iterable[KeyIndex], key: bytes) -> Iterator[tuple[KeyIndex, int | None]]:
-    """Where records that may have the key stand, in the order of the indexes, of each the last first: (index, offset).
+    """Return the places of records that may have the key, in the order of the indexes, and the last record first in
+    each: (index, offset).
 
     An index on disk that is damaged answers with None, once, and the search goes on behind it.
     """
@@ -162,7 +163,7 @@ _UNUSABLE = (*UNREADABLE, Exhausted)
 
 
 def identity(segment: Segment) -> Identity:
-    """What the index of the segment is called by; reads 16 KiB of its log. Vanished where the log was changed."""
+    """Return the name of the segment's index. Reads 16 KiB of its log. Vanished where the log was changed."""
     file = segment.log()
     size = file.size
     samples = b"".join(file.read(position, min(SAMPLE, size)) for position in sample_positions(size))
@@ -171,7 +172,7 @@ def identity(segment: Segment) -> Identity:
 
 
 class _Files(NamedTuple):
-    """What the directory has: inodes by name, and of which base offsets there may be an index."""
+    """The content of the directory: inodes by name, and the base offsets that may have an index."""
 
     names: dict[str, int]
     bases: frozenset[int]

@@ -1,8 +1,8 @@
-"""Where the records with a key stand in one partition: the last one, and all.
+"""Find the records with a key in one partition: the last one, or all.
 
-The log is asked from its end: of each segment an index tells whether it may have the key. It comes from `KeyIndexes`
-or from a scan, which is done once for each segment and only as far back as the key asked for demands; what is appended
-is scanned at the next question. What has the key's hash is read, and its own key decides.
+The log is asked from its end: of each segment an index tells whether it may have the key. It comes from `KeyIndexes` or
+from a scan, which is done once for each segment and only as far back as the key asked for demands; what is appended is
+scanned at the next question. The lookup reads each record whose key has the hash. The record's own key decides.
 """
 
 import threading
@@ -33,7 +33,7 @@ _ASKED = 64
 
 
 class PartitionKeys:
-    """What is known of one partition's keys; any thread may ask."""
+    """The known keys of one partition. Any thread may ask."""
 
     def __init__(self, memory: Budget, indexes: KeyIndexes | None = None) -> None:
         """`memory` is what the partitions of one tree share."""
@@ -107,7 +107,7 @@ class PartitionKeys:
         return keys.segment is segment and keys.reached >= _visible_end(reader, segment)
 
     def _ready(self, reader: Reader, segments: Sequence[Segment]) -> list[SegmentKeys]:
-        """What is known of the first segments, up to the first of which not all is."""
+        """Return the known keys of the first segments, up to the first segment that is not known as a whole."""
         found = []
         for segment in segments:
             keys = self._known.get(segment.base_offset)
@@ -156,7 +156,7 @@ class PartitionKeys:
             return keys
 
     def _begun(self, reader: Reader, segment: Segment) -> SegmentKeys:
-        """What is known of a segment's keys so far."""
+        """The known keys of a segment so far."""
         keys, end = self._known.get(segment.base_offset), _visible_end(reader, segment)
         if keys is not None and keys.segment is not segment and keys.goes_on_in(segment):
             if keys.reached > end:
@@ -182,7 +182,7 @@ class PartitionKeys:
             self._lock.release()
 
     def _remember_lack(self, key: bytes, keys: SegmentKeys) -> None:
-        """Where there was no room for a segment's keys: the next call for this one need not scan it again."""
+        """Memory was short for a segment's keys. The next call for this segment need not scan it again."""
         if keys.is_closed and keys.is_whole and self._known.get(keys.segment.base_offset) is not keys:
             self._lacking.setdefault(key, WeakSet()).add(keys.segment)
             while len(self._lacking) > _ASKED:
@@ -190,7 +190,8 @@ class PartitionKeys:
 
 
 def _grown(reader: Reader) -> Vanished:
-    """What a reader is told whose log is older than what another thread has found out of its keys: to ask anew."""
+    """Raised to a reader whose log is older than the log in which another thread found the keys. The reader asks
+    again."""
     return Vanished(f"{reader.log.name.directory}: the log has grown since it was looked at")
 
 
@@ -211,7 +212,7 @@ def _at(reader: Reader, offset: int) -> Found | None:
 
 
 def _misled(index: KeyIndex, offset: int | None, record: Found | None, key: bytes, reader: Reader) -> bool:
-    """Whether an index has told of a record that is not there: then it may have left out others."""
+    """True if an index named a record that does not exist. Then it may also have left out others."""
     if offset is not None and offset < reader.log.start_offset:
         return False
     if record is None or record.offset != offset:

@@ -1,6 +1,6 @@
-"""What a search reads: the window of a partition, cut into units of some megabytes, and what is selected of each.
+"""The input of a search: the window of a partition, cut into units of some megabytes, and the selected records of each.
 
-Batches that cannot have a match are not decoded. What is corrupt is told, and the search goes on behind it.
+Batches that cannot have a match are not decoded. A corrupt batch is reported, and the search goes on behind it.
 """
 
 import functools
@@ -31,7 +31,7 @@ OPTIONS = ReadOptions()
 
 @dataclass(frozen=True, slots=True)
 class SearchWindow:
-    """What part of each partition is searched: times as in `by-time/` ranges; None for no bound."""
+    """The searched part of each partition. Times count as in `by-time/` ranges. None is no bound."""
 
     from_offset: int | None = None
     to_offset: int | None = None

@@ -56,16 +56,16 @@ class SegmentKeys:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing comes any more, and all of it is known."""
+        """True if no more records come, and all of it is known."""
         return self.segment.next_base is not None and self.reached >= self.segment.next_base
 
     @property
     def has_index(self) -> bool:
-        """Whether it relies on an index."""
+        """True if it relies on an index."""
         return bool(self.indexes) and self.indexes[0].file is not None
 
     def goes_on_in(self, segment: Segment) -> bool:
-        """Whether all that was scanned stands in `segment`, a later look at the same file, as it stood."""
+        """True if `segment`, a later look at the same file, still has everything that was scanned."""
         if segment.base_offset != self.segment.base_offset or self._last is None:
             return False
         if self._last.last_offset + 1 < self.reached:  # what stood between may have been cut off, and written anew
@@ -81,7 +81,7 @@ class SegmentKeys:
     def scan(self, reader: Reader, end: int) -> None:
         """Takes in the visible records up to the offset `end`; Unfinished where that takes too long for one call.
 
-        What is corrupt is passed over, as a point in time passes over it.
+        The scan passes over corrupt batches, as a time point does.
         """
         collector = self._collector()
         for segment, item in reader.visible.batches(self.reached, end):

@@ -1,4 +1,4 @@
-"""Which records `kafkafs grep` selects: a pattern, and the fields in which it is looked for.
+"""The records that `kafkafs grep` selects: a pattern, and the fields to search.
 
 A pattern is a fixed string or a regular expression of Python's, text where a field is valid UTF-8, else bytes: there it
 stands for its own UTF-8 bytes. A needle, a string that stands in every match, lets batches and records without it be
@@ -77,14 +77,15 @@ class Pattern:
         """Whether what has the needle in it matches, and nothing else does."""
 
     def matches(self, field: bytes | memoryview) -> bool:
-        """Whether it stands in a field."""
+        """True if the pattern is in a field."""
         try:
             return self._text.search(str(field, "utf-8")) is not None
         except UnicodeDecodeError:
             return self._bytes is not None and self._bytes.search(field) is not None
 
     def among(self, data: memoryview, starts: list[int], sizes: list[int]) -> list[bool]:
-        """Whether it stands in each of the fields that begin there in `data`; a negative size is null: it does not."""
+        """A mask of the fields that hold the pattern. The fields begin there in `data`. A negative size is null, which
+        never matches."""
         search, found = self._text.search, []
         for start, size in zip(starts, sizes, strict=True):
             try:
@@ -111,7 +112,7 @@ def _literals(parsed: Any, counts: Callable[[str], bool]) -> list[str]:
 
 
 def _counts(character: str, caseless: bool, escaped: bool) -> bool:
-    """Whether a character of the pattern stands for its own bytes, or for a letter of ASCII in both cases."""
+    """True if a character of the pattern stands for its own bytes, or for a letter of ASCII in both cases."""
     if 0xD800 <= ord(character) < 0xDC80 or 0xDCFF < ord(character) < 0xE000:
         return False
     if escaped and not character.isascii():
@@ -130,7 +131,7 @@ class FieldMaker(Protocol):
 class Selection:
     """Records with the pattern in one of the fields; without it where `inverted`. `headers` are names.
 
-    Where `decoded`, keys and values are what their schemas make of them.
+    With `decoded`, keys and values are the results of their schemas.
     """
 
     pattern: Pattern

@@ -1,9 +1,9 @@
 """A search through whole partitions on all processors, in the order of offsets.
 
-A process for each processor takes the next unit when it has done one, and hands over what it finds at once. What comes
-before its turn is kept, some megabytes in all; then only the first unpassed unit of each partition is listened to, and
-a process that is ahead waits with what it has found. Units are cut as they are given out, in order, so the one that
-others wait for is always being searched, and the first match need not wait for a look at all the rest.
+A process for each processor takes the next unit when it has done one, and hands over what it finds at once. Results
+that come before their turn wait, some megabytes in all. Beyond that, only the first open unit of each partition may
+deliver, and a process that is ahead waits with its results. Units are cut as they are given out, in order, so the one
+that others wait for is always being searched, and the first match need not wait for a look at all the rest.
 """
 
 import functools
@@ -34,7 +34,7 @@ class FoundLines(NamedTuple):
 
 
 class Trouble(NamedTuple):
-    """What could not be read."""
+    """The unit that could not be read."""
 
     partition: str
     sentence: str
@@ -51,8 +51,8 @@ Event = FoundLines | Trouble | Done
 
 
 class SearchTask(NamedTuple):
-    """What is done with each unit. Makers are those of a partition's directory name; without `lines_of` records are
-    counted only. Of each partition `most` records are wanted."""
+    """The work on each unit. Makers are those of a partition's directory name; without `lines_of` records are counted
+    only. At most `most` records of each partition are wanted."""
 
     selection: Selection
     window: SearchWindow = SearchWindow()
@@ -78,7 +78,8 @@ _Process = ForkedProcess[_Sent, Event]
 def search(
     partitions: Mapping[str, Partition], task: SearchTask, is_over: Callable[[str], bool], processes: int | None = None
 ) -> Iterator[Event]:
-    """What is found, of each partition in order. Those of which `is_over` says so are not searched any further."""
+    """Yield the results, in order within each partition. Those of which `is_over` says so are not searched any
+    further."""
     count, started = processes or len(os.sched_getaffinity(0)), list[_Process]()
     try:
         yield from _events(partitions, task, is_over, count, started)
@@ -138,7 +139,7 @@ def _size(event: Event) -> int:
 
 
 def _passed(units: deque[_Given]) -> Iterator[Event]:
-    """What has come of a partition's units whose turn it is; units that are done are taken off."""
+    """Return the results of those of a partition's units whose turn it is, and remove finished units."""
     while units and units[0].events:
         event = units[0].events.popleft()
         if isinstance(event, Done):
@@ -164,7 +165,7 @@ def _units(
 
 
 def _searcher(partitions: Mapping[str, Partition], task: SearchTask) -> Serve[_Sent, Event]:
-    """What a process does."""
+    """The work of one process."""
     own = task._replace(
         lines_of=task.lines_of and functools.cache(task.lines_of),
         fields_of=task.fields_of and functools.cache(task.fields_of),
