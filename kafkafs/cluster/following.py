@@ -15,11 +15,12 @@ from kafkafs.format.batch import Batches
 from kafkafs.format.messages.topic_records import InternalTopic, Problem, Unreadable
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import Damage, Start
+from kafkafs.log.lineage import Went, place_behind, went_on
 from kafkafs.log.listing import ATTEMPTS
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.segment import Segment, is_at_its_place
+from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import scan_start
 
 
@@ -89,7 +90,9 @@ class Following:
         if log is before:
             return False
         self._read = None  # until all of it is read
-        place = _continued(before, log) if before is not None else None
+        place = None
+        if before is not None and before.segments and went_on(before, log).went in (Went.GROWN, Went.ROLLED):
+            place = place_behind(before, log)
         if place is None:
             first = self._replay.begin(log)
             begin = max(first, log.start_offset)  # a snapshot may be ahead of the log
@@ -98,8 +101,8 @@ class Following:
         else:
             number, start = place
             for segment in log.segments[number:]:
-                self._segment(log, segment, start or Start(0, segment.base_offset), log.start_offset)
-                start = None
+                self._segment(log, segment, start, log.start_offset)
+                start = Start(0, segment.next_base or log.end_offset)
         self._read = log
         return True
 
@@ -123,29 +126,6 @@ class Following:
                     del piece  # and with it a large batch's memory, before the next is unpacked
         except (Denied, NotFound, DiskError, CorruptData) as error:
             self._replay.tell(f"{name} cannot be read: {error}")
-
-
-def _continued(before: Log, log: Log) -> tuple[int, Start | None] | None:
-    """The number of the segment, and the place in it, from which `log` goes on where `before` ended; None where it does
-    not go on."""
-    last = len(before.segments) - 1
-    if last < 0 or before.tail is None or len(log.segments) <= last:
-        return None
-    if (before.start_offset, before.directory_inode) != (log.start_offset, log.directory_inode):
-        return None
-    if any(not _is_same(*pair) for pair in zip(before.segments[:last], log.segments, strict=False)):
-        return None
-    old, new = before.segments[last], log.segments[last]
-    if (old.base_offset, old.listed["log"].inode) != (new.base_offset, new.listed["log"].inode):
-        return None
-    batch = before.tail.last
-    if batch is not None and not is_at_its_place(new.log(), batch):
-        return None
-    return last, Start(before.tail.position, before.tail.end_offset)
-
-
-def _is_same(old: Segment, new: Segment) -> bool:
-    return old.base_offset == new.base_offset and old.listed["log"] == new.listed["log"]
 
 
 MOST = 100

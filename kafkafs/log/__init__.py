@@ -12,7 +12,8 @@
                      offsets headers do not tell
     producers        what a broker knows of producers; whose transactions are open at a log's end; `producer_snapshots`:
                      what it noted of them where a segment begins
-    lineage          whether a log is still the one that a reader began with, in this process or another
+    lineage          `went_on`: did a log grow, was it rolled, compacted, or or is it another? `difference`: the same in
+                     another process
     rebuilding       a segment's indexes made anew
     health           what is wrong with a partition, as far as its small files and its borders tell; `segment_health`:
                      what that is of one segment

@@ -22,7 +22,6 @@ from kafkafs.format.records import Records, decode
 from kafkafs.format.tables import Flags, Numbers
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.lookup import locate
 from kafkafs.log.read_options import MAX_BATCH
 
 _BEHIND_ALL = (1 << 63) - 1
@@ -126,7 +125,7 @@ class _Side:
 def _walk(log: Log, start: int, end: int) -> Iterator[BatchRun | Damage]:
     """All that stands from the batch that holds `start` up to the run behind `end`."""
     try:
-        first, found = locate(log, start)
+        first, found = log.locate(start)
     except NotFound:
         return
     for segment in log.segments_between(start, end):

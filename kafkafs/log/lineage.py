@@ -1,18 +1,23 @@
-"""Whether a log still is the one that a reader began with: for readers that go on with what a log gets next.
+"""The one answer to "is this still the log that I began with?": `went_on`, and `difference` for another process.
 
 Offsets and positions do not tell. After a truncation other records take the same offsets, and a topic that was deleted
-and created again has the same name. What tells is a witness, a file that truncation would have cut or taken away: the
-last segment, while its last batch stands where it stood. One that has just begun and is empty tells by being there,
-since truncation to below its base offset deletes it, and so does the closed one before it by being as it was. Where
-compaction or retention took them away, topic id and leader epochs tell, as they tell followers: of the same topic, an
-epoch that reaches as far as it did lost nothing. One that the checkpoint has forgotten, since the log starts behind it
-now, proves nothing: a broker would let its own followers go on, here that is another log. Nothing tells of a log that
-was cut to below its start, as long as the checkpoint has yet to learn of it: what comes up there until it does, its
-readers miss.
+and created again has the same name. A witness tells: a file that truncation would have cut or deleted.
+
+- The last segment is the witness while its last batch stands at its position.
+- An empty last segment is a witness by its existence, since truncation to below its base offset deletes it. The closed
+  segment before it is a witness if it did not change.
+- If compaction or retention took the witnesses away, topic id and leader epochs tell, as they tell followers: in the
+  same topic, a leader epoch that still reaches the old log end lost nothing. If the checkpoint has forgotten the epoch
+  because the log starts behind it now, it proves nothing: a broker would let its own followers go on, but `went_on`
+  answers OTHER.
+
+If a log was cut to below its start, nothing tells until the checkpoint of log starts is written again. Readers miss the
+records that arrive there until then.
 Source: UnifiedLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
 """
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 from kafkafs.disk.data_file import DataFile
@@ -20,66 +25,164 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
 from kafkafs.format.batch import DELETE_HORIZON, Batch
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
+from kafkafs.log.batch_runs import Start
 from kafkafs.log.log import Log
-from kafkafs.log.lookup import locate
 from kafkafs.log.segment import Segment, is_at_its_place
 
 _UNKNOWN = -1
 
 
+class Went(Enum):
+    """How a log went on. The first two changed no byte of the older look."""
+
+    GROWN = "grown"  # batches were appended to the last segment, or nothing happened
+    ROLLED = "rolled"  # the last segment was closed, and others follow it
+    COMPACTED = "compacted"  # the same log: compaction, retention or a deletion of records changed a part of it
+    OTHER = "other"  # it was cut or created anew, or nothing tells that it was not
+
+
+class Verdict(NamedTuple):
+    """The answer of `went_on`: at or behind the offset `same_from`, everything stands as the older look saw it."""
+
+    went: Went
+    same_from: int
+
+
+class Witness:
+    """A look at a log, with what tells later whether a log is the same one: its topic id, its last leader epoch, and
+    the files of its last segments. They are held open, so that no other file can get their inodes."""
+
+    def __init__(self, log: Log, before: "Witness | None" = None) -> None:
+        """`before` is a witness of an earlier look at the same log: its topic id is not read again."""
+        self.log = log
+        self.topic_id: str | None = topic_id(log) if before is None else before.topic_id
+        self.epoch = last_leader_epoch(log)
+        self.held = {segment: _hold(segment) for segment in _witnesses(log)}
+
+
+def went_on(before: Log | Witness, now: Log) -> Verdict:
+    """Compare a look at a log with a later look at the same directory.
+
+    A `Witness` proves more than a `Log`: if the last segment is gone, only a `Witness` can tell COMPACTED from OTHER.
+    """
+    witness, log = (before, before.log) if isinstance(before, Witness) else (None, before)
+    if log is now:
+        return Verdict(Went.GROWN, log.start_offset)
+    if not _may_go_on(log, now):
+        return Verdict(Went.OTHER, now.end_offset)
+    if not log.segments:
+        return Verdict(Went.GROWN, now.start_offset)
+    stands = _stands(log, witness, now)
+    if stands:
+        return _as_of_its_segments(log, now)
+    if stands is None and witness is not None and _reaches(witness, now):
+        return Verdict(Went.COMPACTED, log.end_offset)
+    return Verdict(Went.OTHER, now.end_offset)
+
+
+def place_behind(before: Log, now: Log) -> tuple[int, Start] | None:
+    """The number of the segment, and the place in it, at which `now` goes on behind the end of `before`.
+
+    None if the segment is gone. The place means nothing if `went_on` answers OTHER.
+    """
+    if before.tail is None or (segment := _namesake(before.segments[-1], now)) is None:
+        return None
+    return now.number_at(segment.base_offset), Start(before.tail.position, before.tail.end_offset)
+
+
+def _may_go_on(log: Log, now: Log) -> bool:
+    if now.directory_inode != log.directory_inode or now.end_offset < log.end_offset:
+        return False
+    return now.start_offset >= log.start_offset or not _starts_behind_its_end(log)
+
+
+def _witnesses(log: Log) -> tuple[Segment, ...]:
+    """The segments that truncation would have changed, the last one first."""
+    has_last = log.tail is not None and log.tail.last is not None
+    return log.segments[-1:] if has_last else log.segments[:-3:-1]
+
+
+def _stands(log: Log, witness: Witness | None, now: Log) -> bool | None:
+    """True if the log's end stands in `now`, False if it was cut, None if its witnesses are gone."""
+    last = log.tail.last if log.tail is not None else None
+    for segment in _witnesses(log):
+        later = _namesake(segment, now)
+        if later is None or later.listed["log"].inode != segment.listed["log"].inode:
+            continue
+        if last is not None:
+            return _grew_at_once(log, now) or is_at_its_place(later.log(), last)
+        if segment.next_base is not None:
+            stands = segment.listed["log"] == later.listed["log"]
+        elif witness is not None:
+            stands = witness.held[segment] is not None
+        else:
+            stands = len(log.segments) == 1  # of which nothing was read
+        if stands:
+            return True
+    return None
+
+
+def _grew_at_once(log: Log, now: Log) -> bool:
+    """True if the partition itself found the end of `now` from that of `log`: it has looked at the last batch."""
+    if log.tail is None or now.tail is None or log.segments[-1] is not now.segments[-1]:
+        return False
+    return now.tail.grew_from(log.tail)
+
+
+def _namesake(segment: Segment, now: Log) -> Segment | None:
+    """The segment of `now` with the same base offset."""
+    later = now.segments[now.number_at(segment.base_offset)] if now.segments else None
+    return later if later is not None and later.base_offset == segment.base_offset else None
+
+
+def _as_of_its_segments(log: Log, now: Log) -> Verdict:
+    """The verdict about a log whose end stands in `now`."""
+    closed = len(log.segments) - 1
+    same_from = log.start_offset
+    if log.segments[:closed] != now.segments[:closed]:
+        for segment in reversed(log.segments[:closed]):
+            later = _namesake(segment, now)
+            if later is not segment and (later is None or later.listed["log"] != segment.listed["log"]):
+                assert segment.next_base is not None
+                same_from = max(segment.next_base, now.start_offset)
+                return Verdict(Went.COMPACTED, same_from)
+    if now.start_offset != log.start_offset:
+        return Verdict(Went.COMPACTED, now.start_offset)
+    is_last = now.segments[-1].base_offset == log.segments[-1].base_offset
+    return Verdict(Went.GROWN if is_last else Went.ROLLED, same_from)
+
+
+def _reaches(witness: Witness, now: Log) -> bool:
+    """True if the same topic's leader epoch lasted at least until the offset at which the log ended before."""
+    log = witness.log
+    if witness.epoch == _UNKNOWN:
+        return now.start_offset >= log.end_offset
+    if witness.topic_id not in (None, topic_id(now)):
+        return False
+    epochs = leader_epochs(now)
+    later = [one.start_offset for one in epochs if one.epoch > witness.epoch]
+    is_known = any(one.epoch == witness.epoch for one in epochs)
+    return is_known and min(later, default=now.end_offset) >= log.end_offset
+
+
 class Lineage:
-    """One reader's place in the life of a log. Holds the witnesses' files open, so that their inodes stay theirs."""
+    """One reader's place in the life of a log."""
 
     def __init__(self, log: Log) -> None:
-        self._topic_id = topic_id(log)
-        self._take(log)
+        self._witness = Witness(log)
 
-    def follow(self, log: Log) -> None:
-        """Goes on with `log`, a later look at the same directory; Vanished if it is another log or lost something."""
-        if log is self._log:
-            return
-        if not self._leads_to(log):
+    def follow(self, log: Log) -> Verdict:
+        """Go on with `log`, a later look at the same directory. Raise Vanished if it is another log, or was cut."""
+        verdict = went_on(self._witness, log)
+        if verdict.went is Went.OTHER:
             raise Vanished(f"{log.name.directory} was truncated or created anew while it was read; open it again")
-        self._take(log)
-
-    def _take(self, log: Log) -> None:
-        last = log.tail.last if log.tail is not None else None
-        witnesses = log.segments[-1:] if last else log.segments[-2:]
-        held = [(segment, _hold(segment)) for segment in reversed(witnesses)]
-        self._log, self._last, self._witnesses, self._epoch = log, last, held, last_leader_epoch(log)
-
-    def _leads_to(self, log: Log) -> bool:
-        before = self._log
-        if log.directory_inode != before.directory_inode or log.end_offset < before.end_offset:
-            return False
-        if log.start_offset < before.start_offset and _starts_behind_its_end(before):
-            return False
-        if not before.segments:
-            return True
-        there = {segment.base_offset: segment for segment in log.segments}
-        for witness, held in self._witnesses:
-            segment = there.get(witness.base_offset)
-            if segment is not None and segment.listed["log"].inode == witness.listed["log"].inode:
-                if self._last is not None:
-                    return is_at_its_place(segment.log(), self._last)
-                if held if witness.next_base is None else witness.listed["log"] == segment.listed["log"]:
-                    return True
-        if self._epoch == _UNKNOWN:
-            return log.start_offset >= before.end_offset
-        return self._reaches(log)
-
-    def _reaches(self, log: Log) -> bool:
-        """Whether the same topic's leader epoch lasted at least until the offset at which the log ended before."""
-        if self._topic_id not in (None, topic_id(log)):
-            return False
-        epochs = leader_epochs(log)
-        later = [one.start_offset for one in epochs if one.epoch > self._epoch]
-        is_known = any(one.epoch == self._epoch for one in epochs)
-        return is_known and min(later, default=log.end_offset) >= self._log.end_offset
+        if log is not self._witness.log:
+            self._witness = Witness(log, self._witness)
+        return verdict
 
 
 def _starts_behind_its_end(log: Log) -> bool:
-    """Whether the checkpoint tells a start that the log itself does not reach."""
+    """True if the checkpoint has a start that the log itself does not reach."""
     return log.tail is None or log.tail.end_offset < log.start_offset
 
 
@@ -95,14 +198,14 @@ def last_leader_epoch(log: Log) -> int:
     if log.tail is not None and log.tail.last is not None:
         return log.tail.last.leader_epoch
     try:
-        _, last = locate(log, log.end_offset - 1)
+        _, last = log.locate(log.end_offset - 1)
     except NotFound:
         return _UNKNOWN
     return last.leader_epoch if isinstance(last, Batch) else _UNKNOWN
 
 
 def leader_epochs(log: Log) -> tuple[LeaderEpoch, ...]:
-    """What the log's checkpoint tells of them, the oldest first; nothing where it is missing or cannot be read."""
+    """The leader epochs of the log's checkpoint, the oldest first; empty if it is missing or cannot be read."""
     try:
         return parse_leader_epochs(log.segments[-1].read_beside(LEADER_EPOCHS))
     except (IndexError, NotFound, Denied, CorruptData):
@@ -119,7 +222,7 @@ def topic_id(log: Log) -> str | None:
 
 
 class BatchMark(NamedTuple):
-    """What is remembered of a batch. `cleaned`: that compaction has passed over it, or may have."""
+    """A batch as an identity remembers it. `cleaned`: compaction has passed over it, or may have."""
 
     base_offset: int
     last_offset: int
@@ -174,7 +277,7 @@ def difference(known: LogIdentity, log: Log) -> str | None:
 def _mark(log: Log, offset: int) -> BatchMark | None:
     """The batch that has the offset, or the next one; None where there is none, or it cannot be told."""
     try:
-        _, found = locate(log, offset)
+        _, found = log.locate(offset)
     except NotFound:
         return None
     return _mark_of(found) if isinstance(found, Batch) else None
@@ -187,7 +290,7 @@ def _mark_of(batch: Batch) -> BatchMark:
 
 
 def _holds(log: Log, mark: BatchMark) -> bool:
-    """Whether the log has the batch, or what a cleaner may have left of it; so, too, where that cannot be told."""
+    """True if the log has the batch, or a cleaned rest of it; also if nothing tells."""
     now = _mark(log, mark.last_offset)
     if now is None or now.base_offset > mark.last_offset:
         return True  # damage; or nothing of it was kept

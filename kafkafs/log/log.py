@@ -17,7 +17,8 @@ from kafkafs.format.names import PartitionName
 from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.segment import Segment, is_at_its_place
-from kafkafs.log.segment_search import Newest, closed_end, largest_timestamp, newest, scan_start
+from kafkafs.log.segment_search import Newest, batch_reaching, closed_end, largest_timestamp, newest, scan_start
+from kafkafs.log.trace import Trace, no_trace
 
 _ANY_OFFSET = 2**63 - 1
 
@@ -90,6 +91,9 @@ def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) ->
             last = batch_at(item.rows, -1)
     return last
 
+
+LocatedBatch = tuple[Segment, Batch | Damage]
+"""A batch, or the damage at its offset, and the segment that contains it."""
 
 HELD = 64
 """Files that one handle holds open at most. It finds the others as long as the broker has not unlinked them."""
@@ -190,6 +194,31 @@ class Log:
                 yield segment, item
                 if item.last_offset >= end - 1:
                     return
+
+    def locate(self, offset: int, trace: Trace = no_trace) -> LocatedBatch:
+        """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.
+
+        NotFound outside [log start, log end). `trace` hears the steps.
+        """
+        self.check_inside(offset)
+        for segment in self.segments_from(offset):
+            if trace is not no_trace:
+                which = f"the last one with a base offset at or below {offset}"
+                trace(f"segment {segment.log_name}: {which if segment.base_offset <= offset else 'the next one'}")
+            try:
+                found = batch_reaching(segment, offset, self.walk_end(segment), trace)
+            except Denied:  # a gap
+                continue
+            if found is not None:
+                return segment, found
+        raise NotFound(f"no batch at or behind offset {offset}")
+
+    def check_inside(self, offset: int) -> None:
+        """Raise NotFound if the offset is outside [log start, log end)."""
+        if offset < self.start_offset:
+            raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
+        if offset >= self.end_offset:
+            raise NotFound(f"offset {offset} is at or behind the log end, {self.end_offset}: nothing stands there yet")
 
     def growing(self) -> list[Segment]:
         """The last segment, if it may be read: the file that what is empty yet will be read from."""

@@ -17,15 +17,11 @@ from kafkafs.errors import Denied, DiskError, NotFound, TooLarge
 from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records
 from kafkafs.log.batch_runs import Damage
-from kafkafs.log.log import Log
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import batch_reaching, batches_at_or_after, largest_timestamp, scanned_to
+from kafkafs.log.segment_search import batches_at_or_after, largest_timestamp, scanned_to
 from kafkafs.log.trace import Trace, moment, no_trace
 from kafkafs.log.visible import Visible
-
-LocatedBatch = tuple[Segment, Batch | Damage]
-"""What stands at an offset, and the segment that it stands in."""
 
 
 class Found(NamedTuple):
@@ -46,32 +42,6 @@ class Found(NamedTuple):
         return int(self.record.rows["timestamp"][0])
 
 
-def locate(log: Log, offset: int, trace: Trace = no_trace) -> LocatedBatch:
-    """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.
-
-    NotFound outside [log start, log end). `trace` hears the steps.
-    """
-    _check_inside(log, offset)
-    for segment in log.segments_from(offset):
-        if trace is not no_trace:
-            which = f"the last one with a base offset at or below {offset}"
-            trace(f"segment {segment.log_name}: {which if segment.base_offset <= offset else 'the next one'}")
-        try:
-            found = batch_reaching(segment, offset, log.walk_end(segment), trace)
-        except Denied:  # a gap
-            continue
-        if found is not None:
-            return segment, found
-    raise NotFound(f"no batch at or behind offset {offset}")
-
-
-def _check_inside(log: Log, offset: int) -> None:
-    if offset < log.start_offset:
-        raise NotFound(f"offset {offset} is below the log start, {log.start_offset}: deleted, or only in a tier")
-    if offset >= log.end_offset:
-        raise NotFound(f"offset {offset} is at or behind the log end, {log.end_offset}: nothing stands there yet")
-
-
 class Lookup:
     """Points of one log as one reader sees it: visible records, and the batches that hold them.
 
@@ -88,7 +58,7 @@ class Lookup:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
         visible = self._visible
         if not self.log.end_offset <= offset < visible.end:  # the last batch may hold more than its header states
-            _check_inside(self.log, offset)
+            self.log.check_inside(offset)
         for segment, item in visible.batches(offset, visible.end):
             if isinstance(item, Damage):
                 visible.pass_damage(segment, item)

@@ -20,6 +20,7 @@ from kafkafs.format.control import ControlType, control_types
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import Flags, Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun, Start
+from kafkafs.log.lineage import Went, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.producer_snapshots import newest_open
 from kafkafs.log.segment import Segment
@@ -75,7 +76,7 @@ class OpenTransactions:
 
     def _scan(self, log: Log) -> dict[int, int]:
         before, found = self._log, dict(self._open)
-        start = _continue_at(before, log)
+        start = _place_behind(before, log)
         if start is None:
             first, found = newest_open(log.segments, len(log.segments) - 1)
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
@@ -86,13 +87,13 @@ class OpenTransactions:
         return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
 
 
-def _continue_at(before: Log | None, log: Log) -> tuple[int, Start] | None:
-    """Where the newer log differs from the older one, if all it did was grow."""
-    if before is None or not before.segments or before.tail is None or before.tail.last is None or log.tail is None:
+def _place_behind(before: Log | None, log: Log) -> tuple[int, Start] | None:
+    """The place behind the older log's end. None if the log was changed in front of it, so that all has to be read."""
+    if before is None or not before.segments:
         return None
-    if before.segments[-1] is not log.segments[-1] or not log.tail.grew_from(before.tail):
-        return None
-    return len(log.segments) - 1, Start(before.tail.position, before.tail.end_offset)
+    verdict = went_on(before, log)
+    is_same = verdict.went is not Went.OTHER and verdict.same_from <= before.segments[-1].base_offset
+    return place_behind(before, log) if is_same else None
 
 
 def _follow(rows: Batches, found: dict[int, int]) -> None:

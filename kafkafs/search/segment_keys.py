@@ -13,7 +13,6 @@ from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.key_index import KeyCollector, KeyRows, merged, new_seed
 from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.lookup import locate
 from kafkafs.log.reader import Reader
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.search.key_indexes import KeyIndex, index_of
@@ -108,7 +107,7 @@ class SegmentKeys:
         """The batch in front of `end`, which a consumer may not get to see, as one of control records."""
         if self._last is None or self._last.last_offset + 1 < end:
             with suppress(NotFound):
-                segment, found = locate(reader.log, end - 1)
+                segment, found = reader.log.locate(end - 1)
                 if segment is self.segment and isinstance(found, Batch):
                     self._last = found
 

@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.log.lookup import Found, LocatedBatch
+from kafkafs.log.log import LocatedBatch
+from kafkafs.log.lookup import Found
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.view.decoded import PlainLines, line_pieces
 from kafkafs.view.grammar import LONGEST_FIRST, Suffix

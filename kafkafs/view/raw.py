@@ -19,8 +19,7 @@ from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.extents import Extent, extent_of, extents_between
 from kafkafs.log.lineage import Lineage
-from kafkafs.log.log import HELD
-from kafkafs.log.lookup import LocatedBatch
+from kafkafs.log.log import HELD, LocatedBatch
 from kafkafs.log.overlaps import contents
 from kafkafs.log.segment import Segment
 from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange

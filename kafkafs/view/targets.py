@@ -17,8 +17,8 @@ from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.times import FromEnd, Time
-from kafkafs.log.log import Log, newest_ms
-from kafkafs.log.lookup import Found, LocatedBatch, Lookup, locate
+from kafkafs.log.log import LocatedBatch, Log, newest_ms
+from kafkafs.log.lookup import Found, Lookup
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
@@ -116,7 +116,7 @@ class AtOffset(NamedTuple):
     def batch(self, look: LogLook, trace: Trace = no_trace) -> LocatedBatch:
         """As a fetch finds it, or the damage in its place; NotFound outside the log."""
         try:
-            return locate(look.log, self._offset(look), trace)
+            return look.log.locate(self._offset(look), trace)
         except NotFound as error:
             raise noted(look.log, error) from None
 
@@ -177,7 +177,7 @@ class BeforeTime(NamedTuple):
             return found.segment, found.batch
         offset = found if isinstance(found, int) else found.offset
         trace(f"the last visible record in front of it has the offset {offset}")
-        return locate(look.log, offset, trace)
+        return look.log.locate(offset, trace)
 
     def record(self, look: LogLook) -> Found:
         """The visible one; NotFound where there is none."""

@@ -14,7 +14,6 @@ from kafkafs.errors import CorruptData
 from kafkafs.log import batch_runs
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, SoundBatches, Start
 from kafkafs.log.extents import extents_between
-from kafkafs.log.lookup import locate
 from tests.log.making import Made, log_of, made, spread, write_partition, write_start
 from tests.log.reading import Row, reader, rows, rows_until_error
 
@@ -61,7 +60,7 @@ def test_any_wrong_byte_costs_its_own_batch_and_no_other(tmp_path, number):
         with pytest.raises(CorruptData):
             reader(log).lookup.first(offset)
         assert reader(log, corrupt_skip=True).lookup.first(offset).offset == batch.last + 1
-        assert locate(log, offset)[1] == Damage(position, len(batch.data), batch.base, batch.last), at
+        assert log.locate(offset)[1] == Damage(position, len(batch.data), batch.base, batch.last), at
         late = reader(log).lookup.first_at(batch.records[1].timestamp)
         assert late is not None
         assert late.offset == batch.last + 1, at
@@ -149,7 +148,7 @@ def test_a_zeroed_batch_is_one_corrupt_batch(tmp_path):
     first, second = len(BATCHES[0].data), len(BATCHES[1].data)
     path.write_bytes(BATCHES[0].data + bytes(second) + path.read_bytes()[first + second :])
     log = log_of(tmp_path)
-    assert locate(log, 4)[1] == Damage(first, second, 3, 5)
+    assert log.locate(4)[1] == Damage(first, second, 3, 5)
     assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES[:1] + BATCHES[2:])
 
 

@@ -10,7 +10,6 @@ from kafkafs.format.names import parse_segment_file
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
-from kafkafs.log.lookup import locate
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, spread, write_partition
 from tests.log.reading import reader
@@ -31,7 +30,7 @@ def answers(log: Log, chance: random.Random) -> Answers:
     committed, view = reader(log, isolation="read_committed"), reader(log)
     found += [view.latest(), committed.latest(), committed.visible_end]
     for offset in sorted(chance.sample(range(log.start_offset, log.end_offset), min(40, log.end_offset))):
-        _, batch = locate(log, offset)
+        _, batch = log.locate(offset)
         found.append((batch.position, batch.size, isinstance(batch, Damage)))
     times = {record.offset: record for record in map(view.lookup.first_at, [0, 1_600_000_000_000]) if record}
     middle = max((record.timestamp for record in times.values()), default=0)
@@ -135,6 +134,6 @@ def test_an_entry_that_points_at_a_batch_with_a_false_base_offset_is_not_believe
     data, at = bytearray(path.read_bytes()), sum(len(batch.data) for batch in batches[:4])
     data[at + 7] -= 2
     path.write_bytes(data)
-    found = locate(log_of(tmp_path), 14)[1]
+    found = log_of(tmp_path).locate(14)[1]
     assert isinstance(found, Damage)
     assert (found.base_offset, found.last_offset) == (12, 14)

@@ -8,12 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.log.lineage import LogIdentity, difference, identity
+from kafkafs.log.batch_runs import BatchRun, Start
+from kafkafs.log.lineage import LogIdentity, Went, Witness, difference, identity, place_behind, went_on
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.live.moves import Moves
-from tests.live.test_lineage import HARMLESS, compact, create_anew, cut, cut_and_compact, two_closed_segments
-from tests.log.making import Made, log_of, write_partition, write_start
+from tests.live.test_lineage import (
+    HARMLESS,
+    compact,
+    create_anew,
+    cut,
+    cut_and_compact,
+    cut_and_retain,
+    retain_too_little,
+    two_closed_segments,
+)
+from tests.log.making import Made, log_of, made, partition_of, write_partition, write_start
 
 
 @pytest.fixture
@@ -136,3 +148,99 @@ def test_what_went_on_keeps_its_first_batch_and_takes_the_newest_last(broker):
     assert (both.first, both.last) == (first.first, second.last)
     assert LogIdentity().went_on(second) == second
     assert first.went_on(LogIdentity()) == first
+
+
+def grow(broker: Moves) -> None:
+    broker.append([1, 2])
+
+
+def roll(broker: Moves) -> None:
+    broker.append([1])
+    broker.roll()
+    broker.append([2])
+
+
+def roll_alone(broker: Moves) -> None:
+    broker.roll()
+
+
+def do_nothing(_: Moves) -> None:
+    pass
+
+
+def retain_one(broker: Moves) -> None:
+    broker.retain(told=True)
+
+
+VERDICTS = [
+    (do_nothing, Went.GROWN), (grow, Went.GROWN), (roll, Went.ROLLED), (roll_alone, Went.ROLLED),
+    (compact, Went.COMPACTED), (retain_one, Went.COMPACTED), (retain_and_grow, Went.COMPACTED),
+    (retain_too_little, Went.COMPACTED),
+    *((move, Went.COMPACTED) for move in HARMLESS if move is not compact),
+    *((move, Went.OTHER) for move in (cut, cut_and_compact, cut_and_retain, create_anew)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("is_one_partition", [True, False])
+@pytest.mark.parametrize(("move", "expected"), VERDICTS)
+def test_the_verdict_is_of_what_the_broker_did(broker, move: Callable[[Moves], None], expected, is_one_partition):
+    """Whether one `Partition` made both looks or not: the first knows what its own look found."""
+    first = partition_of(broker.data)
+    before, second = first.log(), first if is_one_partition else partition_of(broker.data)
+    witness = Witness(before)
+    move(broker)
+    now = _log_of_now(second)
+    assert went_on(witness, now).went is expected
+    alone = went_on(before, now).went
+    assert alone is expected or (expected is Went.COMPACTED and alone is Went.OTHER)
+
+
+@pytest.mark.parametrize(("move", "expected"), VERDICTS)
+def test_what_stands_behind_same_from_is_as_it_was(broker, move: Callable[[Moves], None], expected):
+    before = log_of(broker.data)
+    witness, old = Witness(before), _batches(before)
+    move(broker)
+    now = log_of(broker.data)
+    same_from = went_on(witness, now).same_from
+    kept = [each for each in old if each[0] >= same_from]
+    assert kept == [each for each in _batches(now) if same_from <= each[0] < before.end_offset]
+    assert kept or expected in (Went.COMPACTED, Went.OTHER)
+
+
+def test_what_is_read_behind_the_older_end_is_what_came(broker):
+    before = log_of(broker.data)
+    roll(broker)
+    now = log_of(broker.data)
+    place = place_behind(before, now)
+    assert place is not None
+    number, start = place
+    found = [
+        row
+        for segment in now.segments[number:]
+        for run in segment.walk(start if segment is now.segments[number] else Start(0, segment.base_offset),
+                                now.walk_end(segment))
+        if isinstance(run, BatchRun)
+        for row in run.rows["base_offset"].tolist()
+    ]  # fmt: skip
+    assert found == [base for base, _ in _batches(now) if base >= before.end_offset]
+
+
+def test_an_empty_log_that_got_its_first_batch_has_grown(tmp_path):
+    write_partition(tmp_path, {0: []})
+    before = log_of(tmp_path)
+    witness = Witness(before)
+    path = tmp_path / "t-0" / f"{0:020}.log"
+    path.write_bytes(made(0, [1, 2]).data)
+    assert went_on(before, log_of(tmp_path)).went is Went.GROWN
+    assert went_on(witness, log_of(tmp_path)).went is Went.GROWN
+
+
+def _log_of_now(partition: Partition) -> Log:
+    partition.look_again()
+    return partition.log()
+
+
+def _batches(log: Log) -> list[tuple[int, int]]:
+    """First offset and sum of each batch."""
+    runs = (run for _, run in log.walk(log.start_offset, log.end_offset) if isinstance(run, BatchRun))
+    return [(int(row["base_offset"]), int(row["crc"])) for run in runs for row in run.rows]

@@ -12,7 +12,7 @@ from kafkafs.disk.data_file import LocalFile
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import largest_timestamps, newest_data
-from kafkafs.log.lookup import Lookup, locate
+from kafkafs.log.lookup import Lookup
 from kafkafs.view.node import LinkNode
 from tests.counting import counted
 from tests.disk.descriptors import open_below
@@ -43,12 +43,12 @@ def test_an_offset_behind_a_compacted_tail_falls_through_to_the_next_segment(tmp
     log = log_of(tmp_path)
     assert (log.start_offset, log.end_offset) == (0, 200)
     for offset, want in ((0, 0), (1, 5), (5, 5), (6, 120), (99, 120), (100, 120), (120, 120)):
-        segment, batch = locate(log, offset)
+        segment, batch = log.locate(offset)
         assert (batch.base_offset, segment.base_offset) == (want, 0 if want < 100 else 100)
         assert reader(log).lookup.first(offset).offset == want
     for offset in (-1, 121, 199, 200):
         with pytest.raises(NotFound):
-            locate(log, offset)
+            log.locate(offset)
         with pytest.raises(NotFound):
             reader(log).lookup.first(offset)
     assert reader(log).latest() == 120
@@ -137,7 +137,7 @@ def test_descriptors_stay_few_whatever_the_number_of_segments(tmp_path):
     write_partition(tmp_path, spread([made(number, [number]) for number in range(600)], 1))
     log, before = log_of(tmp_path), len(os.listdir("/proc/self/fd"))
     for offset in range(0, 600, 2):
-        locate(log, offset)
+        log.locate(offset)
     assert reader(log).lookup.first_at(599) is not None
     extents = extents_between(log, 0, None)
     assert len(extents) == 600
@@ -155,7 +155,7 @@ def test_an_index_is_opened_at_its_first_lookup_only(tmp_path):
 
     first = opened()
     assert not {name for name in first if not name.startswith(f"{60:020}")}
-    locate(log, 4)
+    log.locate(4)
     assert opened() - first == {f"{0:020}.index"}
 
 

@@ -14,7 +14,7 @@ from kafkafs.format.batch import Batch, is_transactional
 from kafkafs.log.batch_runs import LARGE, BatchRun, Start
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
-from kafkafs.log.lookup import Found, Lookup, locate
+from kafkafs.log.lookup import Found, Lookup
 from kafkafs.log.read_options import ISOLATIONS
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch
@@ -34,7 +34,7 @@ BATCHES = [made(number * 4, [1000 + number * 10, 1005 + number * 10], size=300) 
 
 def located(log: Log, offset: int) -> object:
     try:
-        segment, found = locate(log, offset)
+        segment, found = log.locate(offset)
     except KafkafsError as error:
         return type(error)
     return segment.base_offset, found
@@ -155,7 +155,7 @@ def test_what_is_known_of_a_batch_ends_with_its_file(stopped, tmp_path, topic):
     log = partition.log()
     offsets = range(log.start_offset, log.end_offset)
     for _ in range(2):
-        places = {(segment.log_name, batch.position) for segment, batch in (locate(log, offset) for offset in offsets)}
+        places = {(segment.log_name, batch.position) for segment, batch in (log.locate(offset) for offset in offsets)}
         assert all(lookup_of(log).first(offset) for offset in offsets)
     assert len(places) > 3
     for name, position in sorted(places)[:-1]:
@@ -164,7 +164,7 @@ def test_what_is_known_of_a_batch_ends_with_its_file(stopped, tmp_path, topic):
             byte = file.read(1)[0]
             file.seek(position + 61)
             file.write(bytes([byte ^ 1]))
-    assert not isinstance(partition.answer(lambda log: locate(log, offsets[0]))[1], Batch)
+    assert not isinstance(partition.answer(lambda log: log.locate(offsets[0]))[1], Batch)
     with pytest.raises(KafkafsError):
         partition.answer(lambda log: lookup_of(log).first(offsets[0]))
 
@@ -174,8 +174,8 @@ def test_a_large_batch_is_read_once_to_pass_it(tmp_path):
     write_partition(tmp_path, {0: [large(number) for number in range(20)]})
     log = log_of(tmp_path)
     lookup, size = lookup_of(log), len(large(0).data)
-    _, first_time = counted(locate, log, 105)
-    _, second_time = counted(locate, log, 105)
+    _, first_time = counted(log.locate, 105)
+    _, second_time = counted(log.locate, 105)
     assert second_time <= 3 * LARGE < 2 * size <= first_time
     _, decoded = counted(lookup.first, 105)
     assert size < decoded < size + 4 * LARGE
@@ -228,7 +228,7 @@ def test_whoever_listens_changes_no_answer(tmp_path, isolation):
     log, told = log_of(tmp_path), list[str]()
     lookup = lookup_of(log, isolation=isolation)
     for offset in range(158):
-        assert locate(log, offset, told.append) == locate(log, offset)
+        assert log.locate(offset, told.append) == log.locate(offset)
     assert told
     told.clear()
     for time in range(990, 1410, 3):
@@ -243,7 +243,7 @@ def test_whoever_listens_changes_no_answer(tmp_path, isolation):
 def test_the_steps_to_an_offset_name_the_segment_the_index_and_the_batch(tmp_path):
     write_partition(tmp_path, spread(BATCHES, 15))
     told: list[str] = []
-    locate(log_of(tmp_path), 70, told.append)
+    log_of(tmp_path).locate(70, told.append)
     segment, index, batch = told
     assert segment.startswith(f"segment {60:020}.log: the last one with a base offset at or below 70")
     assert index.startswith(f"offset index {60:020}.index: slot 1 of 14: offset 69 -> position")
@@ -255,9 +255,9 @@ def test_a_point_reads_no_more_than_64_kib():
     data = Dataset("4.3.1", "stopped")
     log, records = log_of(data.path, "long-index-0"), data.records("long-index")
     assert log.end_of(log.segments[0]) > 2 * MOST_READ
-    locate(log, records[0].offset)  # links the kernels
+    log.locate(records[0].offset)  # links the kernels
     for record in random.Random(1).sample(records, 60):
-        (_, batch), read = counted(locate, log, record.offset)
+        (_, batch), read = counted(log.locate, record.offset)
         assert batch.last_offset >= record.offset
         assert 0 < read <= MOST_READ
         found, read = counted(lookup_of(log).first_at, record.timestamp_ms)
@@ -269,7 +269,7 @@ def test_who_must_not_wait_asks_the_disk_once(tmp_path):
     """Whoever asks again while the page comes is taken for the beginning of a long read by the kernel."""
     write_partition(tmp_path, {0: [made(0, [5, 6]), made(2, [7, 8])]})
     log = log_of(tmp_path)
-    locate(log, 0)
+    log.locate(0)
 
     def asks() -> bool:
         """Whether it would wait for a page; the kernel keeps one that is in use when it is told to drop it."""
@@ -278,9 +278,9 @@ def test_who_must_not_wait_asks_the_disk_once(tmp_path):
                 os.fsync(file.fileno())
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         with non_blocking(), suppress(WouldBlock):
-            locate(log, 0)
+            log.locate(0)
             return False
         return True
 
     wait_until(asks)
-    assert locate(log, 0)
+    assert log.locate(0)

@@ -5,7 +5,6 @@ import pytest
 from kafkafs.format.batch import Batch
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.lookup import locate
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ISOLATIONS, ReadOptions
 from kafkafs.log.visible import Visible
@@ -23,7 +22,7 @@ def test_a_batch_is_shown_where_a_consumer_got_its_records(topic, isolation):
     runs = [run for _, run in visible.batches(log.start_offset, log.end_offset) if isinstance(run, BatchRun)]
     whole = {base for run in runs for base in run.rows["base_offset"].tolist()}
     verdicts = set()
-    for _, batch in (locate(log, at) for at in range(log.start_offset, log.end_offset)):
+    for _, batch in (log.locate(at) for at in range(log.start_offset, log.end_offset)):
         assert isinstance(batch, Batch)
         inside = {*range(max(batch.base_offset, log.start_offset), batch.last_offset + 1)}
         assert (batch.base_offset in whole) == (inside <= shown), batch

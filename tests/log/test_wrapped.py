@@ -13,7 +13,6 @@ from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.extents import extents_between
-from kafkafs.log.lookup import locate
 from kafkafs.log.overlaps import contents
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.batches import batches_between
@@ -46,7 +45,7 @@ def test_raw_ranges_hold_every_message_that_overlaps(topic):
     for _ in range(40):
         start = chance.randint(0, log.end_offset - 1)
         end = min(start + chance.choice([1, 2, 10, 100]), log.end_offset)
-        first, last = locate(log, start)[1], locate(log, end - 1)[1]
+        first, last = log.locate(start)[1], log.locate(end - 1)[1]
         extents = extents_between(log, start, end)
         got = b"".join(bytes(each.read(each.position, each.end - each.position, PREFETCH)) for each in extents)
         assert got == whole[first.position : last.end], (start, end)
@@ -59,14 +58,14 @@ def test_damage_does_not_own_what_the_message_behind_it_holds(tmp_path):
     """Its readers would get an error for records that are fine."""
     DATA.copy_to(tmp_path, "v1-gzip-0")
     log = log_of(tmp_path, "v1-gzip-0")
-    first = locate(log, 0)[1]
-    second = locate(log, first.last_offset + 1)[1]
+    first = log.locate(0)[1]
+    second = log.locate(first.last_offset + 1)[1]
     path = tmp_path / "v1-gzip-0" / f"{0:020}.log"
     data = bytearray(path.read_bytes())
     data[40] ^= 1
     path.write_bytes(data)
     log = log_of(tmp_path, "v1-gzip-0")
-    assert locate(log, 0)[1] == Damage(0, first.size, 0, first.last_offset)
+    assert log.locate(0)[1] == Damage(0, first.size, 0, first.last_offset)
     for offset in range(first.last_offset + 1, second.last_offset + 1):
         assert reader(log).lookup.first(offset).offset == offset
 
