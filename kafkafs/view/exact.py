@@ -18,7 +18,7 @@ from kafkafs.format.batch import Batch
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.view.node import Attributes, Passing
-from kafkafs.view.streams import Pieces, Stream, TextBudget
+from kafkafs.view.streams import Pieces, Place, Stream, TextBudget
 
 BUDGET = 64 << 20
 """Bytes of text that are kept for reads to come."""
@@ -42,7 +42,7 @@ class Origin(Protocol):
     """What a text is made of: the state of one log, or of several."""
 
     @property
-    def start(self) -> int:
+    def start(self) -> Place:
         """The place that its text begins at."""
 
     @property
@@ -115,7 +115,7 @@ class ExactText(Generic[From]):
     """See the module. It is closed when neither `ExactTexts` nor a reader has it any more."""
 
     def __init__(
-        self, span: From, make: Callable[[int], Pieces], budget: TextBudget, before: "ExactText[From] | None" = None
+        self, span: From, make: Callable[[Place], Pieces], budget: TextBudget, before: "ExactText[From] | None" = None
     ) -> None:
         """`make` makes the text from an offset on, `before` is a text that this one goes on from."""
         self.number = next(_numbers)
@@ -129,7 +129,7 @@ class ExactText(Generic[From]):
         first = Stream(make, span.start, budget) if before is None else before._continued(make)
         self._readers = [first]  # the one that made it first, then whoever was read last at the end
 
-    def _continued(self, make: Callable[[int], Pieces]) -> Stream:
+    def _continued(self, make: Callable[[Place], Pieces]) -> Stream:
         return self._readers[0].go_on_as(make, self._length or 0, max(self.span.start, self.span.end))
 
     @property
@@ -179,7 +179,7 @@ class ExactText(Generic[From]):
             raise
         return text
 
-    def make_as(self, make: Callable[[int], Pieces]) -> None:
+    def make_as(self, make: Callable[[Place], Pieces]) -> None:
         """From now on it is made so, of a newer look at the same offsets: an older one may need files that are gone, of
         what stands behind the text and tells how transactions in it ended."""
         with self._lock:
@@ -288,9 +288,10 @@ class Told(Generic[From]):
 
     def use(self, stands: Callable[[From], bool], anew: Callable[[], ExactText[From] | None]) -> ExactText[From] | None:
         """That text, in use, where it `stands` as it was; else the one that is made `anew`. None of a stream."""
-        if self._text is None:
+        told = self._text  # another thread may be told of another text meanwhile
+        if told is None:
             return None
-        text = self._text()
+        text = told()
         if text is not None and stands(text.span) and text.use():
             return text
         text = anew()
@@ -306,7 +307,7 @@ class ExactTexts:
         self._known: OrderedDict[Hashable, ExactText[Any]] = OrderedDict()
         self._replaced: deque[ExactText[Any]] = deque()
 
-    def measured(self, key: Hashable, span: From, make: Callable[[int], Pieces]) -> ExactText[From]:
+    def measured(self, key: Hashable, span: From, make: Callable[[Place], Pieces]) -> ExactText[From]:
         """The text of that span, or of its beginning where that ends in an error: one that is known, or goes on from
         one that is, or a new one. Unfinished where it takes longer than a part: the next call goes on."""
         while True:
@@ -321,7 +322,7 @@ class ExactTexts:
             if text.span.end >= span.end or text.ends_in_error or not span.is_appended:
                 return text
 
-    def _text(self, key: Hashable, span: From, make: Callable[[int], Pieces]) -> ExactText[From]:
+    def _text(self, key: Hashable, span: From, make: Callable[[Place], Pieces]) -> ExactText[From]:
         """The text to measure, in use."""
         with self._lock:
             known = self._known.get(key)

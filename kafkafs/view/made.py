@@ -67,7 +67,8 @@ class MadeFile(NoXattrs):
 
     def open(self) -> Content:
         """The text whose size was told, or, where it was forgotten or none was told, one that is made now."""
-        text = self._told() if self._told is not None else None
+        told = self._told  # another thread may be told of another text meanwhile
+        text = told() if told is not None else None
         if text is None:
             text = MadeText(self._make())
         return TextContent(text.data) if len(text.data) > self._texts.limit else BytesContent(text.data, text.number)

@@ -59,8 +59,12 @@ class _Spans(NamedTuple):
     parts: tuple[LogSpan, ...]
     made_by: object
     end: int  # of all of them together
-    start: int = 0
     is_appended: bool = False
+
+    @property
+    def start(self) -> Sequence[int]:
+        """The offset that each begins at."""
+        return array("q", [part.start for part in self.parts])
 
     def grew_to(self, other: "_Spans") -> bool:
         """Whether each has what it had."""
@@ -142,7 +146,8 @@ class MergedRange(_OfTopic):
         if text is not None:
             return ExactContent(text, held)
         besides = min(len(parts) * _EACH, TEXT_MEMORY // 4)
-        return Stream(_Text(self._lines(view), parts).pieces, 0, view.resources.text, held=held, besides=besides)
+        make, starts = _text(self._lines(view), parts), array("q", [part.start for part in parts])
+        return Stream(make, starts, view.resources.text, held=held, besides=besides)
 
     def _text(self, view: PartitionView, parts: Sequence[_Part]) -> ExactText[_Spans] | None:
         """The text of these parts, measured; None where it is not small. One whose measuring was under way, and that
@@ -154,7 +159,7 @@ class MergedRange(_OfTopic):
         lines = self._lines(view)
         key = ".topics", self._topic, self._range, self._lines
         together = _Spans(spans, lines.made_by, sum(span.end for span in spans))
-        return view.resources.exact.measured(key, together, _Text(lines, parts).pieces)
+        return view.resources.exact.measured(key, together, _text(lines, parts))
 
 
 class MergedFollower(_OfTopic):
@@ -214,24 +219,24 @@ def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[],
         yield places if is_whole else None, piece
 
 
-class _Text:
-    """What is there, as a stream takes it: a place is a byte of the text, from which on offsets are remembered."""
+def _text(lines: Lines, parts: Sequence[_Part]) -> Callable[[Sequence[int]], Pieces]:
+    """What makes their text, as a stream takes it: a place is the offset of each part that its next line begins at."""
+    apart = max(MARK_EVERY, len(parts) * _APART)
 
-    def __init__(self, lines: Lines, parts: Sequence[_Part]) -> None:
-        self._lines = lines
-        self._parts = parts
-        self._offsets = {0: array("q", [part.start for part in parts])}
-        self._newest, self._apart = 0, max(MARK_EVERY, len(parts) * _APART)
+    def pieces(starts: Sequence[int]) -> Pieces:
+        """The text from those offsets on."""
+        behind = 0  # bytes behind the last place
+        for places, piece in _merged(
+            lines, [part._replace(start=start) for part, start in zip(parts, starts, strict=True)]
+        ):
+            behind += len(piece)
+            if places is None or behind < apart:
+                yield None, piece
+            else:
+                yield array("q", places()), piece
+                behind = 0
 
-    def pieces(self, place: int) -> Pieces:
-        """The text from a place on."""
-        parts = [part._replace(start=start) for part, start in zip(self._parts, self._offsets[place], strict=True)]
-        position = place
-        for places, piece in _merged(self._lines, parts):
-            position += len(piece)
-            if places is not None and position >= self._newest + self._apart:
-                self._newest, self._offsets[position] = position, array("q", places())
-            yield position if position in self._offsets else None, piece
+    return pieces
 
 
 class _Followed:

@@ -18,6 +18,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from typing import Any
 
 from kafkafs.disk.blocking import acquired, check_time_slice, may_block
 from kafkafs.disk.budget import Budget
@@ -48,7 +49,11 @@ _TURN_S = 0.05
 _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
 
-Pieces = Iterator[tuple[int | None, bytes | memoryview]]
+Place = Any
+"""A value from which a text can be made: an offset, a position, or of several partitions their offsets. It belongs to
+the text, not to one of its makers: any maker of the same text can begin there."""
+
+Pieces = Iterator[tuple[Place | None, bytes | memoryview]]
 """Pieces of text, each with the place from which what follows can be made; None inside what is made in one go."""
 
 
@@ -75,15 +80,15 @@ class TextBudget(Budget):
 
 
 class Marks:
-    """Places that a text can be made again from, each with the byte of the text that is made there: 16 bytes a mark."""
+    """Places that a text can be made again from, each with the byte of the text that is made there."""
 
-    def __init__(self, place: int) -> None:
-        self._bytes, self._places = array("q", (0,)), array("q", (place,))
+    def __init__(self, place: Place) -> None:
+        self._bytes, self._places = array("q", (0,)), [place]
 
-    def __getitem__(self, number: int) -> tuple[int, int]:
+    def __getitem__(self, number: int) -> tuple[int, Place]:
         return self._bytes[number], self._places[number]
 
-    def add(self, at: int, place: int) -> None:
+    def add(self, at: int, place: Place) -> None:
         """One more, if it is a good way behind the last."""
         if at - self._bytes[-1] >= MARK_EVERY:
             self._bytes.append(at)
@@ -109,8 +114,8 @@ class Stream:
 
     def __init__(
         self,
-        make: Callable[[int], Pieces],
-        place: int,
+        make: Callable[[Place], Pieces],
+        place: Place,
         budget: TextBudget,
         grown: Callable[[], bool] | None = None,
         held: object = None,
@@ -184,7 +189,7 @@ class Stream:
                 self._say_what_it_holds()
             return (self._position, None) if self._error is None else self._error
 
-    def go_on_as(self, make: Callable[[int], Pieces], size: int, place: int) -> "Stream":
+    def go_on_as(self, make: Callable[[Place], Pieces], size: int, place: Place) -> "Stream":
         """Another stream, whose text has this one's first `size` bytes, made up to `place`, and goes on there."""
         with acquired(self._making), self._state:
             other = Stream(make, place, self._budget, marks=self.marks.copy())
@@ -194,7 +199,7 @@ class Stream:
                 other._kept = deque(self._kept)
             return other
 
-    def make_as(self, make: Callable[[int], Pieces]) -> None:
+    def make_as(self, make: Callable[[Place], Pieces]) -> None:
         """What is made from now on is made so; it is the same text."""
         self._make = make
 
