@@ -258,11 +258,17 @@ def identity(log: Log, start: int, end: int) -> LogIdentity:
     return LogIdentity(topic_id(log), _mark(log, start), _mark(log, end - 1))
 
 
+def identity_before(log: Log, end: int) -> LogIdentity:
+    """The identity of a log for a reader that has read up to `end`: the topic id, and the last batch that begins before
+    `end`."""
+    last = _mark(log, end - 1)
+    return LogIdentity(topic_id(log), last=last if last is not None and last.base_offset < end else None)
+
+
 def difference(known: LogIdentity, log: Log) -> str | None:
     """Why a log is not the one that is known, in words behind its name; None where nothing says so."""
-    now = topic_id(log)
-    if known.topic_id is not None and now is not None and known.topic_id != now:
-        return f"was deleted and made anew: its topic id was {known.topic_id} and is {now}"
+    if is_another_topic(known, log):
+        return f"was deleted and made anew: its topic id was {known.topic_id} and is {topic_id(log)}"
     for mark in filter(None, (known.first, known.last)):
         if mark.last_offset >= log.end_offset:
             return f"ends at offset {log.end_offset} now, and reached to {mark.last_offset}: it was cut, or made anew"
@@ -272,6 +278,11 @@ def difference(known: LogIdentity, log: Log) -> str | None:
         if (start := min(later, default=log.end_offset)) <= mark.last_offset:
             return f"was cut at offset {start}, where a later leader epoch begins, and has grown anew since"
     return None
+
+
+def is_another_topic(known: LogIdentity, log: Log) -> bool:
+    """True if the topic was deleted and created again: both ids are known, and they differ."""
+    return known.topic_id is not None and topic_id(log) not in (None, known.topic_id)
 
 
 def _mark(log: Log, offset: int) -> BatchMark | None:

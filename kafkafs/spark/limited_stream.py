@@ -18,10 +18,11 @@ from pyspark.sql.streaming.datasource import (
 
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
-from kafkafs.spark.offsets import LATEST, AllAt, PartitionOffsets, from_dict, to_dict
+from kafkafs.spark.offsets import LATEST, AllAt, PartitionOffsets
 from kafkafs.spark.planning import planned
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream import StreamReader
+from kafkafs.spark.stream_offset import stream_offset
 
 logger = logging.getLogger(__name__)
 
@@ -72,11 +73,12 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         micro-batch ends alone, and of one that was not done when a stream was ended it asks again where it begins.
         """
         at_end, self._at_end = self._at_end, {}
-        return to_dict({name: at_end.get(name, end) for name, end in self._end(start, limit).items()})
-
-    def _end(self, start: dict[str, Any], limit: ReadLimit) -> PartitionOffsets:
-        begun = from_dict(start)
+        begun = stream_offset(start)
         self._latest = self._now() if self._target is None else self._target
+        ends = {name: at_end.get(name, end) for name, end in self._end(begun.at, limit).items()}
+        return self._with_logs(ends, begun).to_json()
+
+    def _end(self, begun: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:
         if not self._latest:
             return begun
         if isinstance(limit, ReadAllAvailable):

@@ -5,17 +5,20 @@ Sources: KafkaMicroBatchStream, KafkaOffsetReader.
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from kafkafs.log.lineage import difference, is_another_topic
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, chosen
-from kafkafs.spark.offsets import PartitionOffsets, Specific, TopicPartition, from_dict, names, to_dict
-from kafkafs.spark.planning import PartitionLooks, planned
+from kafkafs.spark.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict
+from kafkafs.spark.planning import PartitionLook, PartitionLooks, planned
 from kafkafs.spark.source_options import SourceOptions
+from kafkafs.spark.stream_offset import KnownLogs, StreamOffset, stream_offset
 from kafkafs.spark.tasks import data_loss, in_executor, tasks
 
 logger = logging.getLogger(__name__)
@@ -26,8 +29,11 @@ class StreamReader(DataSourceStreamReader):
 
     def __init__(self, options: SourceOptions, frame: Frame) -> None:
         self._options, self._frame = options, frame
+        self._logs = KnownLogs()
         self._latest: PartitionOffsets = {}
-        self._first: PartitionOffsets | None = None
+        self._ended = StreamOffset()
+        """The end of the last micro-batch, before Spark 4.2, which does not tell it."""
+        self._first: StreamOffset | None = None
         """Where a new stream starts, once that was asked."""
         self._at_end: PartitionOffsets = {}
         """Of those the ones at which a log ended."""
@@ -36,13 +42,14 @@ class StreamReader(DataSourceStreamReader):
         """Where a new stream starts: as the options say, by default at the end. The same each time: Spark asks once for
         where the first micro-batch may end, and once for what it reads."""
         if self._first is None:
-            starts, ends = planned(self._locations(), self._options.isolation, self._bounds)
-            self._first = self._not_behind(self._latest, starts)
-            self._at_end = {name: at for name, at in self._first.items() if at == ends[name]}
-        return to_dict(self._first)
+            self._first, ends = planned(self._locations(), self._options.isolation, self._bounds)
+            self._at_end = {name: at for name, at in self._first.at.items() if at == ends[name]}
+        return self._first.to_json()
 
-    def _bounds(self, looks: PartitionLooks) -> tuple[PartitionOffsets, PartitionOffsets]:
-        return planning.resolve(self._options.starting, looks, starting=True), planning.latest(looks)
+    def _bounds(self, looks: PartitionLooks) -> tuple[StreamOffset, PartitionOffsets]:
+        starts = planning.resolve(self._options.starting, looks, starting=True)
+        starts = self._not_behind(self._latest, starts)
+        return StreamOffset(starts, self._logs.of(looks, starts, StreamOffset())), planning.latest(looks)
 
     def _not_behind(self, ends: PartitionOffsets, starts: PartitionOffsets) -> PartitionOffsets:
         """The starts of a new stream, none of them behind an end that was settled before, but for those that the
@@ -54,7 +61,8 @@ class StreamReader(DataSourceStreamReader):
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # as before 4.2
         """Where the logs end now."""
         self._latest = self._now()
-        return to_dict(self._latest)
+        self._ended = self._with_logs(self._latest, self._ended)
+        return self._ended.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         """The ends of the logs as last seen, for the query's progress."""
@@ -62,40 +70,50 @@ class StreamReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
-        begun, ends = from_dict(start), from_dict(end)
-        if begun == self._first:  # a first micro-batch once more, whose end was settled before the stream was ended
-            begun = self._not_behind(ends, begun)
+        begun, ends = stream_offset(start), stream_offset(end)
+        if self._first is not None and begun.at == self._first.at:  # a first micro-batch once more, whose end was
+            begun = replace(begun, at=self._not_behind(ends.at, begun.at))  # settled before the stream was ended
         lost = data_loss(self._options.fail_on_data_loss)
         locations = self._locations()
-        gone = (set(begun) | set(ends)) - set(locations)
+        gone = (set(begun.at) | set(ends.at)) - set(locations)
         if gone:
             lost(f"the partitions {names(gone)} are gone, and some of their records may have been missed")
-        locations = {name: locations[name] for name in ends if name in locations}
+        locations = {name: locations[name] for name in ends.at if name in locations}
 
         def plan(looks: PartitionLooks) -> list[InputPartition]:
             """The tasks between `begun` and `ends`, as the logs allow it in one look at all of them."""
             starts, options = self._starts(looks, begun, ends), self._options
-            ranges = planning.checked_ranges(looks, starts, ends, lost)
+            ranges = planning.checked_ranges(looks, starts, ends.at, lost)
             groups = planning.splits(ranges, looks, options.min_partitions, options.max_records_per_partition)
             return tasks(groups, options)
 
         return planned(locations, self._options.isolation, plan)
 
-    def _starts(self, looks: PartitionLooks, begun: PartitionOffsets, ends: PartitionOffsets) -> PartitionOffsets:
+    def _starts(self, looks: PartitionLooks, begun: StreamOffset, ends: StreamOffset) -> PartitionOffsets:
         """Where each partition goes on; a new one begins at its earliest offset."""
-        lost = data_loss(self._options.fail_on_data_loss)
-        starts = dict(begun)
+        starts = dict(begun.at)
         for name, look in looks.items():
-            if name not in starts:
-                starts[name] = offset = look.start_offset
-                if offset:
-                    lost(
-                        f"the new partition {name} begins at offset {offset}; some of its records may have been missed"
-                    )
-            if ends[name] < starts[name]:
-                lost(f"{name} went back from offset {starts[name]} to {ends[name]}")
-                starts[name] = ends[name]
+            starts[name] = self._start(look, begun, ends)
         return starts
+
+    def _start(self, look: PartitionLook, begun: StreamOffset, ends: StreamOffset) -> int:
+        """Where a partition goes on. `failOnDataLoss` decides about a log that is not the one that the stream has read.
+
+        A topic that was deleted and created again is read from its beginning, but not by a micro-batch that was planned
+        for the topic before it.
+        """
+        lost = data_loss(self._options.fail_on_data_loss)
+        name, end = look.location.name, ends.at[look.location.name]
+        start = begun.at.get(name, look.start_offset)
+        if name not in begun.at and start:
+            lost(f"the new partition {name} begins at offset {start}; some of its records may have been missed")
+        for known, begin in ((ends.logs.get(name), end), (begun.logs.get(name), look.start_offset)):
+            if known is not None and (reason := difference(known, look.log)):
+                lost(f"{name} {reason}; some of its records may have been missed")
+                return min(end, begin if is_another_topic(known, look.log) else start)
+        if end < start:
+            lost(f"{name} went back from offset {start} to {end}")
+        return min(start, end)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
@@ -110,3 +128,9 @@ class StreamReader(DataSourceStreamReader):
 
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)
+
+    def _with_logs(self, ends: PartitionOffsets, before: StreamOffset) -> StreamOffset:
+        """The offset of a stream that has read up to `ends`, and was at `before`."""
+        there = {name: location for name, location in self._locations().items() if name in ends}
+        found = planned(there, self._options.isolation, lambda looks: self._logs.of(looks, ends, before))
+        return StreamOffset(ends, {**before.logs, **found})

@@ -1,8 +1,11 @@
 """Streams in tests, run to their end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyspark.errors import StreamingQueryException
+
+from kafkafs.spark.stream_offset import LOGS
 
 ATTEMPTS = 3
 
@@ -20,3 +23,8 @@ def finish(query: Callable[[], object]) -> None:
         except StreamingQueryException as error:
             if attempt == ATTEMPTS - 1 or "failed to connect back" not in str(error):
                 raise
+
+
+def offsets(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The offsets of a stream as Spark's own source would write them: without what they know of the logs."""
+    return {topic: partitions for topic, partitions in told.items() if not topic.startswith(LOGS)}

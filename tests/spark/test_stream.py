@@ -13,7 +13,7 @@ from kafkafs.spark.tasks import Task
 from tests.kafka.broker import wait_until
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, delete_records, roll
-from tests.spark.streams import finish
+from tests.spark.streams import finish, offsets
 from tests.spark.test_limited_stream import reader
 
 LATEST = Dataset("4.3.1", "stopped")
@@ -39,16 +39,16 @@ def run(stream: DataFrame, out: Path) -> list[tuple[int, int]]:
 def committed(out: Path) -> list[dict[str, object]]:
     """The offsets in a checkpoint, batch by batch."""
     files = sorted((out / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
-    return [json.loads(file.read_text().splitlines()[-1]) for file in files]
+    return [offsets(json.loads(file.read_text().splitlines()[-1])) for file in files]
 
 
 def test_offsets_are_those_of_the_kafka_source():
     stream = reader(LATEST.path, subscribe="partitions", startingOffsets=OFFSETS)
     ends = {str(number): LATEST.offsets("partitions", number).latest for number in range(5)}
     begun = stream.initialOffset()
-    assert begun == {"partitions": {"0": 1, "1": 0, "2": ends["2"], "3": 0, "4": 0}}
-    assert stream.latestOffset(begun, ReadAllAvailable()) == {"partitions": ends}
-    assert reader(LATEST.path, subscribe="partitions").initialOffset() == {"partitions": ends}
+    assert offsets(begun) == {"partitions": {"0": 1, "1": 0, "2": ends["2"], "3": 0, "4": 0}}
+    assert offsets(stream.latestOffset(begun, ReadAllAvailable())) == {"partitions": ends}
+    assert offsets(reader(LATEST.path, subscribe="partitions").initialOffset()) == {"partitions": ends}
 
 
 def test_new_partitions_begin_at_their_start_and_losses_are_told():
@@ -101,8 +101,8 @@ def test_a_stream_follows_a_living_broker(spark: SparkSession, running_broker, t
 
     writer.batch(topic, [Record(b"lost")] * 10, 0)
     delete_records(node, topic, 35)
-    offsets = {topic: {"0": 30, "1": 0, "2": 0}}
-    wanted = reader(node.data, subscribe=topic).latestOffset(offsets, ReadAllAvailable())
+    begun = {topic: {"0": 30, "1": 0, "2": 0}}
+    wanted = reader(node.data, subscribe=topic).latestOffset(begun, ReadAllAvailable())
     assert wanted[topic]["0"] == 40
 
 

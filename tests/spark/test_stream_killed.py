@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from tests.kafka.broker import Broker, wait_until
 from tests.kafka.writer import Record, Topic, Writer, create, roll
+from tests.spark.streams import offsets
 
 DRIVER = """
 import sys
@@ -53,7 +54,7 @@ def has_read(out: Path, latest: dict[str, int]) -> bool:
     """Whether the last micro-batch that the checkpoint calls done reaches the latest offset of each partition."""
     done = batches(out) - 1
     planned = (out / "checkpoint" / "offsets" / str(done)).read_text().splitlines()[-1]
-    return list(json.loads(planned).values()) == [latest]
+    return list(offsets(json.loads(planned)).values()) == [latest]
 
 
 def latest_offsets(node: Broker, topic: str, partitions: int) -> dict[str, int]:

@@ -1,0 +1,215 @@
+"""Streams that are started again over what a broker did to the log meanwhile: every record once, or a refusal.
+
+`Followed` is Spark's half: a checkpoint, and a reader that is made anew for each micro-batch.
+"""
+
+import json
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafkafs.errors import NotFound
+from kafkafs.spark import locations
+from kafkafs.spark.tasks import Task, data_loss, records_of
+from tests.live.moves import Moves
+from tests.live.test_lineage import HARMLESS, create_anew, cut, cut_and_compact, two_closed_segments
+from tests.log.reading import rows
+from tests.spark.test_limited_stream import reader
+
+Place = tuple[int, bytes | None]
+
+
+class Followed:
+    """A stream of `t`, whose checkpoint is the JSON that Spark would keep."""
+
+    def __init__(self, data: Path, most: int | None = None, **options: object) -> None:
+        self._data, self._most = data, most
+        self._options = {"subscribe": "t", "startingOffsets": "earliest", **options}
+        self.checkpoint = ""
+        self.read: list[Place] = []
+
+    def reader(self) -> Any:
+        """Of a process of its own, which remembers nothing."""
+        locations._open.clear()
+        limit = {} if self._most is None else {"maxOffsetsPerTrigger": self._most}
+        return reader(self._data, **self._options, **limit)
+
+    def plan(self) -> tuple[str, str]:
+        """The micro-batch that Spark writes down next: its start and its end."""
+        stream = self.reader()
+        start = json.loads(self.checkpoint) if self.checkpoint else stream.initialOffset()
+        return json.dumps(start), json.dumps(stream.latestOffset(start, stream.getDefaultReadLimit()))
+
+    def run(self, start: str, end: str) -> None:
+        """A micro-batch, to its end."""
+        found: list[Place] = []
+        for task in self.reader().partitions(json.loads(start), json.loads(end)) if start != end else ():
+            assert isinstance(task, Task)
+            for each in task.ranges:
+                read = partial(records_of, each, "read_uncommitted", data_loss(task.fail_on_data_loss))
+                found += [(row.offset, row.value) for row in rows(read())]
+        self.read += sorted(found)
+        self.checkpoint = end
+
+    def follow(self) -> None:
+        """Micro-batches, until there is nothing new."""
+        while True:
+            start, end = self.plan()
+            self.run(start, end)
+            if start == end:
+                return
+
+
+def there(broker: Moves) -> list[Place]:
+    """The records of the log, by offset."""
+    batches = [batch for _, all_of in sorted(broker.segments.items()) for batch in all_of]
+    return [(record.offset, record.value) for batch in batches for record in batch.records]
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Moves:
+    """Two closed segments, and a batch in a third."""
+    broker = two_closed_segments(tmp_path / "data")
+    broker.append([2])
+    return broker
+
+
+@pytest.mark.parametrize("most", [None, 4], ids=["all", "limited"])
+@pytest.mark.parametrize("move", HARMLESS)
+def test_a_stream_goes_on_in_a_log_that_lives_on(broker, move: Callable[[Moves], None], most):
+    stream = Followed(broker.data, most)
+    stream.follow()
+    before = list(stream.read)
+    move(broker)
+    stream.follow()
+    broker.append([2, 3])
+    stream.follow()
+    assert [place for place, _ in stream.read] == sorted({place for place, _ in stream.read})
+    assert stream.read[: len(before)] == before
+    assert set(there(broker)) <= set(stream.read)
+
+
+@pytest.mark.parametrize("most", [None, 4], ids=["all", "limited"])
+@pytest.mark.parametrize("grown", [False, True], ids=["shorter", "longer"])
+@pytest.mark.parametrize("move", [cut, cut_and_compact, create_anew])
+def test_a_stream_does_not_go_on_in_another_log(broker, move: Callable[[Moves], None], grown, most):
+    """Regression: it read on by offset, and what the new log has before that was missing without a word."""
+    stream = Followed(broker.data, most)
+    stream.follow()
+    move(broker)
+    if grown:
+        broker.append([4, 4, 4, 4])
+    with pytest.raises(NotFound, match=r"t-0 .*; set failOnDataLoss to false"):
+        stream.follow()
+
+
+@pytest.mark.parametrize("with_id", [True, False], ids=["with-id", "without"])
+def test_a_topic_made_anew_at_the_same_length_is_told_at_once(broker, with_id):
+    stream = Followed(broker.data)
+    stream.follow()
+    length = broker.next_offset
+    broker.recreate(at_once=True)
+    if not with_id:
+        (broker.directory / "partition.metadata").unlink()
+    broker.append([length])
+    with pytest.raises(NotFound, match="made anew"):
+        stream.follow()
+
+
+def test_a_micro_batch_that_was_planned_for_another_log_is_refused(broker):
+    """Spark has written its end down, and was killed before the records were."""
+    stream = Followed(broker.data)
+    start, end = stream.plan()
+    broker.recreate(at_once=True)
+    broker.append([9] * 9)
+    with pytest.raises(NotFound, match="deleted and made anew"):
+        stream.run(start, end)
+
+
+@pytest.mark.parametrize("most", [None, 4], ids=["all", "limited"])
+@pytest.mark.parametrize("count", [3, 40], ids=["shorter", "longer"])
+def test_under_fail_on_data_loss_false_a_new_topic_is_read_whole(broker, caplog, count, most):
+    stream = Followed(broker.data, most, failOnDataLoss=False)
+    stream.follow()
+    before = list(stream.read)
+    broker.recreate(at_once=True)
+    broker.append([1] * count)
+    with caplog.at_level(logging.WARNING):
+        stream.follow()
+    assert stream.read == before + there(broker)
+    assert "t-0 was deleted and made anew" in caplog.text
+
+
+def test_under_fail_on_data_loss_false_a_planned_micro_batch_doubles_nothing(broker):
+    stream = Followed(broker.data, failOnDataLoss=False)
+    start, end = stream.plan()
+    broker.recreate(at_once=True)
+    broker.append([1] * 40)
+    stream.run(start, end)
+    stream.follow()
+    assert stream.read == there(broker)
+
+
+def test_a_checkpoint_of_others_carries_over(broker):
+    """Those of Spark's Kafka source and of earlier releases name offsets alone."""
+    stream = Followed(broker.data)
+    stream.checkpoint = '{"t":{"0":6}}'
+    stream.follow()
+    assert stream.read == [place for place in there(broker) if place[0] >= 6]
+    broker.recreate(at_once=True)
+    broker.append([9] * 9)
+    with pytest.raises(NotFound, match="deleted and made anew"):
+        stream.follow()
+
+
+_moves = st.lists(
+    st.sampled_from(["append", "roll", "retain", "elect", "compact", "cut", "recreate", "read", "read"]),
+    max_size=14,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(_moves, st.integers(1, 9))
+def test_whatever_a_broker_does_no_record_is_missed_without_a_word(tmp_path_factory, moves, size):
+    """The naive model: of each log the stream has every record that was there at its last read, or it was refused."""
+    broker = two_closed_segments(tmp_path_factory.mktemp("moves") / "data")
+    stream = Followed(broker.data)
+    position, is_lost = None, False
+    for move in [*moves, "append", "read"]:
+        match move:
+            case "append":
+                broker.append([size, 1])
+            case "roll":
+                broker.roll()
+            case "retain":
+                broker.retain(told=True)
+                is_lost |= position is not None and broker.start > position
+            case "elect":
+                broker.elect()
+            case "compact":
+                for _ in broker.compaction(9, lambda base: base % 3 != 1):
+                    pass
+            case "cut":
+                broker.truncate(1)
+                is_lost |= position is not None and broker.next_offset < position
+                broker.append([size])
+            case "recreate":
+                broker.recreate(at_once=True)
+                is_lost |= position is not None
+                broker.append([size, 2])
+            case _:
+                start, end = stream.plan()
+                if is_lost:
+                    with pytest.raises(NotFound):
+                        stream.run(start, end)
+                    return
+                stream.run(start, end)
+                position = broker.next_offset
+                assert set(there(broker)) <= set(stream.read)
+                assert len(stream.read) == len(dict(stream.read))
