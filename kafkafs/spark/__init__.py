@@ -7,7 +7,7 @@ data directories.
     locations       the data directory that each partition is read from, of several replicas one
     planning        limits -> a range of offsets of each partition, of one look at all -> ranges for each task
     tasks           in an executor: ranges -> records -> Arrow batches (`arrow`); `stream` and, from Spark 4.2 on,
-                    `limited_stream`: the same in micro-batches
+                    `limited_stream`: the same in micro-batches, between two `stream_offset`s
     typed           keys and values as columns of a type; `schema_frame`: the registry that tells them
     segment_units   a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or by
                     `local` in processes of this machine
