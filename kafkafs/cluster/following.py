@@ -10,16 +10,16 @@ from typing import Protocol
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, Vanished
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound
 from kafkafs.format.batch import Batches
 from kafkafs.format.messages.topic_records import InternalTopic, Problem, Unreadable
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.batch_runs import Damage, Start
 from kafkafs.log.lineage import Went, place_behind, went_on
-from kafkafs.log.listing import ATTEMPTS
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.retries import ask_again
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import scan_start
 
@@ -77,13 +77,11 @@ class Following:
 
     def catch_up(self) -> bool:
         """Reads what has come; False where nothing has. NotFound where the directory is gone."""
-        for _ in range(ATTEMPTS - 1):
-            try:
-                return self._catch_up()
-            except Vanished:
-                self._read = None
-                self.partition.look_again()
-        return self._catch_up()
+        return ask_again(self._catch_up, self._look_again)
+
+    def _look_again(self) -> None:
+        self._read = None
+        self.partition.look_again()
 
     def _catch_up(self) -> bool:
         log, before = self.partition.log(), self._read

@@ -8,11 +8,13 @@
     lookup           a point: the record or batch at an offset or a time
     extents          a raw range: the bytes of batches, sealed against truncation
     reader           a decoded range: a `Reader` reads straight on, and has a `Lookup`
+    reading          `records`: a window of offsets, read to its end while the broker changes the log
+    retries          the two loops that try again if files vanish: `ask_again` for a question, `resume` for a reading
     visible          what of all that an isolation level shows; `outcomes` knows how transactions end, `overlaps` which
                      offsets headers do not tell
     producers        what a broker knows of producers; whose transactions are open at a log's end; `producer_snapshots`:
                      what it noted of them where a segment begins
-    lineage          `went_on`: did a log grow, was it rolled, compacted, or or is it another? `difference`: the same in
+    lineage          `went_on`: did a log grow, was it rolled, compacted, or is it another? `difference`: the same in
                      another process
     rebuilding       a segment's indexes made anew
     health           what is wrong with a partition, as far as its small files and its borders tell; `segment_health`:

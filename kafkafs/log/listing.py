@@ -24,11 +24,10 @@ from kafkafs.format.names import (
     parse_segment_file,
     parse_transitional_file,
 )
+from kafkafs.log.retries import ask_again
 
 INDEX_KINDS = ("index", "timeindex", "txnindex")
 _BESIDE = (LEADER_EPOCHS, PARTITION_METADATA)
-ATTEMPTS = 5
-"""How often something is asked of a log whose files vanish under it; the last time that is the answer."""
 
 
 class ListedFile(NamedTuple):
@@ -67,16 +66,24 @@ def list_partition(root: Directory, partition: str, indexes: Directory | None = 
 
     Where `indexes` has an index for a segment, that one counts and not the broker's own.
     """
-    for attempt in range(1, ATTEMPTS + 1):
+    found: list[Listing] = []
+
+    def look() -> Listing:
+        """One look. Raise Vanished if the directory changed meanwhile."""
+        found.clear()
         about = root.stat(partition)
-        try:
-            listing = _look(root, partition, (about.st_ino, about.st_mtime_ns))
-        except Vanished:
-            if attempt == ATTEMPTS:
-                raise
-            continue
-        if (after := root.stat(partition)).st_mtime_ns == about.st_mtime_ns and after.st_ino == about.st_ino:
-            break
+        found.append(_look(root, partition, (about.st_ino, about.st_mtime_ns)))
+        after = root.stat(partition)
+        if (after.st_ino, after.st_mtime_ns) != found[0].stamp:
+            raise Vanished(f"{partition} changes again and again while it is listed")
+        return found[0]
+
+    try:
+        listing = ask_again(look, found.clear)
+    except Vanished:
+        if not found:
+            raise
+        listing = found[0]  # of a directory that never rests
     if indexes is not None:
         _prefer_rebuilt(listing, indexes, partition)
     return listing

@@ -19,10 +19,11 @@ from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
-from kafkafs.log.listing import ATTEMPTS, NOTHING, Listing, list_partition
+from kafkafs.log.listing import NOTHING, Listing, list_partition
 from kafkafs.log.log import Log, Tail, find_tail, segment_number
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.retries import ask_again
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
 
@@ -132,14 +133,16 @@ class Partition:
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one where files vanished under it."""
-        for _ in range(ATTEMPTS - 1):
-            log = self._unasked()
-            try:
-                return question(log)
-            except Vanished:
-                may_block()
-                self._look_behind(log)
-        return question(self.log())
+        log = self._unasked()
+        try:
+            return question(log)
+        except Vanished:
+            may_block()
+        return ask_again(lambda: question(self._newer_than(log)), self.look_again)
+
+    def _newer_than(self, log: Log) -> Log:
+        self._look_behind(log)
+        return self.log()
 
     def look_again(self) -> None:
         """The next `log()` lists the directory anew, whatever its time stamp says."""
@@ -169,12 +172,7 @@ class Partition:
 
     def _look_with_retries(self) -> Log:
         """A look; another one where files vanish during it."""
-        for _ in range(ATTEMPTS - 1):
-            try:
-                return self._look()
-            except Vanished:
-                self._expire()
-        return self._look()
+        return ask_again(self._look, self._expire)
 
     def _look(self) -> Log:
         listing = self._current_listing()

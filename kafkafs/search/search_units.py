@@ -10,17 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.errors import Vanished
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.times import FromEnd, Time
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import cuts
-from kafkafs.log.listing import ATTEMPTS
 from kafkafs.log.log import Log, newest_ms
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
+from kafkafs.log.retries import resume
 from kafkafs.log.segment import Segment
 from kafkafs.search.selection import FieldMaker, Selection
 
@@ -60,19 +59,11 @@ class Searched:
 
     def units(self) -> Iterator[SearchUnit]:
         """All of it, cut; nothing where it holds nothing."""
-        start, attempts = self._start, 0
-        while True:
-            try:
-                for unit in self._units_from(start):
-                    yield unit
-                    start, attempts = unit.end, 0
-                return
-            except Vanished:
-                attempts += 1
-                if attempts == ATTEMPTS:
-                    raise
-                self._partition.look_again()
-                self._log = self._partition.log()
+        return resume(lambda start: ((unit.end, unit) for unit in self._units_from(start)), self._start, self._renew)
+
+    def _renew(self) -> None:
+        self._partition.look_again()
+        self._log = self._partition.log()
 
     def _units_from(self, start: int) -> Iterator[SearchUnit]:
         for segment in self._log.segments_between(start, self._end):
@@ -136,20 +127,18 @@ def selected(
     `tell` hears of what is corrupt, of some more than once: what overlaps two units is told in both.
     Goes on in the new files where the broker replaced those that it read from.
     """
-    start, attempts = unit.start, 0
-    while start < unit.end:
-        try:
-            reader = Reader(unit.partition.log(), OPTIONS, OpenTransactions())
-            for behind, kept in _decoded(reader, max(start, reader.log.start_offset), unit.end, selection, tell):
-                if kept is not None and len(found := selection.of(kept, maker)):
-                    yield found
-                start, attempts = behind, 0
+
+    def read_from(start: int) -> Iterator[tuple[int, Records | None]]:
+        """Those at or behind an offset, in the log of now."""
+        if start >= unit.end:
             return
-        except Vanished:
-            attempts += 1
-            if attempts == ATTEMPTS:
-                raise
-            unit.partition.look_again()
+        reader = Reader(unit.partition.log(), OPTIONS, OpenTransactions())
+        for behind, kept in _decoded(reader, max(start, reader.log.start_offset), unit.end, selection, tell):
+            found = None if kept is None else selection.of(kept, maker)
+            yield behind, found if found is not None and len(found) else None
+            del kept, found
+
+    return resume(read_from, unit.start, unit.partition.look_again)
 
 
 def _decoded(

@@ -6,14 +6,14 @@ all before them are there.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import Protocol, TypeVar
 
 from kafkafs.disk.forked import ForkedProcess, Serve, heard
-from kafkafs.errors import Vanished
+from kafkafs.log.retries import ask_again
 
 _BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
-_ATTEMPTS = 3  # as Spark makes of a task whose log was cut while it was read
 _LOOK_S = 0.1
 _MOST_UNITS = 64  # in a bundle
 
@@ -91,17 +91,12 @@ def _bundle_of(function: Callable[[Work], Result], work: Sequence[Sequence[Work]
     def made(number: int, tell: Callable[[_Made[Result]], None]) -> None:
         """Tells the results of a bundle, or why there are none."""
         try:
-            tell({number: [_tried(function, unit) for unit in work[number]]})
+            tell({number: [ask_again(partial(function, unit), _nothing) for unit in work[number]]})
         except Exception as error:
             tell({number: error})
 
     return made
 
 
-def _tried(function: Callable[[Work], Result], unit: Work) -> Result:
-    for _ in range(_ATTEMPTS - 1):
-        try:
-            return function(unit)
-        except Vanished:
-            continue
-    return function(unit)
+def _nothing() -> None:
+    """A unit looks again by itself, each time it is asked."""

@@ -14,13 +14,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from kafkafs.errors import Denied, NotFound, UsageError, Vanished
+from kafkafs.errors import Denied, NotFound, UsageError
 from kafkafs.log.extents import cuts
-from kafkafs.log.listing import ATTEMPTS
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import Isolation, ReadOptions
 from kafkafs.log.reader import Reader
+from kafkafs.log.retries import ask_again
 from kafkafs.log.segment import Segment
 from kafkafs.spark.locations import Location, partition
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, TopicPartition
@@ -71,12 +71,7 @@ def planned(
     locations: Mapping[TopicPartition, Location], isolation: Isolation, plan: Callable[[PartitionLooks], Plan]
 ) -> Plan:
     """What `plan` makes of one look at each partition; made again of later looks where files vanish under it."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return plan(looks(locations, isolation))
-        except Vanished:
-            _look_again(locations)
-    return plan(looks(locations, isolation))
+    return ask_again(lambda: plan(looks(locations, isolation)), lambda: _look_again(locations))
 
 
 def _look_again(locations: Mapping[TopicPartition, Location]) -> None:

@@ -15,13 +15,13 @@ from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import TierSource
+from kafkafs.log.retries import ask_again
 from kafkafs.log.segment import Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.locations import Tiered, data_directories, data_directory, every_location
 from kafkafs.spark.source_options import Replicas
 
 Answer = TypeVar("Answer")
-_ATTEMPTS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +73,25 @@ class SegmentUnit:
 
         Vanished where it is cut or replaced again and again while it is read.
         """
-        for attempt in range(_ATTEMPTS):
-            try:
-                partition = data_directory(self.data_directory, self.tiered).partition(self.partition_directory)
-                if attempt:
-                    partition.look_again()
-                found = self._look(partition)
-                if found is None:
-                    return None
-                answer = question(found)
-                found.check()
-                return answer
-            except NotFound:
-                return None
-            except Vanished:
-                continue
-        which = f"the segment {self.base_offset} of {self.partition_directory}"
-        raise Vanished(f"{which} changes again and again while it is read")
+        try:
+            return ask_again(lambda: self._answer(question), lambda: self._partition.look_again())
+        except NotFound:
+            return None
+        except Vanished:
+            which = f"the segment {self.base_offset} of {self.partition_directory}"
+            raise Vanished(f"{which} changes again and again while it is read") from None
+
+    @property
+    def _partition(self) -> Partition:
+        return data_directory(self.data_directory, self.tiered).partition(self.partition_directory)
+
+    def _answer(self, question: Callable[[SegmentLook], Answer]) -> Answer | None:
+        found = self._look(self._partition)
+        if found is None:
+            return None
+        answer = question(found)
+        found.check()
+        return answer
 
     def _look(self, partition: Partition) -> SegmentLook | None:
         log = partition.log()
