@@ -41,11 +41,19 @@ def test_each_question_has_an_answer(session: Session) -> None:
         assert printed.strip(), asked
 
 
-def test_its_first_commands_are_run_elsewhere() -> None:
-    """What installs takes long, and the network."""
+def test_its_first_commands_are_those_of_the_demo_and_of_the_build_server() -> None:
+    """A newcomer needs two: one shows what it does, one shows that it works here. Each installs what it needs."""
     commands = [line.split("  #")[0].strip() for line in blocks(README, "sh")[0].splitlines()]
-    assert commands == ["scripts/demo", "pip install '.[mount,spark]'"]  # tests/packaging/test_install.py installs both
-    assert (ROOT / "scripts/demo").stat().st_mode & 0o111
+    assert commands == ["scripts/demo", "scripts/test"]
+    for command in commands:
+        assert (ROOT / command).stat().st_mode & 0o111
+        assert re.search(r"^ *scripts/setup\b", (ROOT / command).read_text(), re.M), command
+    assert re.search(r"\bscripts/test\b", (ROOT / ".ci/run").read_text().split("exec", 1)[1])
+
+
+def test_what_it_installs_is_installed_elsewhere() -> None:
+    """`tests/packaging/test_install.py` installs a checkout with these extras."""
+    assert "`pip install '.[mount,spark]'`" in README.read_text()
 
 
 def test_the_readme_stays_a_front_door() -> None:
