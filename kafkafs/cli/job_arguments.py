@@ -170,6 +170,10 @@ def add_revive(commands: Commands) -> None:
         help="at damage stop, end the partition before it, or leave it out (default: %(default)s)",
     )  # fmt: skip
     parser.add_argument(
+        "--include", action="append", metavar="stray,deleted",
+        help="let directories count that a broker has renamed to -stray or -delete, if their topic is revived",
+    )  # fmt: skip
+    parser.add_argument(
         "--listen", default="127.0.0.1:9092", metavar="HOST:PORT",
         help="where the broker listens; its controller one port further (default: %(default)s)",
     )  # fmt: skip

@@ -12,6 +12,7 @@ from kafkafs.errors import UsageError, printable
 from kafkafs.format.times import doubt, parse_time_ms
 from kafkafs.log.meta_properties import LARGEST_NODE
 from kafkafs.log.read_options import tier_source
+from kafkafs.revive.claims import MARKS
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.settings import OFF, SERVER_PROPERTIES
@@ -66,10 +67,14 @@ def _choices(arguments: argparse.Namespace) -> Choices:
     topics = None if arguments.topics is None else tuple(filter(None, ",".join(arguments.topics).split(",")))
     if topics == ():
         raise UsageError("--topics names no topic")
+    include = tuple(sorted({*filter(None, ",".join(arguments.include or ()).split(","))}))
+    if unknown := [word for word in include if word not in MARKS]:
+        raise UsageError(f"--include {unknown[0]!r} is not one of {', '.join(MARKS)}")
     return Choices(
         to=arguments.to.absolute(), node_id=arguments.node_id, topics=topics, kafka=arguments.kafka,
         until_ms=_moment(arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
         method=arguments.method, tiered=tier_source(arguments.tiered, arguments.tiered_key),
+        include=include,
     )  # fmt: skip
 
 

@@ -13,7 +13,8 @@ OFFSET_DIGITS = 20
 
 _MAX_INT = 2**31 - 1
 _MAX_LONG = 2**63 - 1
-_PLAIN = re.compile(r"([A-Za-z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})", re.ASCII)
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}", re.ASCII)
+_PLAIN = re.compile(rf"({_TOPIC.pattern})-(0|[1-9][0-9]{{0,9}})", re.ASCII)
 _MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|future|stray)", re.ASCII)
 
 SEGMENT_KINDS = {f".{kind}": kind for kind in ("log", "index", "timeindex", "txnindex", "snapshot")}
@@ -49,6 +50,16 @@ OWN_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC, REMOTE_LOG_METADATA}
 Source: UnifiedLog.isRemoteLogEnabled."""
 
 
+_LONGEST_NAME = 255
+"""Characters at which Kafka cuts the topic in the name of a `-delete` or `-stray` directory."""
+
+
+def is_topic_name(name: str) -> bool:
+    """True if Kafka allows a topic of this name: any other one could lead out of a data directory. Source:
+    Topic.validate."""
+    return _TOPIC.fullmatch(name) is not None and name not in (".", "..")
+
+
 @dataclass(frozen=True, slots=True)
 class PartitionName:
     """A partition directory's name, taken apart. `mark` is "", "delete", "future" or "stray"."""
@@ -57,6 +68,11 @@ class PartitionName:
     topic: str
     partition: int
     mark: str
+
+    @property
+    def may_be_cut(self) -> bool:
+        """True if the topic may be only the beginning of the topic's name."""
+        return self.mark in ("delete", "stray") and len(self.directory) >= _LONGEST_NAME
 
 
 def parse_partition_name(directory: str) -> PartitionName | None:
@@ -67,7 +83,7 @@ def parse_partition_name(directory: str) -> PartitionName | None:
     """
     marked = _MARKED.fullmatch(directory)
     plain = _PLAIN.fullmatch(marked[1] if marked else directory)
-    if plain is None or plain[1] in (".", "..") or int(plain[2]) > _MAX_INT:
+    if plain is None or not is_topic_name(plain[1]) or int(plain[2]) > _MAX_INT:
         return None
     return PartitionName(directory, plain[1], int(plain[2]), marked[3] if marked else "")
 

@@ -100,6 +100,11 @@ class DataDirectory:
         """Until when the names count as those of now, by the clock of the options."""
         return self._names.fresh_until
 
+    @property
+    def strangers(self) -> list[str]:
+        """What is named like a partition and is not served, in words: as of the last look."""
+        return sorted(self._strangers)
+
     def names(self) -> dict[str, PartitionName]:
         """The partition directories, by directory name."""
         names = self._names.fresh()
@@ -136,7 +141,7 @@ class DataDirectory:
     def _list(self) -> tuple[dict[str, PartitionName], frozenset[str]]:
         """The partitions; and what else is named like one, but for regular files, with what it is."""
         if self._lone_tier is not None:
-            return self._lone_tier.names(), frozenset()
+            return self._lone_tier.names(), self._lone_tier.strangers
         names, strangers = {}, set()
         with self.root.scan() as entries:
             for entry in entries:

@@ -6,7 +6,8 @@ furthest; *kept* is what of its log goes along.
     plan         what is to be revived, as a value: the data directories, whether they may be taken; made of
     metadata_log the cluster's metadata, as all disks tell them together, in a
     whole_image  with secrets too
-    topics       which topics, each partition from which replica
+    topics       which topics, each partition from which replica: `claims` has the directories that say to be one,
+                 `set_aside` those that a broker has renamed, and `standing` chooses among replicas
     releases     what each release of Kafka can hold
 
     job          the work, step by step; for each partition

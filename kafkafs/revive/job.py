@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
@@ -28,6 +28,7 @@ from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.leavings import Leavings
 from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
+from kafkafs.revive.others import Replica
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block, room
@@ -40,8 +41,8 @@ from kafkafs.revive.settings import (
     server_properties,
     settings,
     thread_counts,
+    token_key,
 )
-from kafkafs.revive.topics import Replica
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of log are done, and of how many."""
@@ -59,8 +60,8 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
     check_target(choices.to, choices.request(paths))
     plan = make_plan(paths, choices)
     work = _Work(plan, choices, progress)
-    for replica, _, scan in work.scans({}):
-        work.only_scan(replica, scan)
+    for each in work.scans({}):
+        work.only_scan(each)
     needed = room(plan, choices.method or "copy", plan.size)
     told = {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
     told["leftOut"] += _configured(plan, choices.to)[2]
@@ -78,26 +79,36 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
     method = choose_method(plan, choices.method, place)
     check_room(plan, method, choices.to, sum(told["bytes"] for told in place.done.values()))
     work = _Work(plan, choices, progress)
-    for replica, topic_id, scan in work.scans(place.done):
+    for each in work.scans(place.done):
         if work.damage:
-            work.only_scan(replica, scan)
+            work.only_scan(each)
             continue
-        with place.partition(replica.partition.name.directory) as target:
-            PartitionWriter(replica, topic_id, target, method).write(scan, work.move)
-        told = work.tell(replica, scan)
-        if not scan.refused:
+        with place.partition(each.name) as target:
+            PartitionWriter(each.replica, each.topic_id, target, method).write(each.scan, work.move)
+        told = work.tell(each)
+        if not each.scan.refused:
             place.note(told)
     work.refuse_damage()
     report = {**plan.told(), "method": method, "revived": work.revived()}
     told, configs, sentences = _configured(plan, place.path)
     report["leftOut"] += sentences
     _write_cluster(plan, work, place, configs)
-    place.write(SERVER_PROPERTIES, server_properties(told))
+    has_tokens = bool(plan.metadata.image and plan.metadata.image.tokens)
+    place.write(SERVER_PROPERTIES, server_properties(told) + (token_key() if has_tokens else b""))
     place.settle()
     place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node), through=True)
     place.write(CLEAN_SHUTDOWN, clean_shutdown(), through=True)
     place.finish({"request": request, **report})
     return report
+
+
+class _Scan(NamedTuple):
+    """The scan of a partition, and the name of its new directory."""
+
+    name: str
+    replica: Replica
+    topic_id: str
+    scan: PartitionScan
 
 
 class _Work:
@@ -107,15 +118,15 @@ class _Work:
         self.plan, self.told, self.damage = plan, dict[str, dict[str, Any]](), list[str]()
         self._choices, self._progress, self._moved = choices, progress, 0
 
-    def scans(self, done: dict[str, dict[str, Any]]) -> Iterator[tuple[Replica, str, PartitionScan]]:
-        """Replica, topic id and scan of each partition that a disk has and that is not done yet."""
+    def scans(self, done: dict[str, dict[str, Any]]) -> Iterator[_Scan]:
+        """Each partition that a disk has and that is not done yet."""
         found = (each.cleaner_offsets() or {} for each in self.plan.disks.directories)
         compacted = {f"{topic}-{number}" for some in found for topic, number in some}
         for topic, each in self.plan.partitions():
             if each.replica is None:
                 continue
             partition = each.replica.partition
-            name, log = partition.name.directory, partition.log()
+            name, log = f"{topic.name}-{each.number}", partition.log()
             if name in done:
                 self.told[name] = done[name]
                 self.move(sum(map(log_size, log.visible_segments())))
@@ -131,7 +142,7 @@ class _Work:
             scan = begin()
             if topic.name == GROUPS_TOPIC:
                 scan.left_between = Leavings(begin).between
-            yield each.replica, topic.topic_id, scan
+            yield _Scan(name, each.replica, topic.topic_id, scan)
 
     @cached_property
     def _owners(self) -> Owners:
@@ -143,17 +154,16 @@ class _Work:
         """Whether no coordinator has a transaction of the producer there any more, or has one yet."""
         return self._owners.hangs(topic, partition, producer_id, ended_ms) is True
 
-    def only_scan(self, replica: Replica, scan: PartitionScan) -> None:
+    def only_scan(self, one: _Scan) -> None:
         """Finds out what there is to say of a partition."""
-        for kept in scan.segments():
+        for kept in one.scan.segments():
             self.move(log_size(kept.segment) if kept.is_own else 0)
-        self.tell(replica, scan)
+        self.tell(one)
 
-    def tell(self, replica: Replica, scan: PartitionScan) -> dict[str, Any]:
+    def tell(self, one: _Scan) -> dict[str, Any]:
         """What is to be said of a partition that was scanned."""
-        name = replica.partition.name.directory
-        self.damage += [f"{name} at offset {each.first}: {each.reason}" for each in scan.refused]
-        told = self.told[name] = told_of(scan, replica)
+        self.damage += [f"{one.name} at offset {each.first}: {each.reason}" for each in one.scan.refused]
+        told = self.told[one.name] = {"directory": one.name, **told_of(one.scan, one.replica)}
         return told
 
     def move(self, size: int) -> None:

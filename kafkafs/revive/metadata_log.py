@@ -21,9 +21,8 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.log.replicas import furthest
 from kafkafs.revive.noted import Noted
-from kafkafs.revive.others import OtherBatches, elsewhere
+from kafkafs.revive.others import OtherBatches, Replica, elsewhere
 from kafkafs.revive.scanning import PartitionScan
-from kafkafs.revive.topics import Replica
 from kafkafs.revive.whole_image import WholeImage
 
 _QUORUM_STATE = "quorum-state"

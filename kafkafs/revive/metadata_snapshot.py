@@ -7,6 +7,7 @@ of `.kafka_cleanshutdown`, a partition has no leader for ever; with a next produ
 first record of a new producer is acknowledged and not there. Sources: Snapshots, RecordsSnapshotWriter, ImageWriter.
 """
 
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from kafkafs.revive.whole_image import WholeImage
 
 _RECORDS_AT_ONCE, _BYTES_AT_ONCE = 500, 1 << 20
 _CLIENTS = "clients"
+TOKEN_KEY = "delegation.token.secret.key"
 BROKER_EPOCH = 1
 """Of the registration, and of `.kafka_cleanshutdown`: where the two differ, a broker lost what it had not written."""
 
@@ -206,7 +208,7 @@ def kept_configs(
         for name, value in configs.items():
             if kind == BROKER_RESOURCE and resource not in ("", str(node)):
                 sentences.append(f"the setting {name} of broker {resource} is left out: that broker is gone")
-            elif kind == BROKER_RESOURCE and (name in settings or _is_of_a_machine(name)):
+            elif kind == BROKER_RESOURCE and (name in settings or _is_of_a_machine(name, value)):
                 sentences.append(
                     f"the setting {name} of {_whose(kind, resource)} is left out: the new node has its own"
                 )
@@ -222,6 +224,11 @@ def kept_configs(
         f" least for Kafka {target.name}"
         for before, after in zip(kept, fitting, strict=True) if before != after
     ]  # fmt: skip
+    if image is not None and image.tokens:
+        sentences.append(
+            f"{len(image.tokens)} delegation tokens come along, and {TOKEN_KEY} is not on these disks: put the old key"
+            " into server.properties, where its line waits behind a #"
+        )
     return fitting, sentences
 
 
@@ -231,9 +238,16 @@ def _whose(kind: int, resource: str) -> str:
     return f"broker {resource}" if resource else "all brokers"
 
 
-_OF_A_MACHINE = frozenset(("listeners", "advertised.listeners", "metric.reporters", "cordoned.log.dirs"))
+_OF_A_MACHINE = re.compile(
+    r"(listener|ssl|sasl|config\.providers|password\.encoder|zookeeper|controller|rsm\.config|rlmm\.config|metrics?)\..*"
+    r"|.*(listeners|reporters|\.dirs?|\.path|\.location|\.file|\.url|\.cmd|\.class|\.classes|\.class\.names?|providers)",
+    re.ASCII,
+)  # fmt: skip
+"""Names of settings that tell of addresses, files, programs or jars. Sources: BrokerSecurityConfigs, SslConfigs,
+SaslConfigs, ServerLogConfigs, RemoteLogManagerConfig."""
 
 
-def _is_of_a_machine(name: str) -> bool:
-    """Whether the setting names a machine's own addresses, files or jars."""
-    return name.startswith("listener.") or name in _OF_A_MACHINE
+def _is_of_a_machine(name: str, value: str) -> bool:
+    """True if the setting is about a machine's own addresses, files or jars, or takes its value from there."""
+    is_name = re.fullmatch(r"[\w.-]+", name, re.ASCII) is not None
+    return not is_name or _OF_A_MACHINE.fullmatch(name) is not None or value.startswith(("/", "file:", "${"))

@@ -5,6 +5,7 @@ of another one counts where its epoch is the one that the broker noted of its of
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -17,7 +18,24 @@ from kafkafs.format.batch import Batches
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.tables import Flags, chosen
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.revive.topics import Replica
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """The replica that counts: its partition's directory and the data directory that has it. Where no disk does, `tier`
+    has it, and the data directory is any. `others`: those on other disks, which may have what is damaged here."""
+
+    directory: DataDirectory
+    partition: Partition
+    tier: str | None = None
+    others: tuple["Replica", ...] = ()
+
+    @property
+    def place(self) -> str:
+        """Where it lies."""
+        return self.tier or str(self.directory.path / self.partition.name.directory)
 
 
 class OtherBatches(NamedTuple):

@@ -26,9 +26,9 @@ from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, link_log, make_log, write_past
 from kafkafs.revive.keeping import KeptSegment, log_size
+from kafkafs.revive.others import Replica
 from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import PartitionScan
-from kafkafs.revive.topics import Replica
 
 _COPIERS, _MOST_NAMED = 2, 100
 _PARTS_AHEAD, _AHEAD = 64, 5 << 20
@@ -226,7 +226,6 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
     tally = scan.tally
     visible = scan.log.visible_segments()
     return {
-        "directory": replica.partition.name.directory,
         "replica": replica.place,
         "startOffset": tally.start_offset,
         "endOffset": tally.end_offset,

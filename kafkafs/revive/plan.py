@@ -8,6 +8,7 @@ each of its directories for as long as it runs. Whether it does is asked by F_GE
 
 import fcntl
 import os
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -86,6 +87,9 @@ _FEATURES = {"share": "share.version", "streams": "streams.version"}
 _BLOCK, _OF_ALL, _OF_PARTITION, _OF_SEGMENT = 4096, 16, 4, 3
 """Bytes that a small file takes, and how many there are of all, of each partition, of each segment."""
 
+_ID = re.compile(r"[!-\[\]-~]{1,200}", re.ASCII)  # no blank, no backslash
+"""Ids of clusters go into files by lines; users may have given one of their own."""
+
 _PRODUCER_BLOCK = 1000
 """So many producer ids at once a broker is given to hand out."""
 
@@ -104,6 +108,7 @@ class Choices:
     port: int = 9092
     method: Method | None = None
     tiered: TierSource | None = None
+    include: tuple[str, ...] = ()
 
     @property
     def reading(self) -> ReadOptions:
@@ -175,10 +180,12 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
             f"the cluster's metadata is not whole: {metadata.problems[0]}; --corrupt skip goes on with what there is"
         )
     image = metadata.image
+    if disks.cluster_id is not None and not _ID.fullmatch(disks.cluster_id):
+        raise CorruptData(f"the cluster's id in meta.properties, {disks.cluster_id[:100]!r}, is none that Kafka makes")
     cluster_id = disks.cluster_id or made_up_id("cluster", *sorted(str(each.path) for each in disks.directories))
-    chosen = choose_topics(disks.directories, image, choices.topics, cluster_id)
+    chosen = choose_topics(disks.directories, image, choices.topics, cluster_id, choices.include)
     if not chosen.topics:
-        raise UsageError(f"there is nothing to revive: {_why_nothing(image, choices)}")
+        raise UsageError(f"there is nothing to revive: {_why_nothing(image, choices, chosen.sentences)}")
     segments = list(_segments(chosen.topics))
     features = dict(image.features) if image else {}
     target = newest_for(features) if choices.kafka is None else release(choices.kafka)
@@ -192,21 +199,28 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
         end.look()  # an id is given out once, whatever the moment
     if disks.cluster_id is None:
         sentences.append("nothing tells the cluster's id, so it gets one")
-    if image is None:
+    if image is None and metadata.problems:
+        sentences.append("of the metadata nothing can be read: settings, rights, quotas and users are left out")
+    elif image is None:
         sentences.append("no metadata: settings, rights, quotas and users of the cluster are not on these disks")
     return Plan(
         disks, metadata, tuple(chosen.topics), target, kept, _node(disks, choices, image, cluster_id), cluster_id,
         _next_producer_id(end, image.next_producer_id if image else 0), sum(map(log_size, segments)),
         sum(log_size(each) for each in segments if each.object is not None),
-        (*metadata.sentences, *chosen.sentences, *sentences),
+        (*metadata.sentences, *_strangers(disks), *chosen.sentences, *sentences),
         (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)), cluster,
     )  # fmt: skip
 
 
-def _why_nothing(image: WholeImage | None, choices: Choices) -> str:
+def _why_nothing(image: WholeImage | None, choices: Choices, sentences: Sequence[str]) -> str:
     if image is None:
-        return "no metadata, and no directory that is a topic's partition"
-    return f"the metadata{'' if choices.until_ms is None else ' of that moment'} know no topic"
+        why = "no metadata, and no directory in use is a topic's partition"
+    elif image.ids:
+        why = "no topic of the metadata can be"
+    else:
+        why = f"the metadata{'' if choices.until_ms is None else ' of that moment'} know no topic"
+    more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
+    return f"{why}; {sentences[0]}{more}" if sentences else why
 
 
 def _node(disks: Disks, choices: Choices, image: WholeImage | None, cluster_id: str) -> Node:
@@ -218,6 +232,10 @@ def _node(disks: Disks, choices: Choices, image: WholeImage | None, cluster_id: 
         number, made_up_id("directory", *where), made_up_id("incarnation", *where), choices.host, choices.port,
         before.rack if before else None,
     )  # fmt: skip
+
+
+def _strangers(disks: Disks) -> list[str]:
+    return [f"{str(each.path)!r}: {what}, and left out" for each in disks.directories for what in each.strangers]
 
 
 def _checkpoint_problems(disks: Disks) -> list[str]:

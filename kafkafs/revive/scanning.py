@@ -44,9 +44,8 @@ from kafkafs.revive.markers import (
     written,
 )
 from kafkafs.revive.noted import Noted, aborts, has_rest, with_noted_aborts
-from kafkafs.revive.others import Borrowing, Missing, OtherBatches, elsewhere
+from kafkafs.revive.others import Borrowing, Missing, OtherBatches, Replica, elsewhere
 from kafkafs.revive.tally import Leaving, Loss, Tally, count_records
-from kafkafs.revive.topics import Replica
 
 TellOffsets = Callable[[int, int], None]  # the first and the last
 Corrupt = Literal["refuse", "cut", "skip"]

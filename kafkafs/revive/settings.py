@@ -5,12 +5,13 @@ from happening; `docs/revive.md` says when and how to switch it on again.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kafkafs.cluster.image import BROKER_RESOURCE
 from kafkafs.format.names import GROUPS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, Config, Node
+from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, TOKEN_KEY, Config, Node
 from kafkafs.revive.topics import RevivedTopic
 
 SERVER_PROPERTIES = "server.properties"
@@ -27,6 +28,10 @@ OFF: Mapping[str, tuple[str, str]] = {
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": (_NEVER, "open transactions stay open"),
 }  # fmt: skip
 """Name -> value and what it does."""
+
+_THREADS = re.compile(r"num\.replica\.fetchers|[a-z.]*threads?[a-z.]*", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
+"""A name is written as it is: one with a line feed would be a setting of its own."""
 
 _PARTITIONS = {
     GROUPS_TOPIC: "offsets.topic",
@@ -76,7 +81,7 @@ def thread_counts(configs: Iterable[Config]) -> dict[str, str]:
     """What brokers were told of threads while they ran, for the new node to begin with. Where a count is less than half
     or more than twice that, it refuses all that it was told, with an ERROR. Source: DynamicThreadPool."""
     told = sorted((each.resource, each.name, each.value) for each in configs if each.kind == BROKER_RESOURCE)
-    return {name: value for _, name, value in told if "thread" in name or name == "num.replica.fetchers"}
+    return {name: value for _, name, value in told if _THREADS.fullmatch(name) and _COUNT.fullmatch(value)}
 
 
 def server_properties(told: Mapping[str, str]) -> bytes:
@@ -98,10 +103,23 @@ def _escaped(value: str) -> str:
 
 def meta_properties(cluster_id: str, node: Node) -> bytes:
     """Which cluster and node the directory is of. Without it a broker does not start."""
-    told = ("version=1", f"cluster.id={cluster_id}", f"node.id={node.number}", f"directory.id={node.directory_id}")
+    told = (
+        "version=1",
+        f"cluster.id={_escaped(cluster_id)}",
+        f"node.id={node.number}",
+        f"directory.id={node.directory_id}",
+    )
     return "".join(f"{line}\n" for line in told).encode()
 
 
 def clean_shutdown() -> bytes:
     """What a broker leaves behind after an orderly stop: the epoch of its registration."""
     return json.dumps({"version": 0, "brokerEpoch": BROKER_EPOCH}, separators=(",", ":")).encode()
+
+
+def token_key() -> bytes:
+    """Lines of `server.properties` for the key that delegation tokens need, which no disk has."""
+    return (
+        "\n# Delegation tokens are here, and the key that they were made with is not. Without it nobody gets in, and"
+        f"\n# each change of the metadata logs an error. Put the old key in, and take the # away.\n#{TOKEN_KEY}=\n"
+    ).encode("ascii")

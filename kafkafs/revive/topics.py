@@ -6,30 +6,33 @@ a lost topic is worse than one too many.
 """
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState
+from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState, TopicImage
 from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.messages.message_values import uuid_text
 from kafkafs.format.names import (
     GROUPS_TOPIC,
     INTERNAL_TOPICS,
-    METADATA_LOG,
+    METADATA_TOPIC,
     OWN_TOPICS,
     SHARE_TOPIC,
     TRANSACTIONS_TOPIC,
+    is_topic_name,
 )
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.meta_properties import node_id
-from kafkafs.log.partition import Partition
-from kafkafs.log.replicas import read_from
+from kafkafs.revive.claims import MARKS, Claim, contents, find_claims
+from kafkafs.revive.others import Replica
+from kafkafs.revive.set_aside import SetAside, of_unknown_topic
 from kafkafs.revive.whole_image import WholeImage
 
 _LARGEST_GAP = 10_000
 """So many partitions that are on no disk may stand between those that are."""
+
+_MOST_NAMED, _LONGEST = 20, 249
+"""So many topics are named in one sentence; so many characters of a name are."""
 
 _MOST_MISSPELT = 4
 """Letters of 22, each of which is another one in 63 of 64 ids that have nothing to do with each other."""
@@ -46,22 +49,6 @@ _BROKERS_OWN: Mapping[str, Mapping[str, str]] = {
 """What a broker sets when it makes its own topics. Without, retention would delete them."""
 
 _TIERED = "remote.storage.enable"
-
-
-@dataclass(frozen=True, slots=True)
-class Replica:
-    """The replica that counts: its partition's directory and the data directory that has it. Where no disk does, `tier`
-    has it, and the data directory is any. `others`: those on other disks, which may have what is damaged here."""
-
-    directory: DataDirectory
-    partition: Partition
-    tier: str | None = None
-    others: tuple["Replica", ...] = ()
-
-    @property
-    def place(self) -> str:
-        """Where it lies."""
-        return self.tier or str(self.directory.path / self.partition.name.directory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,74 +79,95 @@ class Chosen:
     sentences: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """A directory that says to be a partition of a topic; `topic_id` is None where it does not say of which."""
-
-    directory: DataDirectory
-    name: str
-    topic: str
-    number: int
-    topic_id: str | None
-
-
 def choose_topics(
-    directories: Sequence[DataDirectory], image: WholeImage | None, wanted: Sequence[str] | None, cluster_id: str
+    directories: Sequence[DataDirectory],
+    image: WholeImage | None,
+    wanted: Sequence[str] | None,
+    cluster_id: str,
+    include: Collection[str] = (),
 ) -> Chosen:
-    """All topics, or those of the `wanted` names and Kafka's own. CorruptData where two topics claim one id."""
-    chosen, claims = Chosen(directories), _claims(directories)
-    _refuse_shared_ids(claims.values(), image)
+    """All topics, or those of the `wanted` names and Kafka's own. `include`: words of `claims.MARKS`, for directories
+    that count although a broker has set them aside. CorruptData where two topics claim one id."""
+    chosen, marks = Chosen(directories), {"", *(MARKS[word] for word in include)}
+    claims = {topic: _allowed(topic, each, chosen) for topic, each in find_claims(directories, image).items()}
+    _refuse_shared_ids([[each for each in some if each.mark in marks] for some in claims.values()], image)
     names = sorted({*claims, *(image.ids if image else ())})
     if wanted is not None:
-        for name in wanted:
-            if name not in names:
-                raise UsageError(f"there is no topic {name!r} on these disks")
-        names = [name for name in names if name in wanted or name in INTERNAL_TOPICS]
+        names = _wanted(names, wanted, chosen)
     compacted = {topic for each in directories for topic, _ in each.cleaner_offsets() or ()}
     for name in names:
         known = image.topics[image.ids[name]] if image and name in image.ids else None
+        if (fault := _fault(name, known)) is not None:
+            chosen.sentences.append(fault)
+            continue
         mine = _made_by_then(claims.get(name, []), image, chosen)
         if known is not None and image is not None:
             found, topic_id, states = _of_topic(mine, known.topic_id, chosen), known.topic_id, known.partitions
             configs: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, name), {})
         else:
-            gone = [each for each in mine if image and each.topic_id in image.removed]
-            found = [each for each in mine if each not in gone]
-            if gone:
-                chosen.sentences.append(f"{name}: its directories are left out, the topic was deleted")
+            found = of_unknown_topic(mine, image, marks, chosen.sentences)
             if not found:
                 continue
-            topic_id = _id_of(found, cluster_id, chosen)
+            topic_id = _id_of([each for each in found if each.mark in marks], cluster_id, chosen)
+            found = _of_topic(found, topic_id, chosen)
             told = image.configs.get((TOPIC_RESOURCE, name), {}) if image else {}  # damage took its first record alone
             configs = {**_own_configs(name, compacted), **told}
             states = {}
-        _add(chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), found, states)
+        _add(
+            chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), SetAside(found, marks),
+            states,
+        )  # fmt: skip
     return chosen
 
 
-def _claims(directories: Iterable[DataDirectory]) -> dict[str, list[_Claim]]:
-    found: defaultdict[str, list[_Claim]] = defaultdict(list)
-    for directory in directories:
-        for name, parsed in sorted(directory.names().items()):
-            if not parsed.mark and name != METADATA_LOG:
-                topic_id = directory.topic_id(name)
-                found[parsed.topic].append(_Claim(directory, name, parsed.topic, parsed.partition, topic_id))
-    return found
+def _fault(name: str, known: TopicImage | None) -> str | None:
+    """Why a topic cannot be revived, in a sentence: Kafka would refuse it, and its name may lead out of a directory."""
+    shown = repr(name) if len(name) <= _LONGEST else f"{name[:_LONGEST]!r}… ({len(name):,} characters)"
+    if name == METADATA_TOPIC:
+        return f"the topic {shown} is left out: a cluster's own metadata are no topic of it"
+    if not is_topic_name(name):
+        return f"the topic {shown} of the metadata is left out: Kafka allows no topic of that name"
+    if known is not None and min(known.partitions, default=0) < 0:
+        return f"the topic {shown} is left out: the metadata tell of its partition {min(known.partitions)}"
+    return None
 
 
-def _refuse_shared_ids(claims: Iterable[Sequence[_Claim]], image: WholeImage | None) -> None:
+def _allowed(topic: str, claims: Sequence[Claim], chosen: Chosen) -> list[Claim]:
+    """Without those that cannot be of a topic: nothing tells the whole name of theirs."""
+    cut = [each for each in claims if each.is_cut]
+    chosen.sentences += [
+        f"{each.place} is left out ({contents([each])}): the name of its topic is cut off after {len(topic)}"
+        " characters, and nothing tells the whole name" for each in cut
+    ]  # fmt: skip
+    return [each for each in claims if not each.is_cut]
+
+
+def _wanted(names: Sequence[str], wanted: Sequence[str], chosen: Chosen) -> list[str]:
+    for name in wanted:
+        if name not in names:
+            raise UsageError(f"there is no topic {name!r} on these disks")
+    kept = [name for name in names if name in wanted or name in INTERNAL_TOPICS]
+    left = [repr(name) for name in names if name not in kept]
+    if left:
+        more = f" and {len(left) - _MOST_NAMED:,} more" if len(left) > _MOST_NAMED else ""
+        chosen.sentences.append(
+            f"topics that --topics does not name are left out: {', '.join(left[:_MOST_NAMED])}{more}"
+        )
+    return kept
+
+
+def _refuse_shared_ids(claims: Iterable[Sequence[Claim]], image: WholeImage | None) -> None:
     owners = {topic_id: (topic.name, "the metadata") for topic_id, topic in (image.topics if image else {}).items()}
     for each in (each for some in claims for each in some if each.topic_id is not None):
-        where = repr(str(each.directory.path / each.name))
-        topic, other = owners.setdefault(str(each.topic_id), (each.topic, where))
+        topic, other = owners.setdefault(str(each.topic_id), (each.topic, each.place))
         if topic != each.topic:
             raise CorruptData(
-                f"the topic id {each.topic_id} is claimed by {topic} ({other}) and by {each.topic} ({where}); move one"
-                " of the directories away"
+                f"the topic id {each.topic_id} is claimed by {topic} ({other}) and by {each.topic} ({each.place}); move"
+                " one of the directories away"
             )
 
 
-def _made_by_then(claims: Sequence[_Claim], image: WholeImage | None, chosen: Chosen) -> list[_Claim]:
+def _made_by_then(claims: Sequence[Claim], image: WholeImage | None, chosen: Chosen) -> list[Claim]:
     """Those of partitions that there were at the moment that was asked for."""
     later = [each for each in claims if image and (each.topic_id, each.number) in image.later]
     names = sorted({each.name for each in later})
@@ -167,7 +175,7 @@ def _made_by_then(claims: Sequence[_Claim], image: WholeImage | None, chosen: Ch
     return [each for each in claims if each not in later]
 
 
-def _of_topic(claims: Sequence[_Claim], topic_id: str, chosen: Chosen) -> list[_Claim]:
+def _of_topic(claims: Sequence[Claim], topic_id: str, chosen: Chosen) -> list[Claim]:
     """Those of this very topic: one of the same name was deleted, and a disk that was away did not hear of it."""
     mine = []
     for each in claims:
@@ -176,13 +184,12 @@ def _of_topic(claims: Sequence[_Claim], topic_id: str, chosen: Chosen) -> list[_
         elif _is_misspelt(each.topic_id, topic_id):
             mine.append(each)
             chosen.sentences.append(
-                f"{str(each.directory.path / each.name)!r} says that it is of the topic {each.topic_id}, and is taken"
-                f" for one of {topic_id}: ids of two topics are never so much alike"
+                f"{each.place} says that it is of the topic {each.topic_id}, and is taken for one of {topic_id}: ids of"
+                " two topics are never so much alike"
             )
         else:
             chosen.sentences.append(
-                f"{str(each.directory.path / each.name)!r} is left out: it is of another topic of that name"
-                f" ({each.topic_id})"
+                f"{each.place} is left out ({contents([each])}): it is of another topic of that name ({each.topic_id})"
             )
     return mine
 
@@ -192,7 +199,7 @@ def _is_misspelt(topic_id: str, other: str) -> bool:
     return sum(one != two for one, two in zip(topic_id, other, strict=True)) <= _MOST_MISSPELT
 
 
-def _id_of(claims: Sequence[_Claim], cluster_id: str, chosen: Chosen) -> str:
+def _id_of(claims: Sequence[Claim], cluster_id: str, chosen: Chosen) -> str:
     told = sorted({each.topic_id for each in claims if each.topic_id is not None})
     name = claims[0].topic
     if len(told) > 1:
@@ -238,37 +245,27 @@ def _in_tier(directory: DataDirectory, name: TierPartition) -> Replica | None:
     return Replica(directory, partition, tier.shown_as) if partition.segments() else None
 
 
-def _behind(name: str, there: Iterable[DataDirectory], state: PartitionState | None) -> list[str]:
-    """That no disk has a replica with all that was acknowledged, as far as nodes and metadata tell."""
-    complete = {*state.isr, *state.eligible} if state else set[int]()
-    nodes = {node_id(each) for each in there}
-    if not complete or None in nodes or nodes & complete:
-        return []
-    brokers = ", ".join(map(str, sorted(complete)))
-    return [f"{name}: no disk has a replica that was in sync (of broker {brokers}), so its last records may be missing"]
-
-
-def _add(chosen: Chosen, topic: RevivedTopic, claims: Sequence[_Claim], states: Mapping[int, PartitionState]) -> None:
-    by_number: defaultdict[int, list[DataDirectory]] = defaultdict(list)
-    for each in claims:
-        by_number[each.number].append(each.directory)
-    numbers = {*by_number, *states}
+def _add(chosen: Chosen, topic: RevivedTopic, there: SetAside, states: Mapping[int, PartitionState]) -> None:
+    numbers = {*there.numbers, *states}
     count = max(numbers, default=-1) + 1
     if count - len(numbers) > _LARGEST_GAP:
-        raise CorruptData(f"{topic.name} has a partition {count - 1} and {count - len(numbers):,} before it are nowhere"
-                          " to be found; move that directory away")  # fmt: skip
+        told = f"move the directories of {topic.name}-{count - 1} away" if count - 1 in there.numbers else (
+            "the metadata tell of it"
+        )  # fmt: skip
+        lacking = f"{topic.name} has a partition {count - 1}, and {count - len(numbers):,} before it"
+        raise CorruptData(f"{lacking} are nowhere to be found; {told}")
     partitions = []
     for number in range(count):
-        name, there = f"{topic.name}-{number}", by_number.get(number, [])
-        if there:
-            directory = read_from(there, name)
-            others = tuple(Replica(each, each.partition(name)) for each in there if each is not directory)
-            replica: Replica | None = Replica(directory, directory.partition(name), others=others)
-            chosen.sentences += _behind(name, there, states.get(number))
-        else:
+        name, state = f"{topic.name}-{number}", states.get(number)
+        replica, sentences = there.choose(name, number, state)
+        chosen.sentences += sentences
+        if replica is None:
             replica = _in_tier(chosen.directories[0], TierPartition(topic.name, number, topic.topic_id))
             end = None if replica is None else replica.partition.log().end_offset
+            without = "is empty" if end is None else f"is what the tier has, up to offset {end}"
             outcome = "so it begins anew, empty" if end is None else f"and the tier ends at offset {end}"
-            chosen.sentences.append(f"{name}: no disk has a replica, {outcome}")
-        partitions.append(RevivedPartition(number, replica, states.get(number)))
+            aside = there.beside(name, number, without)
+            chosen.sentences += aside or [f"{name}: no disk has a replica, {outcome}"]
+        partitions.append(RevivedPartition(number, replica, state))
+    chosen.sentences += there.beyond(topic.name, count)
     chosen.topics.append(RevivedTopic(topic.name, topic.topic_id, topic.configs, tuple(partitions)))

@@ -9,6 +9,7 @@ from kafkafs.format.names import (
     SegmentFile,
     is_of_data_directory,
     is_of_partition,
+    is_topic_name,
     parse_partition_name,
     parse_segment_file,
     parse_transitional_file,
@@ -97,3 +98,15 @@ def test_what_brokers_make_in_a_partition(name):
     assert is_of_partition(name)
     assert not is_of_partition(f"{name}~")
     assert not is_of_partition(f"my{name}")
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "x" * 250, "a/b", "../../evil", "a b", "a\0", "a\n", "\u00e9", "a:b", "a\\b"]
+)
+def test_names_that_kafka_allows_no_topic(name):
+    assert not is_topic_name(name)
+
+
+@pytest.mark.parametrize("name", ["a", "...", "..evil", "__consumer_offsets", "x" * 249, "A.b_c-9"])
+def test_names_that_kafka_allows(name):
+    assert is_topic_name(name)

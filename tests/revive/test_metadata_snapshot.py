@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from kafkafs.cluster.image import PartitionState
 from kafkafs.format.messages.topic_records import InternalTopic, Message
 from kafkafs.format.names import METADATA_LOG
@@ -110,6 +112,32 @@ def test_settings_that_belong_to_another_machine_are_left_out():
     assert not any("SECRET" in sentence for sentence in sentences)
     kept, _ = kept_configs(image, [], 1, frozenset(), RELEASES["4.4"])
     assert Config(32, "g", "consumer.session.timeout.ms", "50000") in kept
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log.dirs", "/"), ("log.dir", "/etc"), ("metadata.log.dir", "x"), ("ssl.keystore.location", "a.jks"),
+        ("ssl.truststore.location", "b.jks"), ("remote.log.storage.manager.class.path", "x.jar"),
+        ("principal.builder.class", "Evil"), ("config.providers", "file"), ("config.providers.file.class", "x"),
+        ("sasl.oauthbearer.jwks.endpoint.url", "x"), ("rsm.config.dir", "x"), ("whatever", "/etc/passwd"),
+        ("max.connections", "${file:/etc/passwd:x}"), ("some.plugin", "file:///etc"), ("early.start.listeners", "X"),
+        ("log.dirs\n", "x"),
+    ],
+)  # fmt: skip
+def test_no_setting_names_a_path_of_this_machine(name, value):
+    image = WholeImage()
+    image.configs = {(4, ""): {name: value}, (4, "1"): {name: value}}
+    kept, sentences = kept_configs(image, [], 1, frozenset(), RELEASES["4.4"])
+    assert kept == []
+    assert len(sentences) == 2
+
+
+def test_tokens_without_their_key_are_told():
+    image = WholeImage()
+    image.tokens = {"x": {}}
+    _, (sentence,) = kept_configs(image, [], 1, frozenset(), RELEASES["4.4"])
+    assert "delegation.token.secret.key" in sentence
 
 
 def test_a_setting_below_what_the_target_starts_from_is_raised():

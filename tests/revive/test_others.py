@@ -10,9 +10,8 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.job import planned, revive
-from kafkafs.revive.others import elsewhere
+from kafkafs.revive.others import Replica, elsewhere
 from kafkafs.revive.plan import Choices
-from kafkafs.revive.topics import Replica
 from tests.disk.descriptors import few_descriptors
 from tests.kafka import replicated
 from tests.kafka.dataset import Dataset

@@ -6,10 +6,11 @@ import pytest
 
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.revive.others import Replica
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.scanning import PartitionScan
-from kafkafs.revive.topics import Replica, made_up_id
+from kafkafs.revive.topics import made_up_id
 from kafkafs.spark.reindex_job import topic_intervals
 from tests.kafka.dataset import Dataset
 

@@ -8,10 +8,13 @@ from typing import NamedTuple
 import pytest
 
 from kafkafs.errors import CorruptData, DiskError, UsageError
+from kafkafs.format.names import METADATA_LOG
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.revive.job import revive
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.plan import Choices, check_room, choose_method, make_plan, next_block
+from kafkafs.revive.topics import made_up_id
 from kafkafs.sample import unpack
 from tests.cluster.writing import Data, metadata
 from tests.kafka.clusters import Cluster
@@ -119,3 +122,27 @@ def test_the_way_is_what_was_asked_for(tmp_path):
 
 def test_ids_come_in_blocks():
     assert [next_block(each) for each in (0, 999, 1000)] == [1000, 1000, 2000]
+
+
+def test_metadata_that_lead_out_of_the_directory_lead_nowhere(tmp_path):
+    """Names of topics and the cluster's id are a stranger's; each would be a path, or a line of a file."""
+    source = unpack(tmp_path)
+    partition = {"topicId": made_up_id("evil"), "partitionId": 0, "replicas": (1,), "isr": (1,), "leader": 1}
+    topic = metadata("TopicRecord", name="../../evil", topicId=made_up_id("evil"))
+    Data(source).write(METADATA_LOG, [topic, metadata("PartitionRecord", **partition)])
+    report = revive([source], Choices(to=tmp_path / "below/new"))
+    assert "the topic '../../evil' of the metadata is left out: Kafka allows no topic of that name" in report["leftOut"]
+    assert "evil" not in {each["topic"] for each in report["revived"]}
+    assert sorted(os.listdir(tmp_path)) == ["below", source.name]
+    assert os.listdir(tmp_path / "below") == ["new"]
+    snapshot = next((tmp_path / "below/new" / METADATA_LOG).iterdir()).read_bytes()
+    assert b"evil" not in snapshot
+    (source / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=a\\u000alog.dirs=/etc\n")
+    with pytest.raises(CorruptData, match="is none that Kafka makes"):
+        plan([source], tmp_path / "other")
+
+
+def test_a_link_in_place_of_a_partition_is_told(tmp_path):
+    source = unpack(tmp_path)
+    (source / "linked-0").symlink_to(tmp_path)
+    assert f"{str(source)!r}: linked-0 is a symbolic link, and left out" in plan([source], tmp_path / "new").sentences

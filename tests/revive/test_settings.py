@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, Config, Node
 from kafkafs.revive.settings import (
     OFF,
@@ -12,6 +14,7 @@ from kafkafs.revive.settings import (
     server_properties,
     settings,
     thread_counts,
+    token_key,
 )
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
 
@@ -54,6 +57,21 @@ def test_threads_are_as_many_from_the_first_moment():
     beside = [Config(4, "", "max.connections", "9"), Config(2, "t", "num.io.threads", "1")]
     assert thread_counts([own, of_all, *beside]) == {"num.io.threads": "3"}
     assert thread_counts([Config(4, "1", "num.replica.fetchers", "40")]) == {"num.replica.fetchers": "40"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("x=1\nlog.dirs=/etc/thread", "1"), ("num.io.threads", "3\nlog.dirs=/etc"), ("num.io.threads\n", "3"),
+     ("log.dirs thread", "/etc"), ("Num.io.threads", "4"), ("num.io.threads", "-1"), ("num.io.threads", "")],
+)  # fmt: skip
+def test_no_name_of_the_metadata_becomes_a_line_of_its_own(name, value):
+    assert thread_counts([Config(4, "", name, value)]) == {}
+
+
+def test_the_key_of_tokens_waits_behind_a_mark():
+    lines = token_key().decode().splitlines()
+    assert lines[-1] == "#delegation.token.secret.key="
+    assert all(line.startswith("#") for line in filter(None, lines))
 
 
 def test_all_that_destroys_is_off_each_with_a_word_about_it():

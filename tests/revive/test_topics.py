@@ -42,8 +42,8 @@ def take(made, record, /, **value):
     made.take(Message(InternalTopic.CLUSTER_METADATA, 0, record, None, 0, value))
 
 
-def chosen(directories, metadata=None, wanted=None):
-    return choose_topics(directories, metadata, wanted, "cluster")
+def chosen(directories, metadata=None, wanted=None, include=()):
+    return choose_topics(directories, metadata, wanted, "cluster", include)
 
 
 def shape(found):
@@ -145,7 +145,10 @@ def test_what_lies_in_a_tier_is_not_asked_for(tmp_path):
 def test_that_only_a_replica_out_of_sync_is_left_is_told(tmp_path):
     """As one that was being moved there: a tenth of the partition, and nothing of it damaged."""
     one, other = disk(tmp_path / "a", {"t-0": ONE}, node=3), disk(tmp_path / "b", {"t-0": ONE}, node=1)
-    told = "t-0: no disk has a replica that was in sync (of broker 1, 2), so its last records may be missing"
+    told = (
+        "t-0: no disk has a replica that was in sync (of broker 1, 2), so its last records may be missing; taken is"
+        f" '{tmp_path}/a/t-0' (offsets 0 to 0, last leader epoch 0)"
+    )
     assert chosen([one], image(("t", ONE, 1), isr=(2, 1))).sentences == [told]
     assert chosen([one, other], image(("t", ONE, 1), isr=(2, 1))).sentences == []
     assert chosen([one], image(("t", ONE, 1), isr=())).sentences == []
@@ -162,3 +165,36 @@ def test_settings_of_a_topic_whose_first_record_is_lost_stay(tmp_path):
     assert configs["__consumer_offsets"] == {
         "cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "1048576"
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["../../evil", "", ".", "..", "x" * 250, "a b", "a/b", "a\0b", "a\nb", "é", "__cluster_metadata"]
+)
+def test_a_topic_that_kafka_would_refuse_is_left_out_and_named(name, tmp_path):
+    """Its name becomes a path here, and in the broker that starts from what was written."""
+    found = chosen([disk(tmp_path / "a", {"t-0": ONE})], image(("t", ONE, 1), (name, TWO, 1)))
+    assert shape(found) == {"t": [True]}
+    (sentence,) = found.sentences
+    assert repr(name)[1:200].rstrip("'") in sentence
+    assert "is left out" in sentence
+
+
+def test_a_partition_below_zero_leaves_its_topic_out(tmp_path):
+    metadata = image(("t", ONE, 1), ("u", TWO, 1))
+    states = metadata.topics[TWO].partitions
+    states[-1] = states[0]
+    found = chosen([disk(tmp_path / "a", {"t-0": ONE})], metadata)
+    assert shape(found) == {"t": [True]}
+    assert any("its partition -1" in each for each in found.sentences)
+
+
+def test_a_wild_number_of_the_metadata_is_not_blamed_on_a_directory(tmp_path):
+    metadata = image(("t", ONE, 1))
+    metadata.topics[ONE].partitions[2**31 - 1] = metadata.topics[ONE].partitions[0]
+    with pytest.raises(CorruptData, match=r"partition 2147483647.*the metadata tell of it"):
+        chosen([disk(tmp_path / "a", {"t-0": ONE})], metadata)
+
+
+def test_topics_that_were_not_asked_for_are_named(tmp_path):
+    found = chosen([disk(tmp_path / "a", {"t-0": ONE, "u-0": TWO})], image(("t", ONE, 1), ("u", TWO, 1)), wanted=["t"])
+    assert found.sentences == ["topics that --topics does not name are left out: 'u'"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kafkafs.errors import KafkafsError
-from kafkafs.format.names import PartitionName
+from kafkafs.format.names import PartitionName, is_topic_name
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.tier.tier import Tier, TierPart
@@ -21,11 +21,18 @@ class TierDirectory:
         source = replace(options.tiered or TierSource(""), place=str(path))
         self._tier = Tier(source, options, deepest=0)
         self._found: dict[str, TierPartition] = {}
+        self.strangers = frozenset[str]()
+        """What the last `names` left out, in words: a manifest tells a topic's name, and no name may lead elsewhere."""
 
     def names(self) -> dict[str, PartitionName]:
         """Those that something was uploaded of."""
         found: dict[str, tuple[int, TierPartition]] = {}
-        for each in self._tier.layout.partitions():
+        partitions = self._tier.layout.partitions()
+        self.strangers = frozenset(
+            f"the topic {each.topic!r} has a name that Kafka does not allow" for each in partitions
+            if not is_topic_name(each.topic)
+        )  # fmt: skip
+        for each in filter(lambda each: is_topic_name(each.topic), partitions):
             uploads = self._tier.layout.uploads(each)
             newest = max((file.mtime_ns for upload in uploads for file in upload.files.values()), default=0)
             if uploads and newest >= found.get(each.name.directory, (0, each))[0]:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from kafkafs.errors import DiskError, UsageError
+from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import open_data_directory
 from tests.kafka import aiven
 from tests.kafka.tiered import RECORDS, Tiered
@@ -76,3 +77,30 @@ def test_a_partition_that_has_left_a_tier_has_no_topic_id():
     directory = open_data_directory(TIERED.tier)
     assert directory.topic_id(next(iter(directory.names())))
     assert directory.topic_id("gone-0") is None
+
+
+@pytest.mark.parametrize("name", ["../../evil", "..", "", "a/b"])
+def test_a_topics_name_in_a_manifest_leads_nowhere(tmp_path, name):
+    """Whoever may write to the bucket writes manifests."""
+    tier = aiven.write(TIERED.tier, tmp_path / "tier")
+    for manifest in tier.glob("orders-*/0/*.rsm-manifest"):
+        told = json.loads(manifest.read_bytes())
+        told["remoteLogSegmentMetadata"]["remoteLogSegmentId"]["topicIdPartition"]["topicPartition"]["topic"] = name
+        manifest.write_text(json.dumps(told))
+    names = open_data_directory(tier).names()
+    assert "orders-0" in names  # as the folder has it
+    assert all(parse_partition_name(each) for each in names)
+
+
+@pytest.mark.parametrize("name", ["..", "a b", "\n"])
+def test_a_folder_whose_name_is_no_topics_is_left_out_and_told(tmp_path, name, caplog):
+    """Without a manifest that can be read the folder alone tells the topic."""
+    tier = aiven.write(TIERED.tier, tmp_path / "tier")
+    (folder,) = tier.glob("orders-*")
+    for manifest in folder.glob("*/*.rsm-manifest"):
+        manifest.write_text("{}")
+    folder.rename(tier / f"{name}-{folder.name[-22:]}")
+    directory = open_data_directory(tier)
+    assert all(parse_partition_name(each) for each in directory.names())
+    assert directory.strangers == [f"the topic {name!r} has a name that Kafka does not allow"]
+    assert repr(name) in caplog.text

@@ -1,0 +1,103 @@
+"""Of each partition the directories that count, and those that a broker has set aside: what is told of them.
+
+Directories that are marked count if `--include` names them. Else a sentence names each of them, with its records: that
+no disk has the partition would be false.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+
+from kafkafs.cluster.image import PartitionState
+from kafkafs.log.replicas import read_from
+from kafkafs.revive.claims import Claim, contents
+from kafkafs.revive.others import Replica
+from kafkafs.revive.standing import Standing, choose
+from kafkafs.revive.whole_image import WholeImage
+
+
+class SetAside:
+    """The directories of one topic. `marks`: of those that count; "" is none."""
+
+    def __init__(self, claims: Sequence[Claim], marks: Collection[str]) -> None:
+        self._counting = defaultdict[int, list[Claim]](list)
+        self._aside = defaultdict[int, list[Claim]](list)
+        for each in sorted(claims, key=lambda each: each.mark != ""):  # of equals, the one in use counts
+            (self._counting if each.mark in marks else self._aside)[each.number].append(each)
+
+    @property
+    def numbers(self) -> Collection[int]:
+        """The partitions that a directory counts for."""
+        return self._counting.keys()
+
+    def choose(self, name: str, number: int, state: PartitionState | None) -> tuple[Replica | None, list[str]]:
+        """The replica that counts, and what there is to tell of all others; None where none does."""
+        claims = self._counting.get(number)
+        if claims is None:
+            return None, []
+        in_use = [each.directory for each in claims if not each.mark]
+        if len(in_use) > 1:
+            read_from(in_use, name)  # refuses two of one broker
+        replica, sentences = choose(name, [each.replica() for each in claims], state)
+        chosen = next(each for each in claims if each.partition() is replica.partition)
+        if chosen.mark:
+            sentences.append(f"{name} is revived from {chosen.place} ({contents([chosen])}): {chosen.act}")
+        for each in self._aside[number]:
+            if each.mark != "future" or Standing(each.replica()).besides(Standing(replica)):
+                sentences.append(f"{each.place} is left out ({contents([each])}): {_why(each)}; {_way(each, name)}")
+        return replica, sentences
+
+    def beside(self, name: str, number: int, without: str) -> list[str]:
+        """Sentences about directories of a partition that none counts for. `without` tells what it is then."""
+        return [
+            f"{name}: {each.place} is left out ({contents([each])}): {_why(each)}; {_way(each, name)}, without it the"
+            f" partition {without}" for each in self._aside[number]
+        ]  # fmt: skip
+
+    def beyond(self, topic: str, count: int) -> list[str]:
+        """Sentences about directories of partitions that the topic does not have."""
+        return [
+            f"{each.place} is left out ({contents([each])}): {_why(each)}; {_way(each, f'{topic}-{number}')}"
+            for number in sorted(self._aside) if number >= count
+            for each in self._aside[number]
+        ]  # fmt: skip
+
+
+def _why(claim: Claim) -> str:
+    if claim.topic_id is None:
+        return f"{claim.act}, and nothing tells the id of its topic"
+    return f"{claim.act}, though its topic id is that of {claim.topic}"
+
+
+def _way(claim: Claim, name: str) -> str:
+    if claim.option is None:
+        return f"named {name} in a copy of that disk it counts"
+    return f"{claim.option} lets it count"
+
+
+def of_unknown_topic(
+    claims: Sequence[Claim], image: WholeImage | None, marks: Collection[str], sentences: list[str]
+) -> list[Claim]:
+    """Those of a topic that the metadata do not know, without those of one that was deleted. Where none counts, none is
+    returned."""
+    gone = [each for each in claims if image and each.topic_id in image.removed]
+    in_use = [each for each in gone if not each.mark]
+    if in_use:
+        told = contents(in_use)
+        sentences.append(f"{in_use[0].topic}: its directories are left out ({told}), the topic was deleted")
+    sentences += [
+        f"{each.place} is left out ({contents([each])}): its topic was deleted; as of a moment before that, --until and"
+        f" {each.option} revive it" for each in gone if each.mark and each.option is not None
+    ]  # fmt: skip
+    left = [each for each in claims if each not in gone]
+    if any(each.mark in marks for each in left):
+        return left
+    known = "the metadata do not know its topic" if image else "no directory in use is of its topic"
+    sentences += [
+        f"{each.place} is left out ({contents([each])}): {each.act}, and {known}; {_way(each, _plain(each))}"
+        for each in left
+    ]  # fmt: skip
+    return []
+
+
+def _plain(claim: Claim) -> str:
+    return f"{claim.topic}-{claim.number}"

@@ -1,0 +1,220 @@
+"""Which replica of a partition counts, and in sentences what the others have besides.
+
+The replica that got furthest counts (`log.replicas`): a leader's log is in those of its followers, so the furthest one
+has all that the others have. That is not so where leaders were elected uncleanly, one after the other: the last leader
+may have written nothing, and its log is then not the one with the newest epoch. Two notes know it nevertheless. The
+metadata tell which replicas were in sync, and they alone have all that was acknowledged. A broker that becomes leader
+notes its epoch in `leader-epoch-checkpoint` before it writes.
+
+So the last leader's log goes before the furthest one where the furthest lacks some of it; where it lacks nothing, more
+records are better than fewer. Either way a sentence tells what is left out, with its offsets and epochs. The metadata
+prove nothing where a replica knows a later epoch than they do.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+from kafkafs.cluster.image import PartitionState
+from kafkafs.errors import UNREADABLE
+from kafkafs.format.batch import is_control
+from kafkafs.format.checkpoints import LeaderEpoch
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.lineage import last_leader_epoch
+from kafkafs.log.log import Log
+from kafkafs.log.meta_properties import node_id
+from kafkafs.log.replicas import progress
+from kafkafs.revive.noted import Noted
+from kafkafs.revive.others import Replica
+from kafkafs.revive.tally import Tally
+
+_NO_EPOCH = -1
+"""That of batches of older formats."""
+
+
+class Under(NamedTuple):
+    """Offsets that were appended under one leader epoch: [start, end)."""
+
+    epoch: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a replica got, and under which leaders."""
+
+    replica: Replica
+
+    @cached_property
+    def progress(self) -> tuple[int, int]:
+        """As `log.replicas` has it."""
+        return progress(self.replica.partition)
+
+    @cached_property
+    def node(self) -> int | None:
+        """The node whose disk it is on."""
+        return node_id(self.replica.directory)
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """Its log start and end; nothing where it cannot be read."""
+        try:
+            log = self.replica.partition.log()
+            return log.start_offset, log.end_offset
+        except UNREADABLE:
+            return 0, 0
+
+    @cached_property
+    def lineage(self) -> tuple[Under, ...]:
+        """Its epochs in order; the last one may have no offsets."""
+        start, end = self.span
+        try:
+            epochs = _epochs(self.replica, self.replica.partition.log())
+        except UNREADABLE:
+            epochs = ()
+        if start < end and (not epochs or epochs[0].start_offset > start):
+            epochs = (LeaderEpoch(_NO_EPOCH, start), *epochs)
+        ends = [*(each.start_offset for each in epochs), end][1:]
+        return tuple(
+            Under(each.epoch, min(max(each.start_offset, start), end), min(max(behind, start), end))
+            for each, behind in zip(epochs, ends, strict=True)
+        )
+
+    @property
+    def latest_epoch(self) -> int:
+        """The newest one that it knows, whether or not something was written under it."""
+        return max((each.epoch for each in self.lineage), default=_NO_EPOCH)
+
+    def told(self) -> str:
+        """Its place, offsets and epochs, in words."""
+        start, end = self.span
+        if start == end:
+            offsets = f"empty at offset {end}"
+        else:
+            offsets = f"offsets {start} to {end - 1}, last leader epoch {self.progress[0]}"
+        led = f", leader of epoch {self.latest_epoch} without a record" if self.latest_epoch > self.progress[0] else ""
+        return f"{self.replica.place!r} ({offsets}{led})"
+
+    def besides(self, chosen: "Standing") -> list[Under]:
+        """What it has that the chosen one has not, or has otherwise."""
+        (start, end), (chosen_start, _) = self.span, chosen.span
+        parts = max(start, _parting(self, chosen))
+        pieces = (start, min(end, chosen_start)), (max(parts, chosen_start), end)
+        return [
+            Under(each.epoch, max(first, each.start), min(last, each.end))
+            for first, last in pieces for each in self.lineage
+            if max(first, each.start) < min(last, each.end)
+        ]  # fmt: skip
+
+
+def _epochs(replica: Replica, log: Log) -> tuple[LeaderEpoch, ...]:
+    """As its broker noted them; as its batches tell where those notes are missing or do not fit."""
+    noted, last = Noted(replica.partition, log).epochs(), last_leader_epoch(log)
+    known = {each.epoch for each in noted}
+    if noted and noted[-1].start_offset <= log.end_offset and (last in known or last == _NO_EPOCH):
+        return noted
+    tally = Tally(log.start_offset, log.start_offset)
+    for _, item in log.walk(log.start_offset, log.end_offset):
+        if isinstance(item, BatchRun):
+            tally.follow_epochs(item.rows)
+    return tuple(tally.epochs)
+
+
+def _parting(one: Standing, other: Standing) -> int:
+    """The offset up to which the two logs are alike, as a follower finds it: by the newest epoch that both know."""
+    ends = {each.epoch: each.end for each in other.lineage}
+    common = [min(each.end, ends[each.epoch]) for each in one.lineage if each.epoch in ends]
+    if common:
+        return common[-1]
+    (start, end), (other_start, other_end) = one.span, other.span
+    return start if start >= other_end else min(end, max(start, other_start))
+
+
+def choose(name: str, candidates: Sequence[Replica], state: PartitionState | None) -> tuple[Replica, list[str]]:
+    """The replica that counts, the others beside it, and what there is to tell of it all."""
+    standings = [Standing(each) for each in candidates]
+    complete = {*state.isr, *state.eligible} if state else set[int]()
+    in_sync = [each for each in standings if each.node in complete]
+    alone = len(standings) == 1
+    furthest = standings[0] if alone else max(standings, key=lambda each: (each.progress, each in in_sync))
+    sentences, chosen = list[str](), furthest
+    last, proof = _last_leader(standings, in_sync, state)
+    if last is not furthest and last.besides(furthest):
+        chosen = last
+        sentences.append(
+            f"{name}: {last.told()} is taken, which {proof}, and not {furthest.told()}, which got further but lacks"
+            " some of its records"
+        )
+    elif complete and chosen not in in_sync and chosen.node is not None:
+        sentences.append(_out_of_sync(name, chosen, in_sync, sorted(complete)))
+    if not alone:
+        sentences += [each for other in standings if other is not chosen for each in _more(name, other, chosen)]
+    others = tuple(each.replica for each in standings if each is not chosen)
+    return replace(chosen.replica, others=others), sentences
+
+
+def _last_leader(
+    standings: Sequence[Standing], in_sync: Sequence[Standing], state: PartitionState | None
+) -> tuple[Standing, str]:
+    """The replica whose broker led last, or one that had all of that one's records; and how that is known."""
+    if len(standings) == 1:
+        return standings[0], ""
+    latest = max(max(each.latest_epoch, each.progress[0]) for each in standings)
+    if state is None or latest > state.leader_epoch:
+        return max(standings, key=lambda each: (each.latest_epoch, *each.progress)), "has noted the newest leader epoch"
+    return max(in_sync or standings, key=lambda each: each.progress), "was in sync when the metadata end"
+
+
+def _out_of_sync(name: str, chosen: Standing, in_sync: Sequence[Standing], complete: Sequence[int]) -> str:
+    brokers = ", ".join(map(str, complete))
+    if not in_sync:
+        return (
+            f"{name}: no disk has a replica that was in sync (of broker {brokers}), so its last records may be missing;"
+            f" taken is {chosen.told()}"
+        )
+    there = " and ".join(each.told() for each in in_sync)
+    return (
+        f"{name}: {chosen.told()} is taken though it was not in sync when the metadata end: it has all that the"
+        f" replica in sync has, of broker {brokers}: {there}"
+    )
+
+
+def _more(name: str, other: Standing, chosen: Standing) -> list[str]:
+    """A sentence about what is in another replica alone, if there is a record among it."""
+    found = [each for each in other.besides(chosen) if _has_records(other, each)]
+    if not found:
+        return []
+    spans = "; ".join(
+        f"offsets {each.start} to {each.end - 1}{f' of leader epoch {each.epoch}' if each.epoch >= 0 else ''}"
+        for each in _joined(found)
+    )
+    return [f"{name}: {other.replica.place!r} has {spans} besides, which {chosen.told()} has not, or has otherwise"]
+
+
+def _joined(found: Sequence[Under]) -> list[Under]:
+    """Neighbours of the same epoch are one."""
+    joined = list[Under](found[:1])
+    for before, each in pairwise(found):
+        if each.epoch == before.epoch and each.start == before.end:
+            joined[-1] = joined[-1]._replace(end=each.end)
+        else:
+            joined.append(each)
+    return joined
+
+
+def _has_records(standing: Standing, under: Under) -> bool:
+    """Whether a batch of clients begins there; where that cannot be read, it may."""
+    try:
+        for _, item in standing.replica.partition.log().walk(under.start, under.end):
+            if not isinstance(item, BatchRun):
+                return True
+            rows = item.rows
+            inside = (rows["last_offset"] >= under.start) & (rows["base_offset"] < under.end) & (rows["count"] != 0)
+            if (inside & ~is_control(rows)).any():
+                return True
+    except UNREADABLE:
+        return True
+    return False

@@ -1,0 +1,111 @@
+"""Directories that a broker has set aside: named with their records, and revived where `--include` says so."""
+
+from itertools import product
+
+import pytest
+
+from kafkafs.revive.topics import made_up_id
+from tests.revive.replicas import UUID, Made, disk
+from tests.revive.test_topics import chosen, image, shape
+
+ONE, TWO = made_up_id("one"), made_up_id("two")
+WORDS = {"stray": "stray", "delete": "deleted"}
+
+
+def aside(mark, topic="t", number=0):
+    return f"{topic}-{number}.{UUID}-{mark}"
+
+
+def replica(found, number=0):
+    (topic,) = found.topics
+    return topic.partitions[number].replica
+
+
+@pytest.mark.parametrize("mark", WORDS)
+def test_what_has_the_topics_own_id_is_named_and_can_be_included(mark, tmp_path):
+    directory = disk(tmp_path / "a", 1, {aside(mark): Made([(0, 300)], ONE)})
+    metadata = image(("t", ONE, 1))
+    left = chosen([directory], metadata)
+    assert shape(left) == {"t": [False]}
+    (sentence,) = left.sentences
+    for word in ("t-0:", aside(mark), "300 records", "offsets 0 to 299", f"--include {WORDS[mark]}"):
+        assert word in sentence
+    assert "no disk has a replica" not in sentence
+    taken = chosen([directory], metadata, include=[WORDS[mark]])
+    assert replica(taken).place == str(tmp_path / "a" / aside(mark))
+    assert any("is revived from" in each and "300 records" in each for each in taken.sentences)
+
+
+@pytest.mark.parametrize(("mark", "own"), [*product(WORDS, (True, False))])
+def test_beside_a_directory_in_use_it_is_named_too(mark, own, tmp_path):
+    """A broker made the partition anew, empty, in place of what it had set aside."""
+    logs = {"t-0": Made([], ONE), aside(mark): Made([(0, 100)], ONE if own else TWO)}
+    directory, metadata = disk(tmp_path / "a", 1, logs), image(("t", ONE, 1))
+    left = chosen([directory], metadata)
+    assert replica(left).place == str(tmp_path / "a/t-0")
+    (sentence,) = left.sentences
+    assert "100 records" in sentence
+    assert (f"--include {WORDS[mark]}" in sentence) == own
+    assert ("another topic of that name" in sentence) != own
+    taken = chosen([directory], metadata, include=[WORDS[mark]])
+    assert replica(taken).place == str(tmp_path / "a" / (aside(mark) if own else "t-0"))
+
+
+def test_what_was_written_since_counts_and_what_was_set_aside_is_told(tmp_path):
+    logs = {"t-0": Made([(4, 7)], ONE), aside("stray"): Made([(0, 100)], ONE)}
+    taken = chosen([disk(tmp_path / "a", 1, logs)], image(("t", ONE, 1)), include=["stray"])
+    assert replica(taken).place == str(tmp_path / "a/t-0")
+    (sentence,) = taken.sentences
+    assert aside("stray") in sentence
+    assert "offsets 0 to 99 of leader epoch 0" in sentence
+
+
+def test_a_new_metadata_log_that_knows_no_topic_leaves_all_to_include(tmp_path):
+    """A broker that began with empty metadata has set everything aside."""
+    logs = {aside("stray"): Made([(0, 30)], ONE), aside("stray", number=2): Made([(0, 20)], ONE)}
+    directory = disk(tmp_path / "a", 1, logs)
+    for metadata in (image(), None):
+        left = chosen([directory], metadata)
+        assert left.topics == []
+        assert len([each for each in left.sentences if "--include stray" in each]) == 2
+        taken = chosen([directory], metadata, include=["stray"])
+        assert shape(taken) == {"t": [True, False, True]}
+        assert taken.topics[0].topic_id == ONE
+
+
+def test_a_deleted_topic_stays_deleted_whatever_is_included(tmp_path):
+    directory = disk(tmp_path / "a", 1, {aside("delete"): Made([(0, 30)], TWO), "u-0": Made([(0, 5)], ONE)})
+    for include in ((), ("deleted", "stray")):
+        found = chosen([directory], image(("u", ONE, 1), removed=[TWO]), include=include)
+        assert shape(found) == {"u": [True]}
+        (sentence,) = found.sentences
+        assert "its topic was deleted" in sentence
+        assert "30 records" in sentence
+        assert "--until" in sentence
+
+
+def test_a_copy_under_way_is_told_only_where_it_has_something_alone(tmp_path):
+    logs = {"t-0": Made([(0, 50)], ONE), aside("future"): Made([(0, 30)], ONE)}
+    assert chosen([disk(tmp_path / "a", 1, logs)], image(("t", ONE, 1))).sentences == []
+    alone = chosen([disk(tmp_path / "b", 1, {aside("future"): logs[aside("future")]})], image(("t", ONE, 1)))
+    (sentence,) = alone.sentences
+    assert "30 records" in sentence
+    assert "named t-0 in a copy of that disk it counts" in sentence
+
+
+def test_a_name_that_was_cut_off_is_found_by_its_id(tmp_path):
+    topic = "x" * 249
+    cut = f"{'x' * 210}-0.{UUID}-delete"
+    cut = f"{'x' * (255 - len(cut) + 210)}-0.{UUID}-delete"
+    directory = disk(tmp_path / "a", 1, {cut: Made([(0, 30)], ONE)})
+    taken = chosen([directory], image((topic, ONE, 1)), include=["deleted"])
+    assert shape(taken) == {topic: [True]}
+    (sentence,) = chosen([directory], None, include=["deleted"]).sentences
+    assert "cut off" in sentence
+    assert "30 records" in sentence
+
+
+def test_partitions_that_the_topic_does_not_have_are_named(tmp_path):
+    logs = {"t-0": Made([(0, 5)], ONE), aside("stray", number=7): Made([(0, 30)], ONE)}
+    (sentence,) = chosen([disk(tmp_path / "a", 1, logs)], image(("t", ONE, 1))).sentences
+    assert "30 records" in sentence
