@@ -20,9 +20,10 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
+from kafkafs.log.places import Between
 from kafkafs.log.replicas import read_from
 from kafkafs.log.topic_choice import topic_choice
-from kafkafs.search.search_units import OPTIONS, Searched, SearchWindow
+from kafkafs.search.search_units import OPTIONS, Searched
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
 from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
 
@@ -37,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("-m must not be negative")
     if arguments.files_with_matches:
         limit = 1 if limit is None else min(limit, 1)
-    selection, window = _selection(arguments), SearchWindow(*limits(arguments))
+    selection, window = _selection(arguments), Between(*limits(arguments))
     directories = _directories(arguments)
     partitions, problems = _chosen(directories, arguments)
     found: Counter[str] = Counter()
@@ -75,7 +76,7 @@ def _selection(arguments: argparse.Namespace) -> Selection:
 class _Printer:
     """Standard output, flushed at once, and how far the search is on standard error, until the end of `with`."""
 
-    def __init__(self, partitions: Mapping[str, Partition], window: SearchWindow) -> None:
+    def __init__(self, partitions: Mapping[str, Partition], window: Between) -> None:
         self._out, self._size, self._done = sys.stdout.buffer, 0, 0
         self._progress = Progress()
         for partition in partitions.values() if self._progress.is_shown else ():

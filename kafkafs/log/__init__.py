@@ -7,6 +7,8 @@
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
     lookup           a point: the record or batch at an offset or a time
     extents          a raw range: the bytes of batches, sealed against truncation
+    look             a `Look`: a log as one reader sees it
+    places           what a query can name: a point or a range, by offset or by time
     reader           a decoded range: a `Reader` reads straight on, and has a `Lookup`
     reading          `records`: a window of offsets, read to its end while the broker changes the log
     retries          the two loops that try again if files vanish: `ask_again` for a question, `resume` for a reading

@@ -3,20 +3,18 @@
 Batches that cannot have a match are not decoded. A corrupt batch is reported, and the search goes on behind it.
 """
 
-import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.format.records import Records, Refusal
-from kafkafs.format.times import FromEnd, Time
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.extents import cuts
-from kafkafs.log.log import Log, newest_ms
-from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.log import Log
+from kafkafs.log.look import Look
 from kafkafs.log.partition import Partition
+from kafkafs.log.places import Between
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
 from kafkafs.log.retries import resume
@@ -26,16 +24,6 @@ from kafkafs.search.selection import FieldMaker, Selection
 UNIT_BYTES = 16 << 20
 _FIRST_UNIT_BYTES = 1 << 20
 OPTIONS = ReadOptions()
-
-
-@dataclass(frozen=True, slots=True)
-class SearchWindow:
-    """The searched part of each partition. Times count as in `by-time/` ranges. None is no bound."""
-
-    from_offset: int | None = None
-    to_offset: int | None = None
-    from_time: Time | None = None
-    to_time: Time | None = None
 
 
 class SearchUnit(NamedTuple):
@@ -50,12 +38,10 @@ class SearchUnit(NamedTuple):
 class Searched:
     """The window of one partition, as of one look at its log; of later looks where files vanish under it."""
 
-    def __init__(self, partition: Partition, window: SearchWindow) -> None:
+    def __init__(self, partition: Partition, window: Between) -> None:
         self._partition = partition
         partition.log()  # waits for a tier
-        self._log, self._start, self._end = partition.answer(
-            lambda log: (log, *_bounds(Reader(log, OPTIONS, OpenTransactions()), window))
-        )
+        self._log, self._start, self._end = partition.answer(lambda log: (log, *window.offsets(Look(log, OPTIONS))))
 
     def units(self) -> Iterator[SearchUnit]:
         """All of it, cut; nothing where it holds nothing."""
@@ -87,27 +73,6 @@ class Searched:
         return sum(map(self._log.walk_end, self._log.segments_between(self._start, self._end)))
 
 
-def _bounds(reader: Reader, window: SearchWindow) -> tuple[int, int]:
-    """The offsets that are searched."""
-    log = reader.log
-    start, end = window.from_offset or log.start_offset, reader.visible_end
-    if window.to_offset is not None:
-        end = min(end, window.to_offset)
-    newest = functools.cache(lambda: newest_ms(log))
-    from_ms, to_ms = (
-        time.before(newest()) if isinstance(time, FromEnd) else time for time in (window.from_time, window.to_time)
-    )
-    if from_ms is not None and from_ms > 0:
-        first = reader.lookup.bounds_at(from_ms)
-        start = max(start, log.end_offset if first is None else first[0])
-    if to_ms is not None:
-        behind = reader.lookup.bounds_at(to_ms)
-        end = end if behind is None else min(end, behind[1])
-        if to_ms <= (from_ms or 0):
-            end = start
-    return max(start, log.start_offset), end
-
-
 def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:
     """Offsets at which a segment is cut, and the bytes before each; `behind` is the last. The first come early. A
     remote segment is not: whoever searches it fetches its index, and nobody else."""
@@ -132,7 +97,7 @@ def selected(
         """Those at or behind an offset, in the log of now."""
         if start >= unit.end:
             return
-        reader = Reader(unit.partition.log(), OPTIONS, OpenTransactions())
+        reader = Look(unit.partition.log(), OPTIONS).visible
         for behind, kept in _decoded(reader, max(start, reader.log.start_offset), unit.end, selection, tell):
             found = None if kept is None else selection.of(kept, maker)
             yield behind, found if found is not None and len(found) else None

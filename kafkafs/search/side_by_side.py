@@ -18,7 +18,8 @@ from kafkafs.errors import KafkafsError
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.records import Records
 from kafkafs.log.partition import Partition
-from kafkafs.search.search_units import Searched, SearchUnit, SearchWindow, selected
+from kafkafs.log.places import Between
+from kafkafs.search.search_units import Searched, SearchUnit, selected
 from kafkafs.search.selection import FieldMaker, Selection
 
 _AHEAD = 64 << 20
@@ -55,7 +56,7 @@ class SearchTask(NamedTuple):
     only. At most `most` records of each partition are wanted."""
 
     selection: Selection
-    window: SearchWindow = SearchWindow()
+    window: Between = Between()
     lines_of: Callable[[str], LineMaker] | None = None
     fields_of: Callable[[str], FieldMaker] | None = None
     most: int | None = None
@@ -148,7 +149,7 @@ def _passed(units: deque[_Given]) -> Iterator[Event]:
 
 
 def _units(
-    partitions: Mapping[str, Partition], window: SearchWindow, is_over: Callable[[str], bool]
+    partitions: Mapping[str, Partition], window: Between, is_over: Callable[[str], bool]
 ) -> Iterator[SearchUnit | Trouble]:
     """All units, cut one by one; what cannot be cut, or not be read at all."""
     for name, partition in partitions.items():

@@ -11,8 +11,6 @@
     cluster_directory `.cluster/`; `schema_files`: its registry
 
     partition_view    one partition under the mount's options, and the attributes that its views share
-    targets           a `LogLook`, its log at one moment and what of it is visible; and what a name leads to in that: a
-                      point or a range, by offset or by time
     range_file        a range as text: of a size (`exact`), or `streams`: text that is made while it is read
     made              text that is made whole when its size is asked for
     topic_access      who may read what an internal topic tells
@@ -27,9 +25,9 @@ The way of a lookup, `t-0/by-time/1632390207806.jsonl`:
     tree  Root.child           PartitionDirectory     queries.ByTime.child                 content.read
             |                                           |                                    ^
             v                                   grammar: name -> TimePoint, .jsonl           |
-          PartitionView  ---- ask(question) --> targets: TimePoint -> AtTime                 |
+          PartitionView  ---- ask(question) --> log.places: TimePoint -> AtTime              |
                                                         |                                    |
-    log     Partition.log() -> Log -> LogLook -> Lookup.first_at -> Found -> decoded.JsonPoint
+    log     Partition.log() -> Log -> Look -> Lookup.first_at -> Found -> decoded.JsonPoint
 
 `ask` puts a question to the log as it is, and once more to a newer one where files vanished under it. Each call may be
 made twice: at once, on the thread that must not wait, and again in a worker (`disk.blocking`).

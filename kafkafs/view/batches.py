@@ -8,14 +8,15 @@ from kafkafs.format.jsonl import batch_lines, unreadable_line
 from kafkafs.format.tables import copied
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
+from kafkafs.log.look import Look
 from kafkafs.log.overlaps import first_offset, overlapping
+from kafkafs.log.places import RangeTarget
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.streams import Pieces
-from kafkafs.view.targets import LogLook, RangeTarget
 
 _WINDOW = 1 << 20
 _LONGEST = 64 << 20
@@ -74,7 +75,7 @@ class _Line(NamedTuple):
 class BatchesPoint(PointView[_Line]):
     """The line of the batch that a point leads to."""
 
-    def _find(self, look: LogLook) -> tuple[_Line, int]:
+    def _find(self, look: Look) -> tuple[_Line, int]:
         segment, found = self._target.batch(look)
         if isinstance(found, Damage):
             text = b"".join(damage_lines(segment, found))
@@ -87,7 +88,7 @@ class BatchesPoint(PointView[_Line]):
         """The exact size, for which the line is made; the batch's largest timestamp, of damage the log's own time."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, look: LogLook) -> Attributes:
+    def _attributes(self, look: Look) -> Attributes:
         segment, found, text = self._found(look)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._view.file_attributes([segment.log()], len(text), timestamp_ms, KEEP_S)
@@ -109,8 +110,8 @@ class BatchesRange(RangeFile):
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
         super().__init__(view, target, "batches")
 
-    def _end(self, look: LogLook) -> int:
+    def _end(self, look: Look) -> int:
         return look.log.end_offset
 
-    def _maker(self) -> tuple[object, Callable[[LogLook, int], Make]]:
+    def _maker(self) -> tuple[object, Callable[[Look, int], Make]]:
         return None, lambda look, end: lambda offset: batches_between(look.log, offset, end)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.log.log import LocatedBatch
+from kafkafs.log.look import Look
 from kafkafs.log.lookup import Found
 from kafkafs.log.trace import Trace, no_trace
 from kafkafs.view.decoded import PlainLines, line_pieces
@@ -24,7 +25,6 @@ from kafkafs.view.node import Attributes, Entry, FileNode, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.queries import SHOWN
 from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import LogLook
 
 HISTORY = ".history.jsonl"
 _SUFFIXES = (HISTORY, *(text for text, suffix in LONGEST_FIRST if suffix is not Suffix.KEY))
@@ -63,20 +63,21 @@ def _escaped(character: str) -> str:
 
 
 class AtKey(NamedTuple):
-    """A point in `by-key/`, a `targets.PointTarget`: raw views have the batch of the key's last visible record, too."""
+    """A point in `by-key/`, a `places.PointTarget`: raw views have the batch of the key's last visible record, too."""
 
     key: bytes
+    view: PartitionView
 
-    def batch(self, look: LogLook, trace: Trace = no_trace) -> LocatedBatch:
+    def batch(self, look: Look, trace: Trace = no_trace) -> LocatedBatch:
         """The batch that the record stands in; `trace` hears which key indexes were asked."""
-        found = look.keys.last(look.visible, self.key, trace)
+        found = self.view.keys.last(look.visible, self.key, trace)
         return found.segment, found.batch
 
-    def record(self, look: LogLook) -> Found:
+    def record(self, look: Look) -> Found:
         """The key's last visible record."""
-        return look.keys.last(look.visible, self.key)
+        return self.view.keys.last(look.visible, self.key)
 
-    def leads_to(self, look: LogLook) -> int | None:
+    def leads_to(self, look: Look) -> int | None:
         """That record's offset."""
         try:
             return self.record(look).offset
@@ -106,7 +107,7 @@ class ByKey(ViewDirectory):
         make = _MAKERS.get(asked.suffix) if asked is not None else None
         if asked is None or make is None:
             raise NotFound(f"{name!r} is no query by key")
-        return make(self._view, AtKey(asked.key), f"by-key/{shown_name(asked.key)}")
+        return make(self._view, AtKey(asked.key, self._view), f"by-key/{shown_name(asked.key)}")
 
 
 class History(NoXattrs):
@@ -120,7 +121,7 @@ class History(NoXattrs):
         """A stream's, of size 0, over all logs; the time is the key's last record's. NotFound without such a record."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, look: LogLook) -> Attributes:
+    def _attributes(self, look: Look) -> Attributes:
         last = self._target.record(look)
         whole = self._view.stream_attributes(look, look.log.start_offset, None)
         own = self._view.file_attributes([last.segment.log()], 0, last.timestamp, 0.0)
@@ -130,13 +131,13 @@ class History(NoXattrs):
         """A stream of the log as it is now, once the keys of its segments are learned; NotFound without a record."""
         return self._view.ask(self._open)
 
-    def _open(self, look: LogLook) -> Stream:
+    def _open(self, look: Look) -> Stream:
         self._target.record(look)
-        look.keys.learn(look.visible)
+        self._view.keys.learn(look.visible)
         start, end = look.log.start_offset, look.visible.visible_end
         budget, held = self._view.resources.text, look.log.hold(start, end)
         return Stream(lambda offset: self._lines(look, offset, end), start, budget, held=held)
 
-    def _lines(self, look: LogLook, start: int, end: int) -> Pieces:
-        found = look.keys.history(look.visible, self._target.key, start, end)
+    def _lines(self, look: Look, start: int, end: int) -> Pieces:
+        found = self._view.keys.history(look.visible, self._target.key, start, end)
         return line_pieces(PlainLines(self._view).maker(look.log.name), found)

@@ -17,14 +17,15 @@ from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.log.lineage import Lineage
+from kafkafs.log.look import Look
 from kafkafs.log.lookup import Found
+from kafkafs.log.places import PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
 from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import LogLook, PointTarget, RangeTarget
 
 if TYPE_CHECKING:
     from kafkafs.cluster.schema_topic import SchemaTopic
@@ -36,7 +37,7 @@ class Follower:
     """What a `.follow.jsonl` reads from: the log as it is at each moment, as long as it still is the one it began with.
     Its text goes on with what the log gets; what it has given out cannot change any more."""
 
-    def __init__(self, view: PartitionView, look: LogLook, target: RangeTarget) -> None:
+    def __init__(self, view: PartitionView, look: Look, target: RangeTarget) -> None:
         self._view = view
         self._target = target
         self._start = target.start(look, isolated=True)
@@ -56,7 +57,7 @@ class Follower:
         """
         return self._now().visible.visible_end > self._seen
 
-    def start(self, look: LogLook) -> int | None:
+    def start(self, look: Look) -> int | None:
         """Where the target begins; None as long as the log has not got so far. Once it begins it stays."""
         if self._start is None:
             self._start = self._target.start(look, isolated=True)
@@ -67,11 +68,11 @@ class Follower:
         if end > self._given:
             self._given = end
 
-    def reach(self, look: LogLook) -> None:
+    def reach(self, look: Look) -> None:
         """All visible records of this look are given out."""
         self._reached = look.visible.visible_end
 
-    def look_from(self, offset: int) -> LogLook:
+    def look_from(self, offset: int) -> Look:
         """The log to read from `offset` on.
 
         A reader that goes back must find what was there, and one that goes on what came next. Compaction, retention
@@ -91,17 +92,17 @@ class Follower:
         self._seen = look.visible.visible_end
         return look
 
-    def _missed(self, look: LogLook, offset: int) -> bool:
+    def _missed(self, look: Look, offset: int) -> bool:
         """Whether the log starts behind the next record by now, for a reader that has begun."""
         start = self.start(look)
         has_begun = max(self._given, self._reached) >= 0
         return has_begun and start is not None and look.log.start_offset > max(start, offset, self._reached)
 
-    def _now(self) -> LogLook:
+    def _now(self) -> Look:
         """The log as it is now; Vanished where it is not the same any more."""
         return self._view.go_on(self._followed)
 
-    def _followed(self, look: LogLook) -> LogLook:
+    def _followed(self, look: Look) -> Look:
         self._lineage.follow(look.log)
         return look
 
@@ -205,7 +206,7 @@ class RecordAnswer(NamedTuple):
 class _OneRecord(PointView[RecordAnswer]):
     """What the views of one record share: the record, and its attributes with the answer's true size."""
 
-    def _find(self, look: LogLook) -> tuple[RecordAnswer, int]:
+    def _find(self, look: Look) -> tuple[RecordAnswer, int]:
         record = self._target.record(look)
         shown = self._shown(record, look.log.name)
         answer = RecordAnswer(record.segment, record.batch, record.offset, record.timestamp, shown)
@@ -218,7 +219,7 @@ class _OneRecord(PointView[RecordAnswer]):
         """The exact size, for which the record is decoded, 0 for null; the record's time, or the log's own."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, look: LogLook) -> Attributes:
+    def _attributes(self, look: Look) -> Attributes:
         found = self._found(look)
         return self._view.file_attributes([found.segment.log()], len(found.shown or b""), found.timestamp, KEEP_S)
 
@@ -275,10 +276,10 @@ class JsonRange(RangeFile):
         """See `RangeFile`. Decoded lines are for those only who may read the schemas too."""
         return self._lines.attributes(self._view, super().attributes())
 
-    def _end(self, look: LogLook) -> int:
+    def _end(self, look: Look) -> int:
         return look.visible.visible_end
 
-    def _maker(self) -> tuple[object, Callable[[LogLook, int], Make]]:
+    def _maker(self) -> tuple[object, Callable[[Look, int], Make]]:
         lines = self._lines(self._view)
         return lines.made_by, lambda look, end: lambda offset: _between(lines, look, offset, end)
 
@@ -302,7 +303,7 @@ class JsonFollower(NoXattrs):
         """What is visible now and what will be, until it is another log."""
         return self._view.ask(self._open)
 
-    def _open(self, look: LogLook) -> Stream:
+    def _open(self, look: Look) -> Stream:
         following = Follower(self._view, look, self._target)
         budget = self._view.resources.text
         return Stream(lambda offset: self._followed(following, offset), following.earliest, budget, following.has_more)
@@ -319,7 +320,7 @@ class JsonFollower(NoXattrs):
         following.reach(look)
 
 
-def _between(lines: Lines, look: LogLook, start: int, end: int | None) -> Pieces:
+def _between(lines: Lines, look: Look, start: int, end: int | None) -> Pieces:
     return line_pieces(lines.maker(look.log.name), look.visible.records(start, end))
 
 

@@ -9,7 +9,9 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.times import doubt
 from kafkafs.log.batch_runs import Damage
+from kafkafs.log.look import Look
 from kafkafs.log.overlaps import contents
+from kafkafs.log.places import AtOffset, AtTime, BeforeTime, PointTarget
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.log.trace import moment
@@ -17,7 +19,6 @@ from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.raw import RawPoint
-from kafkafs.view.targets import AtOffset, AtTime, BeforeTime, LogLook, PointTarget
 
 
 class Explained(NamedTuple):
@@ -43,7 +44,7 @@ class Explanation(PointView[Explained]):
         """The exact size, for which the lookup is made, kept no moment; the batch's largest timestamp."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, look: LogLook) -> Attributes:
+    def _attributes(self, look: Look) -> Attributes:
         found = self._found(look)
         return self._view.file_attributes([found.segment.log()], len(found.text), found.timestamp, 0.0)
 
@@ -55,11 +56,11 @@ class Explanation(PointView[Explained]):
         """Those of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
-    def _find(self, look: LogLook) -> tuple[Explained, int]:
+    def _find(self, look: Look) -> tuple[Explained, int]:
         found = self._explained(look)
         return found, len(found.text)
 
-    def _explained(self, look: LogLook) -> Explained:
+    def _explained(self, look: Look) -> Explained:
         steps: list[str] = []
         try:
             before = fetched()
@@ -79,10 +80,10 @@ class Explanation(PointView[Explained]):
         text = ("\n".join(lines) + "\n").encode()
         return Explained(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
 
-    def _in_the_tier(self, look: LogLook) -> Explained | None:
+    def _in_the_tier(self, look: Look) -> Explained | None:
         """What is to be said of an offset that only a remote tier has."""
         start = tiered_start(look.log, self._view.partition.root)
-        offset = look.offset(self._target.point) if isinstance(self._target, AtOffset) else None
+        offset = self._target.offset(look) if isinstance(self._target, AtOffset) else None
         if start is None or offset is None or not start <= offset < look.log.start_offset:
             return None
         lines = [
@@ -92,7 +93,7 @@ class Explanation(PointView[Explained]):
         ]
         return Explained(look.log.segments[0], -1, ("\n".join(lines) + "\n").encode())
 
-    def _asked_lines(self, look: LogLook) -> list[str]:
+    def _asked_lines(self, look: Look) -> list[str]:
         log = look.log
         lines = [
             f"{self._view.partition.name.directory}: {self._asked}",
@@ -109,14 +110,14 @@ class Explanation(PointView[Explained]):
                 lines.append(f"note: {doubtful}")
         return lines
 
-    def _answer_lines(self, look: LogLook, segment: Segment, found: Batch | Damage) -> list[str]:
+    def _answer_lines(self, look: Look, segment: Segment, found: Batch | Damage) -> list[str]:
         if isinstance(found, Damage):
             where = f"{found.size} bytes at position {found.position}"
             owned = f"{found.base_offset}..{found.last_offset}"
             return [f"answer: a corrupt batch, {where}, which owns offsets {owned}"]
         return [f"answer: {_batch(segment.log(), found)}", f"record: {self._record(look)}"]
 
-    def _record(self, look: LogLook) -> str:
+    def _record(self, look: Look) -> str:
         try:
             record = self._target.record(look)
         except NotFound:

@@ -20,7 +20,8 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.format.names import OFFSET_DIGITS
-from kafkafs.format.times import BEFORE_1970, FromEnd, Time, parse_int64, parse_time
+from kafkafs.format.times import BEFORE_1970, FromEnd, parse_int64, parse_time
+from kafkafs.log.places import Anchor, Before, OffsetPoint, OffsetRange, TimeBound, TimePoint, TimeRange
 
 TIME_DIGITS = 13  # milliseconds, up to the year 2286
 
@@ -39,56 +40,6 @@ class Suffix(enum.Enum):
     EXPLAIN = ".explain"
 
     __hash__ = object.__hash__  # Enum's own is written in Python, and each lookup asks for it
-
-
-class Anchor(enum.Enum):
-    """From where an offset counts."""
-
-    ABSOLUTE = "absolute"
-    EARLIEST = "earliest"  # the first visible record
-    LATEST = "latest"  # the last visible record
-    FROM_END = "from_end"  # back from the log end on disk
-
-
-class OffsetPoint(NamedTuple):
-    """An offset, or the log end minus `value` (0 is `end`); `value` is 0 for earliest and latest."""
-
-    kind: Anchor
-    value: int = 0
-
-
-class OffsetRange(NamedTuple):
-    """Offsets in [start, stop); without a stop it grows with the log."""
-
-    start: OffsetPoint
-    stop: OffsetPoint | None
-
-
-class TimePoint(NamedTuple):
-    """Epoch milliseconds, never negative."""
-
-    time_ms: int
-
-
-class Before(NamedTuple):
-    """The last record in front of the one that the time leads to."""
-
-    time: Time
-
-
-TimeBound = Time | Before | OffsetPoint
-"""Where a range in `by-time/` begins or ends: an `OffsetPoint` is EARLIEST or LATEST."""
-
-
-class TimeRange(NamedTuple):
-    """What stands in [start, stop); without a stop it grows with the log.
-
-    `from_now`: it begins with `now`, and so with whatever comes next, even if a producer's clock is behind.
-    """
-
-    start: TimeBound
-    stop: TimeBound | None
-    from_now: bool = False
 
 
 Target = TypeVar("Target")

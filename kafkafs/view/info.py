@@ -14,6 +14,7 @@ from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_meta
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.log.health import gaps_in_a_tier, look_at_all, problems_of_listing
 from kafkafs.log.log import Log, largest_in, newest_data
+from kafkafs.log.look import Look
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
@@ -22,7 +23,6 @@ from kafkafs.log.tiered import log_start, uploaded_epochs
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView, ShownReplica
-from kafkafs.view.targets import LogLook
 
 Answer = TypeVar("Answer")
 _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
@@ -40,7 +40,7 @@ class Info(MadeFile):
     def _about(self) -> Attributes:
         """What all its logs on the disk grant that can be opened, and the time of the last one. No index is read."""
 
-        def about(look: LogLook) -> Attributes:
+        def about(look: Look) -> Attributes:
             """Of the log as it is."""
             local = _local(look.log)
             return self._view.attributes_over(local, _logs(local), -1)
@@ -52,7 +52,7 @@ class Info(MadeFile):
         with patience(AT_A_GLANCE_S):
             return self._view.ask(self._text)
 
-    def _text(self, look: LogLook) -> bytes:
+    def _text(self, look: Look) -> bytes:
         fields = (f"  {json.dumps(name)}: {_json(value)}" for name, value in describe(self._view, look).items())
         return ("{\n" + ",\n".join(fields) + "\n}\n").encode()
 
@@ -80,7 +80,7 @@ class _Encoded(list[str]):
     """Things that are JSON already."""
 
 
-def describe(view: PartitionView, look: LogLook) -> dict[str, object]:
+def describe(view: PartitionView, look: Look) -> dict[str, object]:
     """The fields of `info.json` (docs/queries.md)."""
     log, name = look.log, view.partition.name
     problems = [*view.data_directory.checkpoints.read().problems, *problems_of_listing(view.partition.listing())]
@@ -161,7 +161,7 @@ def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
     return found if found >= 0 else None
 
 
-def _oldest(look: LogLook) -> int | None:
+def _oldest(look: Look) -> int | None:
     """The smallest timestamp of the data. No index tells it, and headers only of batches of one record or time; so it
     takes all records, and is told where those are few: None of a longer log, and of one with a corrupt batch."""
     log = look.log

@@ -18,14 +18,14 @@ from kafkafs.format.merged_lines import MergedLines
 from kafkafs.format.records import Records
 from kafkafs.format.times import FromEnd
 from kafkafs.log.log import HELD, Log
+from kafkafs.log.look import Look
+from kafkafs.log.places import BetweenTimes, TimeRange
 from kafkafs.view.decoded import Follower, JsonFollower, Lines
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
-from kafkafs.view.grammar import TimeRange
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.range_file import is_small
 from kafkafs.view.streams import MARK_EVERY, TEXT_MEMORY, Pieces, Stream
-from kafkafs.view.targets import BetweenTimes, LogLook
 
 _EACH = 1 << 20
 """Bytes that a partition takes, more or less, while it is merged; those of one range never count as more than a part of
@@ -42,7 +42,7 @@ class _Part(NamedTuple):
     """What stands of one partition in the range: the visible records with start <= offset < end."""
 
     shown_as: str
-    look: LogLook
+    look: Look
     start: int
     end: int
 
@@ -186,7 +186,7 @@ def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
     return _of_each(views, lambda view: view.ask(lambda look: _part(view.shown_as, look, target)))
 
 
-def _part(shown_as: str, look: LogLook, target: BetweenTimes) -> _Part:
+def _part(shown_as: str, look: Look, target: BetweenTimes) -> _Part:
     start, end = target.offsets(look, isolated=True)
     start, present = max(start, look.log.start_offset), look.visible.visible_end
     return _Part(shown_as, look, start, present if end is None else min(end, present))

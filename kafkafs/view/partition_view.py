@@ -11,7 +11,9 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
+from kafkafs.log.look import Look
 from kafkafs.log.partition import Partition
+from kafkafs.log.places import PointTarget
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
@@ -20,7 +22,6 @@ from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import KEEP_S, Attributes
 from kafkafs.view.resources import Resources
-from kafkafs.view.targets import LogLook, PointTarget
 
 _MANY = 16
 """Logs of a view from which on they are looked at together: before, most are open already."""
@@ -55,13 +56,13 @@ class PartitionCache:
         self.keys = keys
         self.shared_access: CachedValue[SharedAccess] = CachedValue(KEEP_S, options.clock)
         self._options = options
-        self._look: LogLook | None = None
+        self._look: Look | None = None
 
-    def look_at(self, log: Log) -> LogLook:
+    def look_at(self, log: Log) -> Look:
         """That log, seen through the options."""
         look = self._look
         if look is None or look.log is not log:
-            look = self._look = LogLook(log, self._options, self.partition.transactions, self.keys)
+            look = self._look = Look(log, self._options, self.partition.transactions)
         return look
 
 
@@ -117,6 +118,11 @@ class PartitionView:
         )
         return found
 
+    @property
+    def keys(self) -> PartitionKeys:
+        """The partition's keys, as far as readers have looked for them."""
+        return self._cache.keys
+
     def _keys(self) -> PartitionKeys:
         directory = self.data_directory.indexes
         return PartitionKeys(self.resources.keys, None if directory is None else KeyIndexes(directory, self._name))
@@ -126,12 +132,12 @@ class PartitionView:
         """The disk that answers wait for (see `node.Laned`)."""
         return os.fspath(self.data_directory.path)
 
-    def look(self) -> LogLook:
+    def look(self) -> Look:
         """The log as it is now, seen through the options."""
         cache = self._cache
         return cache.look_at(cache.partition.log())
 
-    def ask(self, question: Callable[[LogLook], Answer]) -> Answer:
+    def ask(self, question: Callable[[Look], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
         known = self._known.fresh()
         cache = known() if known is not None else None
@@ -140,7 +146,7 @@ class PartitionView:
             self._known.store(ref(cache), fresh_until=self.data_directory.fresh_until)
         return cache.partition.answer(lambda log: question(cache.look_at(log)))
 
-    def go_on(self, question: Callable[[LogLook], Answer]) -> Answer:
+    def go_on(self, question: Callable[[Look], Answer]) -> Answer:
         """As `ask`, for a reader that has begun: a partition that is gone is no missing name to it."""
         try:
             return self.ask(question)
@@ -177,7 +183,7 @@ class PartitionView:
         granted_by_all = common(granted) if len(granted) > 1 else granted[0]
         return _of_file(granted_by_all, about.st_mtime_ns, size, timestamp_ms, keep_s)
 
-    def stream_attributes(self, look: LogLook, start: int, end: int | None) -> Attributes:
+    def stream_attributes(self, look: Look, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
         timestamp_ms = look.log.indexed_timestamp(start, end)
         segments = look.log.segments_between(start, end) or look.log.growing()
@@ -258,11 +264,11 @@ class PointView(Generic[PlacedAnswer]):
         self._target = target
         self._answers: AnswerCache[PlacedAnswer] = view.resources.answers
 
-    def _find(self, look: LogLook) -> tuple[PlacedAnswer, int]:
+    def _find(self, look: Look) -> tuple[PlacedAnswer, int]:
         """The answer, and how many bytes are in it."""
         raise NotImplementedError
 
-    def _found(self, look: LogLook) -> PlacedAnswer:
+    def _found(self, look: Look) -> PlacedAnswer:
         """The answer as of the look, for whoever tells of it."""
         known = self._answers.get(self, look)
         if known is not None:
@@ -271,7 +277,7 @@ class PointView(Generic[PlacedAnswer]):
         self._answers.put(self, look, answer, size + OVERHEAD)
         return answer
 
-    def _told(self, look: LogLook) -> PlacedAnswer:
+    def _told(self, look: Look) -> PlacedAnswer:
         """The answer that was told of last, if it still stands in the log; without one, that as of the look."""
         last = self._answers.last(self)
         return _checked(last) if last is not None and look.log.has(last.segment) else self._find(look)[0]

@@ -12,18 +12,24 @@ from typing import NamedTuple
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.times import IN_DOUBT_BELOW, MAX_INT64, doubt
+from kafkafs.log.places import (
+    Before,
+    OffsetPoint,
+    OffsetRange,
+    PointTarget,
+    RangeTarget,
+    TimePoint,
+    TimeRange,
+    point_target,
+    range_target,
+)
 from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonFollower, JsonPoint, JsonRange, Lines, PlainLines, SchemaLines
 from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import (
     BEFORE,
-    Before,
-    OffsetPoint,
-    OffsetRange,
     Query,
     Suffix,
-    TimePoint,
-    TimeRange,
     TimeTarget,
     offset_range_name,
     parse_offset_name,
@@ -35,7 +41,6 @@ from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.raw import RawPoint, RawRange
 from kafkafs.view.reasons import OFFSETS, TIMES, refused
 from kafkafs.view.resources import WARNINGS
-from kafkafs.view.targets import PointTarget, RangeTarget, point_target, range_target
 
 logger = logging.getLogger(__name__)
 

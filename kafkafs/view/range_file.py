@@ -11,11 +11,12 @@ from typing import ClassVar
 from kafkafs.errors import Lost
 from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
+from kafkafs.log.look import Look
+from kafkafs.log.places import RangeTarget
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
-from kafkafs.view.targets import LogLook, RangeTarget
 
 Make = Callable[[int], Pieces]
 
@@ -32,11 +33,11 @@ class RangeFile(NoXattrs):
         self._kind = kind
         self._told: Told[LogSpan] = Told()
 
-    def _end(self, look: LogLook) -> int:
+    def _end(self, look: Look) -> int:
         """Where an open range ends now."""
         raise NotImplementedError
 
-    def _maker(self) -> tuple[object, Callable[[LogLook, int], Make]]:
+    def _maker(self) -> tuple[object, Callable[[Look, int], Make]]:
         """What the text depends on besides the log; and what makes it, of a log and up to an offset."""
         raise NotImplementedError
 
@@ -45,11 +46,11 @@ class RangeFile(NoXattrs):
         timestamp that the indexes tell for the range. Kept no moment by its name."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, look: LogLook) -> Attributes:
+    def _attributes(self, look: Look) -> Attributes:
         about = self._view.stream_attributes(look, *self._target.offsets(look, isolated=self.isolated))
         return self._told.attributes(about, self._text(look))
 
-    def _text(self, look: LogLook) -> ExactText[LogSpan] | None:
+    def _text(self, look: Look) -> ExactText[LogSpan] | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
         span, make = self._span_and_maker(look)
         if not is_small([(look.log, span)], self._view.options.exact):
@@ -57,7 +58,7 @@ class RangeFile(NoXattrs):
         key = self._view.shown_as, self._target, self._kind
         return self._view.resources.exact.measured(key, span, make(look, span.end))
 
-    def _span_and_maker(self, look: LogLook) -> tuple[LogSpan, Callable[[LogLook, int], Make]]:
+    def _span_and_maker(self, look: Look) -> tuple[LogSpan, Callable[[Look, int], Make]]:
         start, end = self._target.offsets(look, isolated=self.isolated)
         start, present = max(start, look.log.start_offset), self._end(look)
         end = present if end is None else min(end, present)
@@ -68,7 +69,7 @@ class RangeFile(NoXattrs):
         """What `attributes` told, as long as the log has it; else what is there now, up to its present end at most."""
         return self._view.ask(self._open)
 
-    def _open(self, look: LogLook) -> ExactContent | Stream:
+    def _open(self, look: Look) -> ExactContent | Stream:
         text = self._told.use(lambda told: told.stands_in(look.log), lambda: self._text(look))
         if text is not None:
             return ExactContent(text, look.log.hold(text.span.start, text.span.end))

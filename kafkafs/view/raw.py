@@ -20,12 +20,12 @@ from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.extents import Extent, extent_of, extents_between
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, LocatedBatch
+from kafkafs.log.look import Look
 from kafkafs.log.overlaps import contents
+from kafkafs.log.places import Anchor, AtOffset, BetweenOffsets, OffsetPoint, OffsetRange, PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
-from kafkafs.view.grammar import Anchor, OffsetPoint, OffsetRange
 from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.targets import AtOffset, BetweenOffsets, LogLook, PointTarget, RangeTarget
 
 SETTLED_NS = 2 * 10**9
 """A file that has not changed for so long gets another time when it does, however coarse the clock is."""
@@ -157,7 +157,7 @@ def _starts(extents: list[Extent]) -> list[int]:
 class Growth:
     """What an open range got since its content was made, each time it is asked."""
 
-    def __init__(self, view: PartitionView, look: LogLook, target: RangeTarget) -> None:
+    def __init__(self, view: PartitionView, look: Look, target: RangeTarget) -> None:
         self._view = view
         self._target = target
         start = target.start(look, isolated=False)
@@ -172,7 +172,7 @@ class Growth:
         except NotFound:
             return []
 
-    def _more(self, look: LogLook) -> list[Extent]:
+    def _more(self, look: Look) -> list[Extent]:
         self._lineage.follow(look.log)
         if self._end_offset is None:
             self._end_offset = self._target.start(look, isolated=False)
@@ -191,14 +191,14 @@ class RawPoint:
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
         self._target = target
-        self._known: tuple[ReferenceType[LogLook], LocatedBatch] | None = None
+        self._known: tuple[ReferenceType[Look], LocatedBatch] | None = None
 
-    def _found(self, look: LogLook) -> LocatedBatch:
+    def _found(self, look: Look) -> LocatedBatch:
         """The batch, or the damage in its place, as of the look."""
         known = self._known
         return _checked(known[1]) if known is not None and known[0]() is look else self._target.batch(look)
 
-    def _told(self, look: LogLook) -> LocatedBatch:
+    def _told(self, look: Look) -> LocatedBatch:
         """What `attributes` found last, as `PointView` has it."""
         known = self._known
         return _checked(known[1]) if known is not None and look.log.has(known[1][0]) else self._found(look)
@@ -207,7 +207,7 @@ class RawPoint:
         """The batch's exact size and largest timestamp; of damage in its place the size, and the log's own time."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, look: LogLook) -> Attributes:
+    def _attributes(self, look: Look) -> Attributes:
         segment, found = place = self._found(look)
         self._known = ref(look), place  # not the look: a name that is remembered must not keep an old log
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
@@ -217,7 +217,7 @@ class RawPoint:
         """The batch, or the damage, with its file held. For whether its pages are kept see `_kept_as`."""
         return self._view.ask(self._open)
 
-    def _open(self, look: LogLook) -> BatchContent:
+    def _open(self, look: Look) -> BatchContent:
         segment, found = self._told(look)
         extent = extent_of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
@@ -226,7 +226,7 @@ class RawPoint:
         """Where the batch stands and what its header says; of damage only segment, position and size."""
         return self._view.ask(self._xattrs)
 
-    def _xattrs(self, look: LogLook) -> Mapping[str, bytes]:
+    def _xattrs(self, look: Look) -> Mapping[str, bytes]:
         segment, found = self._found(look)
         if not isinstance(found, Batch):
             return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
@@ -253,7 +253,7 @@ class RawRange(NoXattrs):
         """The exact size as of now; the largest timestamp that the indexes tell. Kept no moment where it may grow."""
         return self._view.ask(self._attributes)
 
-    def _attributes(self, look: LogLook) -> Attributes:
+    def _attributes(self, look: Look) -> Attributes:
         start, end = self._told = self._target.offsets(look, isolated=False)
         extents = extents_between(look.log, start, end)
         size = sum(extent.end - extent.position for extent in extents)
@@ -268,7 +268,7 @@ class RawRange(NoXattrs):
         """What is there now; without an end it grows as it is read. For whether pages are kept see `_kept_as`."""
         return self._view.ask(self._open)
 
-    def _open(self, look: LogLook) -> RawContent:
+    def _open(self, look: Look) -> RawContent:
         start, end = self._told or self._target.offsets(look, isolated=False)
         growth = Growth(self._view, look, self._target) if end is None else None
         extents = extents_between(look.log, start, end)

@@ -9,7 +9,6 @@ from difflib import get_close_matches
 
 from kafkafs.disk.whereabouts import partitions_of
 from kafkafs.errors import KafkafsError, NotFound
-from kafkafs.log.log import Log
 from kafkafs.view.grammar import LONGEST_FIRST, Suffix, is_of_open_ranges_only, is_of_points_only
 from kafkafs.view.node import DirectoryNode
 
@@ -56,12 +55,6 @@ def _misplaced(suffix: Suffix, stem: str, parse: Parse) -> str:
     if is_of_points_only(suffix):
         return f"{suffix.value} is of points only, not of ranges"
     return f"a name has one suffix, and this one has {suffix.value} behind another"
-
-
-def noted(log: Log, error: NotFound) -> NotFound:
-    """`error`, with which a lookup has ended, logged."""
-    logger.info("%s: %s", log.name.directory, error)
-    return error
 
 
 def meant(directory: DirectoryNode, name: str) -> str:

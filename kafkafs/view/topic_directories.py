@@ -14,9 +14,10 @@ from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import cluster_id
+from kafkafs.log.places import TimeRange
 from kafkafs.log.replicas import furthest
 from kafkafs.view.decoded import Lines
-from kafkafs.view.grammar import TimeRange, is_of_open_ranges_only, parse_time_name
+from kafkafs.view.grammar import is_of_open_ranges_only, parse_time_name
 from kafkafs.view.merged import MergedFollower, MergedRange
 from kafkafs.view.node import Attributes, Entry, FileNode, Node
 from kafkafs.view.partition_view import PartitionView

@@ -23,6 +23,7 @@ from kafkafs.disk.cached_value import CachedValue, MadeOnce, same_objects
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.look import Look
 from kafkafs.log.meta_properties import cluster_id
 from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.partition import Partition
@@ -41,7 +42,6 @@ from kafkafs.view.partition_view import PartitionView, ShownReplica
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.real_files import Segments
 from kafkafs.view.resources import Resources
-from kafkafs.view.targets import LogLook
 from kafkafs.view.topic_directories import TopicsDirectory
 
 if TYPE_CHECKING:
@@ -350,7 +350,7 @@ class EndLink:
             return self._to(self._which)
 
     def _to(self, which: str) -> str:
-        def offset(look: LogLook) -> int | None:
+        def offset(look: Look) -> int | None:
             """Of the log as it is."""
             may_block()
             return look.visible.earliest() if which == "earliest" else look.visible.latest()

@@ -12,17 +12,15 @@ import pytest
 from hypothesis import given
 
 from kafkafs.disk.blocking import non_blocking
-from kafkafs.disk.budget import Budget
 from kafkafs.errors import WouldBlock
 from kafkafs.format.index import ABORTED
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
+from kafkafs.log.look import Look
 from kafkafs.log.outcomes import Event, OpenTransactions, Outcomes, Tracker, events
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reader import Reader
-from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.spark.segment_units import SegmentLook, segments_of
-from kafkafs.view.targets import LogLook
 from tests.counting import counted
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, partition_of, write_partition
@@ -125,8 +123,8 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
 
 @pytest.mark.parametrize("ask", [
     lambda log, transactions: transactions.last_stable_offset(log),
-    lambda log, transactions: LogLook(
-        log, ReadOptions(isolation="read_committed"), transactions, PartitionKeys(Budget(KEY_MEMORY))
+    lambda log, transactions: Look(
+        log, ReadOptions(isolation="read_committed"), transactions
     ).visible,
 ])  # fmt: skip
 def test_an_impatient_reader_does_not_wait_for_a_scan(ask):

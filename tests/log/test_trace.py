@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.index import OffsetIndex, Probe
+from kafkafs.log.places import TimePoint
 from kafkafs.log.trace import moment, no_trace, probes_told
-from kafkafs.view.grammar import Query, Suffix, TimePoint, parse_time_name
+from kafkafs.view.grammar import Query, Suffix, parse_time_name
 
 LAST = 253_402_300_799_999
 """The last millisecond of the year 9999, behind which no calendar here has a date."""

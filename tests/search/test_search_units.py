@@ -9,20 +9,19 @@ import pytest
 
 from kafkafs.format.times import FromEnd
 from kafkafs.log.partition import Partition
+from kafkafs.log.places import Between
 from kafkafs.log.segment import Segment
-from kafkafs.search.search_units import Searched, SearchWindow, selected
+from kafkafs.search.search_units import Searched, selected
 from kafkafs.search.selection import Pattern, Selection
 from tests.kafka.dataset import Dataset, Record
 from tests.log.making import made, partition_of, spread, write_partition
 from tests.log.old_clients import each_offset_once, log_of_old_clients
 from tests.log.reading import rows_of
 
-EVERYTHING = SearchWindow()
+EVERYTHING = Between()
 
 
-def offsets_of(
-    partition: Partition, selection: Selection, window: SearchWindow = EVERYTHING
-) -> tuple[list[int], list[str]]:
+def offsets_of(partition: Partition, selection: Selection, window: Between = EVERYTHING) -> tuple[list[int], list[str]]:
     """The offsets that are selected, and what could not be read."""
     problems: list[str] = []
     every = Searched(partition, window).units()
@@ -71,12 +70,12 @@ def test_units_tile_the_window(tmp_path, monkeypatch):
     monkeypatch.setattr("kafkafs.search.search_units.UNIT_BYTES", 1000)
     write_partition(tmp_path, spread([made(number * 3, [number * 10] * 3) for number in range(60)], 20))
     partition, everything = partition_of(tmp_path), Selection(Pattern(""))
-    assert len(list(Searched(partition, SearchWindow()).units())) > 10
+    assert len(list(Searched(partition, Between()).units())) > 10
     assert offsets_of(partition, everything)[0] == list(range(180))
-    assert offsets_of(partition, everything, SearchWindow(7, 100))[0] == list(range(7, 100))
-    assert offsets_of(partition, everything, SearchWindow(from_time=100, to_time=200))[0] == list(range(30, 60))
-    assert offsets_of(partition, everything, SearchWindow(from_time=10_000))[0] == []
-    assert offsets_of(partition, everything, SearchWindow(from_time=200, to_time=100))[0] == []
+    assert offsets_of(partition, everything, Between(7, 100))[0] == list(range(7, 100))
+    assert offsets_of(partition, everything, Between(from_time=100, to_time=200))[0] == list(range(30, 60))
+    assert offsets_of(partition, everything, Between(from_time=10_000))[0] == []
+    assert offsets_of(partition, everything, Between(from_time=200, to_time=100))[0] == []
 
 
 def test_a_window_is_of_one_moment(tmp_path, monkeypatch):
@@ -86,7 +85,7 @@ def test_a_window_is_of_one_moment(tmp_path, monkeypatch):
     directory = write_partition(tmp_path, spread(batches, 1))
     monkeypatch.setattr(Segment, "is_readable", lambda segment: segment.base_offset != 2)
     partition = partition_of(tmp_path)
-    searched = Searched(partition, SearchWindow(from_time=FromEnd(3000), to_time=FromEnd(500)))
+    searched = Searched(partition, Between(from_time=FromEnd(3000), to_time=FromEnd(500)))
     with open(directory / f"{4:020}.log", "ab") as log:
         log.write(made(5, [1_000_000]).data)
     partition.look_again()
@@ -123,5 +122,5 @@ def test_batches_of_old_clients_give_each_offset_once(tmp_path: Path, seed: int)
         wanted = [row.offset for row in truth if text.encode() in (row.key or b"") + b"|" + (row.value or b"")]
         assert offsets_of(partition, Selection(Pattern(text))) == (wanted, [])
     for start in range(batches[-1].last + 1):
-        found, _ = offsets_of(partition, Selection(Pattern("record 1")), SearchWindow(from_offset=start))
+        found, _ = offsets_of(partition, Selection(Pattern("record 1")), Between(from_offset=start))
         assert found == [row.offset for row in truth if row.offset >= start and b"record 1" in (row.value or b"")]

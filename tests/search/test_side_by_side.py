@@ -11,8 +11,9 @@ from kafkafs.errors import Denied, Exhausted
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.memory import Buffers
 from kafkafs.format.records import Records
+from kafkafs.log.places import Between
 from kafkafs.log.segment import Segment
-from kafkafs.search.search_units import Searched, SearchWindow
+from kafkafs.search.search_units import Searched
 from kafkafs.search.selection import Pattern, Selection
 from kafkafs.search.side_by_side import Done, FoundLines, SearchTask, Trouble, search
 from tests.log.making import made, partition_of, spread, write_partition
@@ -33,7 +34,7 @@ def partitions(tmp_path, monkeypatch):
 def test_each_partition_comes_in_order(partitions, processes, ahead, monkeypatch):
     """However many processes take part; they were forked from one that has read with the same buffers."""
     monkeypatch.setattr("kafkafs.search.side_by_side._AHEAD", ahead)
-    every = [unit for partition in partitions.values() for unit in Searched(partition, SearchWindow()).units()]
+    every = [unit for partition in partitions.values() for unit in Searched(partition, Between()).units()]
     assert len(every) > 20
     task = SearchTask(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])))
     events = list(search(partitions, task, lambda _: False, processes))
@@ -128,9 +129,9 @@ def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeyp
 
 
 @pytest.mark.parametrize(("window", "is_told"), [
-    (SearchWindow(), True), (SearchWindow(from_offset=1000), False), (SearchWindow(from_offset=500), True),
-    (SearchWindow(to_time=-5), False),
-    (SearchWindow(to_offset=0), False),
+    (Between(), True), (Between(from_offset=1000), False), (Between(from_offset=500), True),
+    (Between(to_time=-5), False),
+    (Between(to_offset=0), False),
 ])  # fmt: skip
 def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_told):
     """It is a gap for a range; for who looks for something, not finding it there is no answer."""

@@ -9,11 +9,10 @@ import pytest
 
 from kafkafs.errors import NotFound
 from kafkafs.format.batch import walk
+from kafkafs.log.places import Anchor, AtOffset, OffsetPoint, PointTarget
 from kafkafs.sample import unpack
 from kafkafs.view.explain import Explanation
-from kafkafs.view.grammar import Anchor, OffsetPoint
 from kafkafs.view.node import FileNode
-from kafkafs.view.targets import AtOffset, PointTarget
 from kafkafs.view.tree import PartitionDirectory
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record

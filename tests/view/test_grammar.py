@@ -7,20 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.times import MAX_INT64, FromEnd
-from kafkafs.view.grammar import (
-    Anchor,
-    Before,
-    OffsetPoint,
-    OffsetRange,
-    Query,
-    Suffix,
-    TimePoint,
-    TimeRange,
-    offset_range_name,
-    parse_offset_name,
-    parse_time_name,
-    time_range_name,
-)
+from kafkafs.log.places import Anchor, Before, OffsetPoint, OffsetRange, TimePoint, TimeRange
+from kafkafs.view.grammar import Query, Suffix, offset_range_name, parse_offset_name, parse_time_name, time_range_name
 
 NOW_MS = 1_632_390_207_806
 END = OffsetPoint(Anchor.FROM_END, 0)

@@ -4,7 +4,8 @@ import time
 from collections.abc import Iterator
 
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.search.search_units import OPTIONS, Searched, SearchWindow, selected
+from kafkafs.log.places import Between
+from kafkafs.search.search_units import OPTIONS, Searched, selected
 from kafkafs.search.selection import Pattern, Selection
 from tests.bench import mounts, peers
 from tests.bench.data import Bench, topic_of
@@ -55,7 +56,7 @@ def _core(bench: Bench, text: str, rounds: int) -> Result:
 
     def once() -> float:
         started = time.process_time()
-        for unit in Searched(partition, SearchWindow()).units():
+        for unit in Searched(partition, Between()).units():
             for _ in selected(unit, selection, lambda _: None):
                 pass
         return size / (time.process_time() - started) / 1e9

@@ -4,29 +4,28 @@ import random
 
 import pytest
 
-from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.times import FromEnd
-from kafkafs.log.outcomes import OpenTransactions
-from kafkafs.log.read_options import ReadOptions
-from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
-from kafkafs.view.grammar import (
+from kafkafs.log.look import Look
+from kafkafs.log.places import (
     Anchor,
     Before,
     OffsetPoint,
     OffsetRange,
     TimePoint,
     TimeRange,
-    parse_offset_name,
+    point_target,
+    range_target,
 )
-from kafkafs.view.targets import LogLook, point_target, range_target
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.view.grammar import parse_offset_name
 from tests.log.making import log_of, made, spread, write_partition
 from tests.log.reading import rows
 from tests.log.transactional import data, marker
 
 
 def look(path, **options):
-    return LogLook(log_of(path), ReadOptions(**options), OpenTransactions(), PartitionKeys(Budget(KEY_MEMORY)))
+    return Look(log_of(path), ReadOptions(**options))
 
 
 def point(name: str):
