@@ -38,6 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
           file=sys.stderr)  # fmt: skip
     if done.as_bytes:
         print(f"{done.as_bytes:,} values do not fit their topic's columns: see valueBytes", file=sys.stderr)
+    if done.without_time:
+        print(f"{done.without_time:,} records have a null timestamp: theirs is beyond what a column can hold",
+              file=sys.stderr)  # fmt: skip
     return 0
 
 

@@ -24,6 +24,14 @@ _DOUBTFUL = re.compile(r"[1-9][0-9]{7,10}")  # no padded name of a listing
 IN_DOUBT_BELOW = 10**11
 """Milliseconds: no later time is in `doubt`."""
 
+OTHER_UNITS = {
+    "seconds": (10**9, 4 * 10**9),
+    "microseconds": (10**15, 4 * 10**15),
+    "nanoseconds": (10**18, 4 * 10**18),
+}
+"""Units that producers write in place of milliseconds -> the range from 2001 to 2096 in that unit. As milliseconds,
+these ranges are some weeks of 1970, the years 33658 to 128722, and years behind 31,000,000."""
+
 _SECONDS = re.compile(r"@([0-9]+)(?:\.([0-9]+))?")
 _AGO = re.compile(r"-([0-9]+)([smhd])")
 _AGO_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -89,6 +97,12 @@ def doubt(text: str) -> str | None:
         return None
     meant = date.fromordinal(_EPOCH_DAY + int(text) // 86_400_000)
     return f"{text} ms is {meant.isoformat()}; for seconds write @{text}"
+
+
+def probable_unit(timestamp: int) -> str | None:
+    """The unit in which a record's timestamp was probably written; None if milliseconds are as probable."""
+    found = (unit for unit, (first, end) in OTHER_UNITS.items() if first <= timestamp < end)
+    return next(found, None)
 
 
 def parse_int64(digits: str) -> int | None:

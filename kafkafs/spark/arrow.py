@@ -14,6 +14,7 @@ from kafkafs.errors import Unsupported
 from kafkafs.format import kernels
 from kafkafs.format.native import layout
 from kafkafs.format.records import Records
+from kafkafs.format.tables import Flags, Numbers
 
 ROWS, BYTES = 1 << 14, 2 << 20
 """A batch is closed with the piece that reaches either."""
@@ -85,11 +86,14 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 class BatchMaker:
     """Makes the batches of one partition."""
 
-    def __init__(self, topic: str, partition: int, headers: bool) -> None:
-        self._constant, self._headers = _Constants(topic, partition), headers
+    def __init__(self, topic: str, partition: int, headers: bool, *, far_as_null: bool = False) -> None:
+        """`far_as_null`: a timestamp that no column can hold is null, and no error."""
+        self._constant, self._headers, self._far_as_null = _Constants(topic, partition), headers, far_as_null
 
     def batch(self, group: list[Records]) -> pa.RecordBatch:
         """The columns of all records of some pieces."""
+        if not self._far_as_null:
+            _check_times(group, self._constant)
         return _batch(group, sum(map(len, group)), self._constant, self._headers)
 
 
@@ -154,7 +158,6 @@ class _Bytes:
 
 
 def _batch(group: list[Records], rows: int, constant: _Constants, headers: bool) -> pa.RecordBatch:
-    _check_times(group, constant)
     offsets, timestamps, types = np.empty(rows, np.int64), np.empty(rows, np.int64), np.empty(rows, np.int32)
     keys = _Bytes(rows, sum(_sum(piece, "key_size") for piece in group))
     values = _Bytes(rows, sum(_sum(piece, "value_size") for piece in group))
@@ -170,7 +173,7 @@ def _batch(group: list[Records], rows: int, constant: _Constants, headers: bool)
         topics,
         partitions,
         pa.array(offsets),
-        pa.Array.from_buffers(_FIELDS[5].type, rows, [None, pa.py_buffer(timestamps)], 0),
+        _times(group, timestamps),
         pa.array(types),
     ]
     if headers:
@@ -178,11 +181,26 @@ def _batch(group: list[Records], rows: int, constant: _Constants, headers: bool)
     return pa.RecordBatch.from_arrays(columns, schema=schema(headers))
 
 
+def _is_beyond(piece: Records) -> Flags:
+    """For each record whether its timestamp has no place in a column."""
+    times = piece.rows["timestamp"]
+    return (times > _LAST_MS) | (times < -_LAST_MS)
+
+
+def _times(group: list[Records], timestamps: Numbers) -> pa.Array:
+    """The column, null where a timestamp has no place in it."""
+    beyond = [_is_beyond(piece) for piece in group]
+    buffer = pa.py_buffer(timestamps)
+    if not any(each.any() for each in beyond):
+        return pa.Array.from_buffers(_FIELDS[5].type, len(timestamps), [None, buffer], 0)
+    bits = np.packbits(~np.concatenate(beyond), bitorder="little")
+    return pa.Array.from_buffers(_FIELDS[5].type, len(timestamps), [pa.py_buffer(bits), buffer])
+
+
 def _check_times(group: list[Records], constant: _Constants) -> None:
     """Unsupported where a timestamp does not fit: Spark's own source fails there as well, with "long overflow"."""
     for piece in group:
-        times = piece.rows["timestamp"]
-        beyond = np.flatnonzero((times > _LAST_MS) | (times < -_LAST_MS))
+        beyond = np.flatnonzero(_is_beyond(piece))
         if len(beyond):
             row = piece.rows[int(beyond[0])]
             raise Unsupported(

@@ -12,6 +12,7 @@ from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, NotFound,
 from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
+from kafkafs.format.times import probable_unit
 from kafkafs.log.health import gaps_in_a_tier, look_at_all, problems_of_listing
 from kafkafs.log.log import Log, largest_in, newest_data
 from kafkafs.log.look import Look
@@ -111,6 +112,8 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
     problems += look.uncommitted.visible.overlaps.problems()
     largest = [_largest(log, segment, one) for segment, one in zip(log.segments, health, strict=True)]
     sizes = [known(partial(_size, log, segment)) for segment in log.segments]
+    oldest, newest = known(partial(_oldest, look)), _newest(log, largest)
+    problems += _units(oldest, newest)
     return {
         "topic": name.topic,
         "partition": name.partition,
@@ -122,8 +125,8 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
         "lastStableOffset": known(lambda: view.partition.transactions.last_stable_offset(log)),
         "earliestOffset": known(look.visible.earliest),
         "latestOffset": known(look.visible.latest),
-        "minTimestamp": known(partial(_oldest, look)),
-        "maxTimestamp": _newest(log, largest),
+        "minTimestamp": oldest,
+        "maxTimestamp": newest,
         "sizeBytes": None if None in sizes else sum(filter(None, sizes)),
         "replicas": [replica._asdict() for replica in replicas],
         "leaderEpochs": None
@@ -132,6 +135,15 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
         "segments": _Encoded(map(_segment_line, log.segments, sizes, largest, health)),
         "problems": list(dict.fromkeys(problems)),
     }
+
+
+def _units(oldest: int | None, newest: int | None) -> list[str]:
+    """The units that timestamps were probably written in, where these are not milliseconds."""
+    found = {}
+    for which, timestamp in (("smallest", oldest), ("largest", newest)):
+        if timestamp is not None and (unit := probable_unit(timestamp)) is not None:
+            found[unit] = f"times look like {unit}: the {which} timestamp is {timestamp}, and Kafka counts milliseconds"
+    return [*found.values()]
 
 
 def _segment_line(segment: Segment, size: int | None, largest: int | None, health: SegmentHealth) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.times import BEFORE_1970, MAX_INT64, doubt, parse_int64, parse_time_ms
+from kafkafs.format.times import BEFORE_1970, MAX_INT64, doubt, parse_int64, parse_time_ms, probable_unit
 
 NOW_MS = 1_632_390_207_806
 
@@ -157,3 +157,19 @@ def test_64_bits_end_where_they_end() -> None:
     assert parse_int64(str(MAX_INT64 + 1)) is None
     assert parse_int64("0" * 4000 + "7") == 7
     assert parse_time_ms("@9223372036854775.807", NOW_MS) == MAX_INT64
+
+
+@pytest.mark.parametrize(
+    ("unit", "a_second"), [("seconds", 1), (None, 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9)]
+)
+def test_a_time_in_another_unit_is_recognised(unit: str | None, a_second: int) -> None:
+    """From 2001 to 2096; what lies between the units is a time in milliseconds like any other."""
+    for moment in (10**9, 1_700_000_000, 4 * 10**9 - 1):
+        assert probable_unit(moment * a_second) == unit
+    assert probable_unit(10**9 * a_second - 1) is None
+    assert probable_unit(4 * 10**9 * a_second) is None
+
+
+@pytest.mark.parametrize("timestamp", [-1, 0, 5, 10**8, 2**63 - 1, -(2**63)])
+def test_other_times_are_milliseconds(timestamp: int) -> None:
+    assert probable_unit(timestamp) is None

@@ -4,13 +4,14 @@ import json
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from kafkafs.errors import Unsupported, UsageError
+from kafkafs.errors import NotFound, UsageError
 from kafkafs.spark import arrow, tasks
 from kafkafs.spark.export import parquet
 from kafkafs.spark.export.export_plan import NO_DATE, ExportPlan, FileUnit
@@ -123,11 +124,41 @@ def test_what_waits_is_bounded(tmp_path, monkeypatch):
 
 
 def test_a_failure_leaves_no_mark_and_nothing_half_written(tmp_path, monkeypatch):
-    """The last time is beyond what a timestamp of Parquet can be."""
     monkeypatch.setattr(arrow, "ROWS", 5)
-    with pytest.raises(Unsupported, match="the record at offset 27 of t-0"):
-        write(unit(tmp_path / "data", [*in_order(9), 2**62]), tmp_path / "out")
+    each = unit(tmp_path / "data", in_order(9))
+    log = max((tmp_path / "data/t-0").glob("*.log"))
+    content = bytearray(log.read_bytes())
+    content[-1] ^= 1
+    log.write_bytes(content)
+    with pytest.raises(NotFound, match="ends at offset 21 by now"):
+        write(each, tmp_path / "out")
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("by", ["", "day"])
+def test_a_timestamp_that_no_column_can_hold_is_null_and_counted(tmp_path, by):
+    """Regression: nanoseconds in place of milliseconds could not be exported at all."""
+    times_ms = [START_MS, START_MS * 10**6, -1, (2**63 - 1) // 1000, (2**63 - 1) // 1000 + 1, 2**63 - 1, START_MS + 1]
+    each = replace(unit(tmp_path / "data", times_ms), by=by)
+    place, columns = output(str(tmp_path / "out")), parquet.columns_of(each, {})
+    write_files = parquet.write_dated if by else parquet.write
+    write_files(each, place, "read_uncommitted", "none", columns)
+    told = parquet.files_of(place, each) if by else {each.file: parquet.counts(place, each.file)}
+    assert (sum(one.rows for one in told.values()), sum(one.without_time for one in told.values())) == (7, 3)
+    assert {name: parquet.counts(place, name) for name in told} == told
+    tables = [pq.ParquetFile(tmp_path / "out" / name).read() for name in told]
+    rows = [
+        pair for each in tables for pair in zip(each["offset"].to_pylist(), each["timestamp"].is_null().to_pylist())
+    ]
+    assert sorted(offset for offset, is_null in rows if is_null) == [1, 4, 5]
+
+
+def test_a_mark_of_an_earlier_kafkafs_is_understood(tmp_path):
+    each = unit(tmp_path / "data", in_order(1))
+    with output(str(tmp_path)).writing(each.mark) as file:
+        file.write(json.dumps({f"topic=t/date=2026-01-01/partition=0/{NAME.format(3)}": [3, 1]}).encode())
+    (told,) = parquet.files_of(output(str(tmp_path)), each).values()
+    assert told == (3, 1, 0)
 
 
 def test_a_range_that_shows_nothing_is_written_too(tmp_path):

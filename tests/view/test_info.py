@@ -257,3 +257,18 @@ def test_a_last_log_that_may_not_be_read_has_its_size_all_the_same(tmp_path):
         told = json.loads(cat(tree(tmp_path), "t-0/info.json"))
     assert told["segments"][-1]["sizeBytes"] == last.stat().st_size
     assert told["sizeBytes"] == sum(file.stat().st_size for file in directory.glob("*.log"))
+
+
+@pytest.mark.parametrize(
+    ("times", "units"),
+    [
+        ([1_700_000_000] * 3, ["seconds"]), ([1_700_000_000_000_000] * 3, ["microseconds"]),
+        ([1_700_000_000 * 10**9] * 3, ["nanoseconds"]), ([1_700_000_000_000] * 3, []), ([1000, -1, 2**63 - 1], []),
+        ([1_700_000_000, 1_700_000_000_000, 1_700_000_000 * 10**9], ["seconds", "nanoseconds"]),
+    ],
+)  # fmt: skip
+def test_times_in_another_unit_are_a_problem(tmp_path, times, units):
+    """Regression: a producer that wrote nanoseconds as milliseconds went unnoticed."""
+    write_partition(tmp_path, {0: [made(number, [time]) for number, time in enumerate(times)]}, "t-0")
+    told = info(tmp_path)["problems"]
+    assert [each.partition(":")[0] for each in told] == [f"times look like {unit}" for unit in units]

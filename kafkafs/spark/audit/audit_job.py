@@ -40,6 +40,7 @@ from kafkafs.spark.audit.partition_check import (
     known_end,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
+from kafkafs.spark.audit.time_units import OddTimes, check_units, odd_times
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import Tiered, data_directory
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, segments_of
@@ -57,6 +58,7 @@ class SegmentReport:
     epochs: EpochSpans = field(default_factory=list)
     span: OffsetSpan | None = None
     transactions: SegmentTransactions | None = None
+    units: OddTimes = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +212,7 @@ def _partition(
         findings += check_transactions([report.transactions for report in left], begun)
         if not compacted and not partition.name.mark:
             findings += check_joints([report.span for report in left])
+        findings += check_units([(report.span.where, report.units, report.batches) for report in left if report.span])
         end = known_end(partition.log())
         if not partition.name.mark and end is not None:
             ends[partition.name.topic, partition.name.partition] = end
@@ -269,6 +272,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
             last + 1 if segment.next_base is None and not clean else None, valid.damaged,
             valid.events, transaction_index, segment.next_base if segment.stands_in else None,
         ),
+        odd_times(valid),
     )  # fmt: skip
 
 

@@ -36,6 +36,7 @@ class Exported:
     records: int
     size: int  # bytes of Parquet
     as_bytes: int = 0  # values that do not fit the columns, where those were asked for
+    without_time: int = 0  # records whose timestamp no column can hold: it is null
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,4 +144,5 @@ def _exported(
     return Exported(
         len(counted), sum(undated(name) in new for name in counted), sum(each.rows for each in counted.values()),
         sum(sizes[name] for name in counted), sum(each.as_bytes for each in counted.values()),
+        sum(each.without_time for each in counted.values()),
     )  # fmt: skip

@@ -41,7 +41,7 @@ class FileWriter:
     """A file that is being written: it has its name at the end of the block, unless the block fails."""
 
     def __init__(self, out: Output, name: str, compression: str, kind: pa.Schema) -> None:
-        self.rows = self.as_bytes = 0
+        self.rows = self.as_bytes = self.without_time = 0
         self.size = 0
         """Bytes that wait to be written."""
         self._kind = kind
@@ -57,6 +57,7 @@ class FileWriter:
         self._waiting.append(batch)
         self._waiting_rows += batch.num_rows
         self.size += batch.nbytes + _BATCH_BYTES
+        self.without_time += batch.column("timestamp").null_count
         if "valueBytes" in self._kind.names:
             self.as_bytes += batch.num_rows - batch.column("valueBytes").null_count
         if self._waiting_rows >= ROW_GROUP or self.size >= GROUP_BYTES:
@@ -90,7 +91,7 @@ def columns_of(unit: FileUnit, typed: Mapping[FieldName, Column]) -> Columns:
     """The columns of a file. Topic and partition stand in the files' paths, as Spark reads them."""
     name = unit.range.location.name
     plain = pa.schema([field for field in schema(True) if field.name not in ("topic", "partition")])
-    return Columns(BatchMaker(name.topic, name.partition, headers=True), plain, typed)
+    return Columns(BatchMaker(name.topic, name.partition, headers=True, far_as_null=True), plain, typed)
 
 
 def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
@@ -105,10 +106,12 @@ def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
 
 
 class Counts(NamedTuple):
-    """Rows of a file, and how many values of them stayed bytes: no JSON objects, or of another kind."""
+    """Rows of a file, how many values of them stayed bytes (no JSON objects, or of another kind), and how many have no
+    timestamp because no column can hold it."""
 
     rows: int
     as_bytes: int
+    without_time: int = 0
 
 
 def counts(out: Output, name: str) -> Counts:
@@ -116,10 +119,13 @@ def counts(out: Output, name: str) -> Counts:
     with out.open(name) as file:
         footer = pq.ParquetFile(file).metadata
     columns = [footer.schema.column(number).path for number in range(footer.num_columns)]
-    if "valueBytes" not in columns:
-        return Counts(footer.num_rows, 0)
-    groups = [footer.row_group(number).column(columns.index("valueBytes")) for number in range(footer.num_row_groups)]
-    return Counts(footer.num_rows, sum(group.num_values - group.statistics.null_count for group in groups))
+
+    def nulls(name: str) -> int:
+        groups = (footer.row_group(number).column(columns.index(name)) for number in range(footer.num_row_groups))
+        return sum(group.statistics.null_count for group in groups)
+
+    as_bytes = footer.num_rows - nulls("valueBytes") if "valueBytes" in columns else 0
+    return Counts(footer.num_rows, as_bytes, nulls("timestamp"))
 
 
 MOST_OPEN = 32
@@ -178,7 +184,9 @@ class _Passes:
     def _close(self, period: int, writer: FileWriter) -> None:
         with writer:
             pass
-        self.done[dated(self.unit.file, period, self.unit.by)] = Counts(writer.rows, writer.as_bytes)
+        self.done[dated(self.unit.file, period, self.unit.by)] = Counts(
+            writer.rows, writer.as_bytes, writer.without_time
+        )
 
 
 def write_dated(unit: FileUnit, out: Output, isolation: Isolation, compression: str, columns: Columns) -> None:
