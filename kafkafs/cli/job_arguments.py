@@ -177,6 +177,10 @@ def add_revive(commands: Commands) -> None:
         "--listen", default="127.0.0.1:9092", metavar="HOST:PORT",
         help="where the broker listens; its controller one port further (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--retention", choices=("off", "as-is"), default="off",
+        help="of topics without a retention.ms of their own: -1, or whatever the brokers have (default: %(default)s)",
+    )  # fmt: skip
     _add_tier(parser)
     method = parser.add_mutually_exclusive_group()
     for name, what in (

@@ -75,6 +75,7 @@ def _choices(arguments: argparse.Namespace) -> Choices:
         until_ms=_moment(arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
         method=arguments.method, tiered=tier_source(arguments.tiered, arguments.tiered_key),
         include=include,
+        retention=arguments.retention,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kafkafs.cluster.image import TOPIC_RESOURCE
 from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import CheckpointOffsets, offset_checkpoint_bytes
@@ -35,9 +36,12 @@ from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_p
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.settings import (
     OFF,
+    SECOND_PROPERTIES,
     SERVER_PROPERTIES,
     clean_shutdown,
     meta_properties,
+    second_properties,
+    second_settings,
     server_properties,
     settings,
     thread_counts,
@@ -47,7 +51,7 @@ from kafkafs.revive.settings import (
 Progress = Callable[[int, int], None]
 """Told how many bytes of log are done, and of how many."""
 
-_INTERVAL, _POLICY = "index.interval.bytes", "cleanup.policy"
+_INTERVAL, _POLICY, _RETENTION = "index.interval.bytes", "cleanup.policy", "retention.ms"
 _NAMED = 5
 
 
@@ -65,6 +69,7 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
     needed = room(plan, choices.method or "copy", plan.size)
     told = {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
     told["leftOut"] += _configured(plan, choices.to)[2]
+    told["retentionAdded"] = [each.resource for each in _kept_for_ever(plan, choices)]
     return told
 
 
@@ -92,9 +97,13 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
     report = {**plan.told(), "method": method, "revived": work.revived()}
     told, configs, sentences = _configured(plan, place.path)
     report["leftOut"] += sentences
-    _write_cluster(plan, work, place, configs)
-    has_tokens = bool(plan.metadata.image and plan.metadata.image.tokens)
-    place.write(SERVER_PROPERTIES, server_properties(told) + (token_key() if has_tokens else b""))
+    added = _kept_for_ever(plan, choices)
+    report["retentionAdded"] = [each.resource for each in added]
+    _write_cluster(plan, work, place, [*configs, *added])
+    token = token_key() if plan.metadata.image and plan.metadata.image.tokens else b""
+    place.write(SERVER_PROPERTIES, server_properties(told) + token)
+    second = second_settings(told, plan.node, place.path.resolve())
+    place.write(SECOND_PROPERTIES, second_properties(second, plan.cluster_id) + token)
     place.settle()
     place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node), through=True)
     place.write(CLEAN_SHUTDOWN, clean_shutdown(), through=True)
@@ -201,6 +210,12 @@ def _configured(plan: Plan, to: Path) -> tuple[dict[str, str], list[Config], lis
     )  # fmt: skip
     configs, sentences = kept_configs(metadata.image, topics, plan.node.number, frozenset((*told, *OFF)), plan.release)
     return told | thread_counts(configs), configs, sentences
+
+
+def _kept_for_ever(plan: Plan, choices: Choices) -> list[Config]:
+    """A setting for each topic that has no retention time of its own: any further broker may have another default."""
+    topics = plan.topics if choices.retention == "off" else ()
+    return [Config(TOPIC_RESOURCE, each.name, _RETENTION, "-1") for each in topics if _RETENTION not in each.configs]
 
 
 def _write_cluster(plan: Plan, work: _Work, place: NewDirectory, configs: Sequence[Config]) -> None:

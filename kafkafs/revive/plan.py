@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.disk.objects import is_bucket
@@ -94,6 +94,10 @@ _PRODUCER_BLOCK = 1000
 """So many producer ids at once a broker is given to hand out."""
 
 
+Retention = Literal["off", "as-is"]
+"""Of topics without a `retention.ms` of their own: off, or what the brokers' settings make it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
     """What the command line says."""
@@ -109,6 +113,7 @@ class Choices:
     method: Method | None = None
     tiered: TierSource | None = None
     include: tuple[str, ...] = ()
+    retention: Retention = "off"
 
     @property
     def reading(self) -> ReadOptions:

@@ -1,7 +1,8 @@
-"""`server.properties` of the new node, and the identity files beside it.
+"""`server.properties` of the new node, `second.properties` of a further one, and the identity files beside them.
 
 What a later day would destroy at the first start is off: each of those settings stands in `OFF`, with what it keeps
-from happening; `docs/revive.md` says when and how to switch it on again.
+from happening; `docs/revive.md` says when and how to switch it on again. A further node needs them, too: the leader of
+a partition deletes, and its followers delete what the leader has deleted.
 """
 
 import json
@@ -11,10 +12,13 @@ from pathlib import Path
 
 from kafkafs.cluster.image import BROKER_RESOURCE
 from kafkafs.format.names import GROUPS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
+from kafkafs.log.meta_properties import LARGEST_NODE
 from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, TOKEN_KEY, Config, Node
 from kafkafs.revive.topics import RevivedTopic
 
-SERVER_PROPERTIES = "server.properties"
+SERVER_PROPERTIES, SECOND_PROPERTIES = "server.properties", "second.properties"
+_LARGEST_PORT = 65535
+_ABOUT = "# Written by kafkafs revive. What may be changed, and when: docs/revive.md of kafkafs."
 _NEVER_MS, _NEVER = str(2**63 - 1), str(2**31 - 1)
 
 OFF: Mapping[str, tuple[str, str]] = {
@@ -84,9 +88,39 @@ def thread_counts(configs: Iterable[Config]) -> dict[str, str]:
     return {name: value for _, name, value in told if _THREADS.fullmatch(name) and _COUNT.fullmatch(value)}
 
 
+def second_settings(told: Mapping[str, str], node: Node, place: Path) -> dict[str, str]:
+    """The settings of a further broker, from the node's own `told`. It keeps its logs beside `place`."""
+    number = node.number + 1 if node.number < LARGEST_NODE else node.number - 1
+    port = node.port + 2 if node.port + 2 <= _LARGEST_PORT else node.port - 1
+    listener = f"PLAINTEXT://{node.host}:{port}"
+    own = {
+        "process.roles": "broker",
+        "node.id": str(number),
+        "listeners": listener,
+        "advertised.listeners": listener,
+        "log.dirs": f"{place}-second",
+    }
+    return {name: value for name, value in {**told, **own}.items() if name != "broker.rack"}
+
+
+def second_properties(told: Mapping[str, str], cluster_id: str) -> bytes:
+    """The file of a further broker, with the command that has to run before it starts."""
+    about = [
+        _ABOUT,
+        "# A further broker of the same cluster. Another machine needs another host in the listeners; a third broker a",
+        "# node.id, listeners and log.dirs of its own. Before its first start:",
+        f"# kafka-storage.sh format --cluster-id {_escaped(cluster_id)} --config {SECOND_PROPERTIES}",
+    ]
+    return _file(about, told)
+
+
 def server_properties(told: Mapping[str, str]) -> bytes:
     """The file: first what must stay, then what is to be switched on again."""
-    lines = ["# Written by kafkafs revive. What may be changed, and when: docs/revive.md of kafkafs.", ""]
+    return _file([_ABOUT], told)
+
+
+def _file(about: Iterable[str], told: Mapping[str, str]) -> bytes:
+    lines = [*about, ""]
     lines += [f"{name}={_escaped(value)}" for name, value in told.items()]
     lines += ["", "# Off at first, so that nothing is lost while you look. Take out a line to switch it on again.", ""]
     for name, (value, effect) in OFF.items():

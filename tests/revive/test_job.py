@@ -26,8 +26,9 @@ from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS
 
 NEEDED = {
-    "meta.properties", ".kafka_cleanshutdown", "server.properties", "revive.json", "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint", "log-start-offset-checkpoint", "cleaner-offset-checkpoint",
+    "meta.properties", ".kafka_cleanshutdown", "server.properties", "second.properties", "revive.json",
+    "recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint",
+    "cleaner-offset-checkpoint",
 }  # fmt: skip
 
 
