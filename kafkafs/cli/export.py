@@ -3,17 +3,20 @@
 import argparse
 import sys
 import time
+from dataclasses import replace
 
 from kafkafs.cli.endings import say
 from kafkafs.cli.spark_command import SparkProgress, named_directories
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.format.times import parse_time_ms
+from kafkafs.log.ownership import mode_of_copies
 from kafkafs.log.read_options import tier_source
 from kafkafs.log.topic_choice import topic_choice
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import claimed, output
+from kafkafs.spark.locations import data_directories
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
 from kafkafs.spark.session import session
 from kafkafs.spark.source_options import Choice
@@ -23,7 +26,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes what is not written yet, and says how much that was; 0, since all else is an error."""
     with SparkProgress("export") as progress:
         request = _request(arguments)
-        out = output(arguments.to)
+        topics = topic_choice(arguments.topics, arguments.topic_pattern)
+        mode = mode_of_copies(data_directories(request.paths), topics.takes)
+        out = replace(output(arguments.to), mode=mode)
         for path in request.paths:
             if out.local is not None and is_within(out.local, path):
                 raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")

@@ -3,9 +3,10 @@
 import argparse
 import sys
 
-from kafkafs.cli.spark_command import SparkProgress, chosen_topics, file_to_write, named_directories
-from kafkafs.errors import UsageError
+from kafkafs.cli.spark_command import SparkProgress, chosen_topics, file_to_write, named_directories, write_shown
+from kafkafs.log.ownership import mode_of_copies
 from kafkafs.log.read_options import tier_source
+from kafkafs.spark.locations import data_directories
 from kafkafs.spark.profile.profile_job import profile
 from kafkafs.spark.session import session
 
@@ -21,10 +22,8 @@ def run(arguments: argparse.Namespace) -> int:
 
             source = tier_source(arguments.tiered, arguments.tiered_key)
             numbers = profile(spark, paths, progress, arguments.replicas, topics, source)
-    try:
-        place.write_text(page(numbers, [str(path) for path in paths]))
-    except OSError as error:
-        raise UsageError(f"{str(place)!r} cannot be written: {error.strerror}") from error
+    mode = mode_of_copies(data_directories(paths), topics.takes)
+    write_shown(place, page(numbers, [str(path) for path in paths]), mode)
     records = sum(each.records for each in numbers.values())
     print(f"{records:,} records of {len(numbers):,} partitions in {place}", file=sys.stderr)
     return 0

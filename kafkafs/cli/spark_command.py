@@ -3,6 +3,7 @@
 import argparse
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -82,6 +83,20 @@ def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:
         reason = "it is a directory" if place.is_dir() else "permission denied"
         raise UsageError(f"{str(place)!r} cannot be written: {reason}")
     return place
+
+
+def write_shown(place: Path, text: str, mode: int) -> None:
+    """Writes a file that nobody else may read but those whom `mode` lets, if it was there before, too."""
+    try:
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, mode)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            about = os.fstat(descriptor)
+            if stat.S_ISREG(about.st_mode):
+                os.fchmod(descriptor, stat.S_IMODE(about.st_mode) & mode)
+                os.ftruncate(descriptor, 0)
+            file.write(text)
+    except OSError as error:
+        raise UsageError(f"{str(place)!r} cannot be written: {error.strerror}") from error
 
 
 @contextmanager

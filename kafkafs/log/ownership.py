@@ -1,13 +1,17 @@
-"""Whose files these are: the user that a daemon started by root should be, to read them and little else."""
+"""Whose files these are: the user that a daemon started by root should be, to read them and little else; and whom what
+is made of them may be shown.
+"""
 
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
+from kafkafs.disk.access import Access, access_of, access_to, below_ancestors, common
+from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import KafkafsError
 from kafkafs.log.data_directory import DataDirectory
@@ -55,3 +59,32 @@ def _may_read(about: os.stat_result, uid: int, gid: int) -> bool:
     bits = about.st_mode >> (6 if about.st_uid == uid else 3 if about.st_gid == gid else 0)
     wanted = 0o5 if stat.S_ISDIR(about.st_mode) else 0o4
     return bits & wanted == wanted
+
+
+_LOG, _SHOWN, _OWN = ".log", 0o044, 0o600
+
+
+def mode_of_copies(directories: Sequence[DataDirectory], takes: Callable[[str], bool]) -> int:
+    """The mode of a new file of this process that holds records of these directories, of the topics that `takes` takes.
+
+    Group and others may read it only if they may read each of the logs. Files of a remote tier have no mode.
+    """
+    ours = Access(os.geteuid(), os.getegid(), _OWN | _SHOWN)
+    return _OWN | common([ours, *_accesses(directories, takes)]).mode & _SHOWN
+
+
+def _accesses(directories: Sequence[DataDirectory], takes: Callable[[str], bool]) -> set[Access]:
+    """What logs and the directories above them grant: of thousands of files most have the same."""
+    found: set[Access] = set()
+    for directory in directories:
+        root = directory.root
+        top = access_to(root.descriptor, root.stat())
+        found.add(below_ancestors(top, [each for _, each in Ancestors(directory.path).attributes()]).of_what_is_below())
+        for name in (name for name, parsed in directory.names().items() if takes(parsed.topic)):
+            with suppress(KafkafsError), root.scan(name) as entries, root.inside(name) as inside:
+                found.add(access_of(root.stat(name), None).of_what_is_below())
+                for entry in entries:
+                    if entry.name.endswith(_LOG):
+                        with suppress(KafkafsError):
+                            found.add(inside.attributes(entry.name)[1])
+    return found

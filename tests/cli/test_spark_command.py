@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from kafkafs.cli import spark_command, status_line
-from kafkafs.cli.spark_command import SparkProgress, engine, file_to_write, is_local, named_directories
+from kafkafs.cli.spark_command import (
+    SparkProgress,
+    engine,
+    file_to_write,
+    is_local,
+    named_directories,
+    write_shown,
+)
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, Mount
 from kafkafs.spark.jobs import Step
@@ -109,3 +116,26 @@ def test_a_terminal_sees_that_spark_starts_then_the_job_then_nothing(monkeypatch
     assert lines[0] == "audit: starting Spark…"
     assert lines[-1].endswith("3 of 6 parts]")
     assert seen[0].endswith("\r")
+
+
+def test_a_file_is_written_for_those_whom_the_logs_are_for(tmp_path):
+    """Regression: a page about logs of mode 0600 was for everybody. One that is closed already stays so."""
+    for number, (before, mode, after) in enumerate(
+        [(None, 0o600, 0o600), (0o644, 0o600, 0o600), (0o600, 0o644, 0o600)]
+    ):
+        place = tmp_path / str(number)
+        if before is not None:
+            place.write_text("longer than the new one")
+            place.chmod(before)
+        write_shown(place, "page", mode)
+        assert (place.read_text(), place.stat().st_mode & 0o777) == ("page", after)
+
+
+def test_what_is_no_file_is_written_as_well():
+    write_shown(Path("/dev/null"), "page", 0o600)
+    assert Path("/dev/null").stat().st_mode & 0o777 == 0o666
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_shown(tmp_path / "absent/page", "page", 0o600)

@@ -8,9 +8,9 @@ import pytest
 from kafkafs.disk.directory import Directory
 from kafkafs.log import ownership
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory, open_data_directory
-from kafkafs.log.ownership import Owner, owner_of
+from kafkafs.log.ownership import Owner, mode_of_copies, owner_of
 from tests.log.making import made, write_partition
-from tests.nobody import takes_root
+from tests.nobody import let_in, takes_root
 
 KAFKA, GROUP, OTHER = 2001, 2002, 2003
 
@@ -115,3 +115,43 @@ def test_no_more_is_looked_at_than_is_needed_to_tell(data, monkeypatch):
     monkeypatch.setattr(ownership, "LOOKED_AT", 3)
     owner(data)
     assert len(looked) == 3
+
+
+MODES = [
+    ({}, 0o644), ({"t-0": 0o600}, 0o600), ({"t-0": 0o640}, 0o640), ({"t-1": 0o600}, 0o600), ({"t-0": 0o604}, 0o604),
+    ({"t-0": 0o640, "t-1": 0o604}, 0o600),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("modes", "granted"), MODES)
+def test_copies_are_shown_to_nobody_who_may_not_read_each_log(data, modes, granted):
+    """Regression: an export of files of mode 0600 had mode 0644."""
+    let_in(data)
+    for name, mode in modes.items():
+        max((data / name).glob("*.log")).chmod(mode)
+    assert mode_of_copies([open_data_directory(data)], lambda _: True) == granted
+    assert mode_of_copies([open_data_directory(data)], lambda topic: topic != "t") == 0o644
+
+
+@pytest.mark.parametrize("closed", ["", "t-0"])
+@pytest.mark.parametrize(("mode", "granted"), [(0o700, 0o600), (0o750, 0o640), (0o755, 0o644), (0o711, 0o644)])
+def test_directories_above_logs_count_too(data, closed, mode, granted):
+    let_in(data)
+    (data / closed).chmod(mode)
+    assert mode_of_copies([open_data_directory(data)], lambda _: True) == granted
+
+
+def test_a_directory_above_the_data_directory_counts_too(data):
+    let_in(data)
+    data.parent.chmod(0o700)
+    assert mode_of_copies([open_data_directory(data)], lambda _: True) == 0o600
+
+
+@takes_root
+def test_the_group_of_this_process_is_none_of_the_logs(data):
+    """Members of another group get what others have."""
+    let_in(data)
+    given(data)
+    for log in data.rglob("*.log"):
+        log.chmod(0o640)
+    assert mode_of_copies([open_data_directory(data)], lambda _: True) == 0o600

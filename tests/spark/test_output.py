@@ -152,3 +152,15 @@ def test_hadoops_file_systems_are_refused_with_the_way_that_works(scheme):
     """Through pyarrow they take Java inside of this process; Spark and Hadoop's own commands write there better."""
     with pytest.raises(UsageError, match=f"^{scheme}:// is not written by export: .*hdfs dfs -put"):
         output(f"{scheme}://name:8020/x")
+
+
+@pytest.mark.parametrize(("mode", "of_directories"), [(0o600, 0o700), (0o640, 0o750), (0o644, 0o755)])
+def test_files_and_directories_are_shown_to_nobody_else(tmp_path, mode, of_directories):
+    """Regression: whatever the sources' modes, they had those of the umask. A file has its mode from the beginning."""
+    out = Output((tmp_path / "a/out").as_uri(), mode)
+    with out.writing("topic=t/x.parquet") as file:
+        (unfinished,) = (tmp_path / "a/out/topic=t").iterdir()
+        assert unfinished.stat().st_mode & 0o777 == mode
+        file.write(b"x")
+    found = {str(each.relative_to(tmp_path)): each.stat().st_mode & 0o777 for each in tmp_path.rglob("*")}
+    assert found == {**dict.fromkeys(("a", "a/out", "a/out/topic=t"), of_directories), "a/out/topic=t/x.parquet": mode}

@@ -148,8 +148,9 @@ def test_a_timestamp_that_no_column_can_hold_is_null_and_counted(tmp_path, by):
     assert {name: parquet.counts(place, name) for name in told} == told
     tables = [pq.ParquetFile(tmp_path / "out" / name).read() for name in told]
     rows = [
-        pair for each in tables for pair in zip(each["offset"].to_pylist(), each["timestamp"].is_null().to_pylist())
-    ]
+        pair for each in tables
+        for pair in zip(each["offset"].to_pylist(), each["timestamp"].is_null().to_pylist(), strict=True)
+    ]  # fmt: skip
     assert sorted(offset for offset, is_null in rows if is_null) == [1, 4, 5]
 
 

@@ -50,9 +50,13 @@ _SMALL = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A directory by its URI. Every error is one sentence, without what a URI may hold of keys and passwords."""
+    """A directory by its URI. Every error is one sentence, without what a URI may hold of keys and passwords.
+
+    `mode`: of new files, where this machine's file system keeps them.
+    """
 
     uri: str
+    mode: int = 0o600
 
     @property
     def local(self) -> Path | None:
@@ -100,7 +104,9 @@ class Output:
         unfinished = f"{directory}/.{last[-_NAME_END:]}.{os.uname().nodename}.{os.getpid()}.tmp"
         with self._told("written", DiskError):
             try:
-                if system.type_name not in _WITHOUT_DIRECTORIES:
+                if system.type_name == "local":
+                    self._prepare(directory, unfinished)
+                elif system.type_name not in _WITHOUT_DIRECTORIES:
                     system.create_dir(directory)
                 with system.open_output_stream(unfinished) as sink:
                     yield sink
@@ -111,6 +117,17 @@ class Output:
                 with suppress(OSError):
                     system.delete_file(unfinished)
                 raise
+
+    def _prepare(self, directory: str, unfinished: str) -> None:
+        """Makes the directories above a file, and the file, so that nobody else may ever open what is in it."""
+        search = (self.mode & 0o444) >> 2
+        missing = [each for each in (Path(directory), *Path(directory).parents) if not each.is_dir()]
+        for each in reversed(missing):
+            with suppress(FileExistsError):  # of another worker
+                each.mkdir(mode=self.mode | search)
+        with suppress(FileNotFoundError):
+            os.unlink(unfinished)
+        os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, self.mode))
 
     def times(self, prefix: str) -> dict[str, float]:
         """When the files that stand in it directly and have such a name were written last [s], by the store's clock."""
