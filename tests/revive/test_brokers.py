@@ -47,7 +47,7 @@ def datasets() -> list[tuple[str, str, str]]:
 def test_the_cluster_is_as_it_was(source, state, target, tmp_path):
     """Groups, offsets, ends, topics, transactions, producers, settings, quotas, users, rights; and it goes on."""
     before, place, has_users = Cluster(source, state), tmp_path / "revived", not source.startswith("2.")
-    report = revive([before.path], choices(place, target))
+    report = revive([before.path], choices(place, target, retention="as-is"))
     doors = f"127.0.0.1:{nodes.free_port()}"
     if has_users:
         ask_who_comes(place, doors)

@@ -39,6 +39,10 @@ SECTIONS = [section.split("```sh\n")[1].split("```")[0].splitlines() for section
 """The commands of 3 and 4."""
 
 
+TAKE_AWAY = PAGE.split("```sh\n")[3].split("```")[0]
+"""The command that takes `retentionAdded` back, in section 4."""
+
+
 class Shell:
     """Runs lines of the page, with other places, ports and Kafka's tools by their names."""
 
@@ -94,6 +98,7 @@ def test_what_was_off_is_on_again(tmp_path):
     assert [name for name in OFF if f"\n{name}=" not in kept] == [*OFF][:3]
     with started(RELEASE, place, tmp_path / "home", report) as node:
         assert truth.read(node.broker, [("orders", 0)], "read_committed")
+        assert shell.run(TAKE_AWAY).count("Completed updating config") == len(report["retentionAdded"])
 
 
 def test_each_setting_that_is_off_has_its_line():

@@ -11,6 +11,8 @@ from kafkafs.revive.settings import (
     OFF,
     clean_shutdown,
     meta_properties,
+    second_properties,
+    second_settings,
     server_properties,
     settings,
     thread_counts,
@@ -90,3 +92,16 @@ def test_the_directory_says_whose_it_is():
         meta_properties("c", NODE) == f"version=1\ncluster.id=c\nnode.id=3\ndirectory.id={NODE.directory_id}\n".encode()
     )
     assert json.loads(clean_shutdown()) == {"version": 0, "brokerEpoch": BROKER_EPOCH}
+
+
+def test_a_second_node_has_another_number_and_a_port_that_there_is():
+    """Regression guard: one above the largest of each is none."""
+    most = replace(NODE, number=2**31 - 1, port=65534, rack="rack-1")
+    found = second_settings(
+        settings(most, Path("/x"), [], is_dynamic=True, has_acls=True, has_shares=True), most, Path("/x")
+    )
+    assert (found["node.id"], found["listeners"]) == (str(2**31 - 2), "PLAINTEXT://127.0.0.1:65533")
+    assert "broker.rack" not in found
+    assert (found["super.users"], found["log.dirs"]) == ("User:ANONYMOUS", "/x-second")
+    text = second_properties(found, "a-cluster").decode()
+    assert "# kafka-storage.sh format --cluster-id a-cluster --config second.properties\n" in text
