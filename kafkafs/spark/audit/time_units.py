@@ -16,7 +16,7 @@ from kafkafs.spark.audit.log_check import ValidBatches
 class Odd(NamedTuple):
     """Batches of one segment with times in one unit: how many, and timestamp, position and offset of the first."""
 
-    count: int
+    batches: int
     timestamp: int
     position: int
     offset: int
@@ -46,7 +46,7 @@ def check_units(segments: Sequence[tuple[Where, OddTimes, int]]) -> list[Finding
         if not odd:
             continue
         where, first = odd[0]
-        count = sum(each.count for _, each in odd)
+        count = sum(each.batches for _, each in odd)
         findings.append(where.finding(
             "time-unit", f"times look like {unit} in {count:,} of {total:,} batches, first {first.timestamp}; Kafka"
             " counts milliseconds", position=first.position, offset=first.offset,
