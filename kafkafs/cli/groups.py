@@ -4,23 +4,29 @@ import argparse
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from kafkafs.cli.endings import EXIT_FAILED, say
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
+from kafkafs.cluster.group_records import Commit
+from kafkafs.cluster.progress import Standing
 from kafkafs.errors import NotFound, UsageError, printable
 from kafkafs.format.names import GROUPS_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids
 from kafkafs.log.read_options import ReadOptions
 
-HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER")
+HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "BEHIND", "MEMBER")
 TOTAL = "TOTAL"
-_NUMBERS = slice(2, 6)  # the columns that stand to the right
+_NUMBERS = slice(2, 7)  # the columns that stand to the right
 _UNKNOWN = "-"
+_UNITS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
+_AT_ONCE = 20_000
+"""Offsets that are looked up together."""
 
 Item = TypeVar("Item")
 
@@ -31,7 +37,16 @@ class GroupLine(NamedTuple):
     group: bytes
     columns: tuple[str, ...]
     lag: int | None
+    lag_ms: int | None = None
     counts: bool = True
+
+
+class Offsets(NamedTuple):
+    """The offsets of a group, each with where it is in its partition."""
+
+    found: FoundGroup
+    commits: Sequence[Commit]
+    standings: Sequence[Standing]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -48,11 +63,45 @@ def run(arguments: argparse.Namespace) -> int:
         say(problem)
     left_out = any(True for _ in cluster.group_problems())
     _check_found(names, {each.name for each in found})
+    offsets = _offsets(cluster, found, arguments.topic)
+    if arguments.topic is not None:
+        offsets = _about(arguments.topic, offsets)
     if arguments.form == "table" or (arguments.form is None and sys.stdout.isatty()):
-        show(cluster, found, arguments.sort or "lag")
+        show(cluster, offsets, arguments.sort or "lag", arguments.topic)
     else:
-        _print_lines(cluster, found, arguments.sort or "name")
+        _print_lines(offsets, arguments.sort or "name")
     return EXIT_FAILED if left_out else 0
+
+
+def _offsets(cluster: Cluster, groups: Iterable[FoundGroup], topic: str | None) -> Iterator[Offsets]:
+    """The offsets of each group, those of many groups looked up at once; of one topic, where one is named."""
+    waiting: list[tuple[FoundGroup, list[Commit]]] = []
+    size = 0
+    for found in groups:
+        waiting.append((found, [each for each in cluster.commits(found) if topic is None or each.topic == topic]))
+        size += len(waiting[-1][1])
+        if size >= _AT_ONCE:
+            yield from _looked_up(cluster, waiting)
+            waiting, size = [], 0
+    yield from _looked_up(cluster, waiting)
+
+
+def _about(topic: str, groups: Iterable[Offsets]) -> Iterator[Offsets]:
+    """The groups that have something to do with a topic. NotFound at the end of none."""
+    is_known = False
+    for each in groups:
+        assigned = (one.topic for member in each.found.group.members or () for one in member.assignment or ())
+        if each.commits or topic in assigned:
+            is_known = True
+            yield each
+    if not is_known:
+        raise NotFound(f"no group here has an offset of a topic {topic!r}; `kafkafs groups` without --topic shows all")
+
+
+def _looked_up(cluster: Cluster, groups: Sequence[tuple[FoundGroup, Sequence[Commit]]]) -> Iterator[Offsets]:
+    standings = iter(cluster.progress.of([each for _, commits in groups for each in commits]))
+    for found, commits in groups:
+        yield Offsets(found, commits, list(islice(standings, len(commits))))
 
 
 def _read(words: Sequence[str], named: Sequence[str]) -> tuple[list[DataDirectory], Sequence[str]]:
@@ -76,21 +125,40 @@ def _check_found(names: Sequence[str], found: set[bytes]) -> None:
             raise NotFound(f"there is no group {name!r} here; `kafkafs groups` without a name shows all")
 
 
-def _print_lines(cluster: Cluster, groups: Sequence[FoundGroup], order: str) -> None:
+def _print_lines(groups: Iterable[Offsets], order: str) -> None:
     """The lines of each group's `offsets.jsonl`, one group after the other as its lines are made."""
+    made = ((each, files.offset_rows(each.found.name, each.commits, each.standings)) for each in groups)
     if order == "name":
-        for each in groups:
-            offsets = files.offsets(cluster, each)
+        for _, offsets in made:
             sys.stdout.buffer.write(offsets.lines(0, len(offsets.values)))
         return
-    lines: list[tuple[bytes, int | None, bytes]] = []
-    for each in groups:
-        offsets = files.offsets(cluster, each)
-        for number, commit in enumerate(offsets.values):
-            lag = rows.lag(commit, cluster.ends(commit.topic, commit.partition))
-            lines.append((each.name, lag, offsets.lines(number, number + 1)))
-    for *_, line in by_lag(lines, lambda item: item[:2]):
+    lines = [
+        (each.found.name, rows.lag(commit, standing.ends), standing.lag_ms, offsets.lines(number, number + 1))
+        for each, offsets in made
+        for number, (commit, standing) in enumerate(offsets.values)
+    ]
+    ordered = (
+        by_lag(lines, lambda item: item[:2]) if order == "lag" else sorted(lines, key=lambda item: behind(item[2]))
+    )
+    for *_, line in ordered:
         sys.stdout.buffer.write(line)
+
+
+def behind(lag_ms: int | None) -> tuple[bool, int]:
+    """The place of a lag in time: the largest first, unknown ones last."""
+    return lag_ms is None, -(lag_ms or 0)
+
+
+def time_span(lag_ms: int | None) -> str:
+    """A lag in its two largest units, rounded down: `2h13m`, `5m2s`, `0s`; `-` for an unknown one."""
+    if lag_ms is None:
+        return _UNKNOWN
+    seconds, parts = lag_ms // 1000, list[str]()
+    for unit, size in _UNITS:
+        if seconds >= size or parts or size == 1:
+            parts.append(f"{seconds // size}{unit}")
+            seconds %= size
+    return "".join(parts[:2])
 
 
 def by_lag(items: Sequence[Item], about: Callable[[Item], tuple[bytes, int | None]]) -> list[Item]:
@@ -107,17 +175,19 @@ def by_lag(items: Sequence[Item], about: Callable[[Item], tuple[bytes, int | Non
     return sorted(items, key=place)
 
 
-def show(cluster: Cluster, groups: Sequence[FoundGroup], order: str) -> None:
+def show(cluster: Cluster, groups: Iterable[Offsets], order: str, topic: str | None) -> None:
     """Prints the table and, below it, how much is left to read in all."""
-    lines = [line for each in groups for line in _lines(cluster, each)]
+    lines = [line for each in groups for line in _lines(cluster, each, topic)]
     if order == "lag":
         lines = by_lag(lines, lambda line: (line.group, line.lag))
+    elif order == "behind":
+        lines.sort(key=lambda line: behind(line.lag_ms))
     table = [HEAD, *(line.columns for line in lines)]
     counted = [line for line in lines if line.counts]
     if len(counted) > 1:
         unknown = sum(line.lag is None for line in counted)
         note = f"{unknown} unknown" if unknown else ""
-        table.append((TOTAL, note, "", "", "", str(sum(line.lag or 0 for line in counted)), ""))
+        table.append((TOTAL, note, "", "", "", str(sum(line.lag or 0 for line in counted)), "", ""))
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:
         texts = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
@@ -125,31 +195,32 @@ def show(cluster: Cluster, groups: Sequence[FoundGroup], order: str) -> None:
         print("  ".join(texts).rstrip())
 
 
-def _lines(cluster: Cluster, found: FoundGroup) -> Iterator[GroupLine]:
+def _lines(cluster: Cluster, group: Offsets, topic: str | None) -> Iterator[GroupLine]:
     """A line for each offset, and for each partition that members have and nobody committed."""
+    found = group.found
     name = printable(os.fsdecode(found.name)) + (" (stale)" if found.stale else "")
     readers: defaultdict[tuple[str | None, int], list[str]] = defaultdict(list)  # a share group's members may share one
     for member in found.group.members or ():
         for assigned in member.assignment or ():
-            for number in assigned.partitions:
+            for number in assigned.partitions if topic in (None, assigned.topic) else ():
                 readers[assigned.topic, number].append(printable(member.member_id))
-    is_empty = True
-    for commit in cluster.commits(found):
+    is_empty = topic is None
+    for commit, (ends, _, lag_ms) in zip(group.commits, group.standings, strict=True):
         is_empty = False
-        place = commit.topic, commit.partition
-        ends, is_pending = cluster.ends(*place), commit.producer_id is not None
+        is_pending = commit.producer_id is not None
         lag = rows.lag(commit, ends)
         offset = f"{commit.offset} (pending)" if is_pending else str(commit.offset)
-        members = ",".join(readers.pop(place, [_UNKNOWN]))
-        columns = name, commit.topic, str(commit.partition), offset, _number(ends.high_watermark), _number(lag), members
-        yield GroupLine(found.name, columns, lag, not (found.stale or is_pending))
-    for (topic, number), member_ids in sorted(readers.items(), key=lambda each: (each[0][0] or "", each[0][1])):
+        members = ",".join(readers.pop((commit.topic, commit.partition), [_UNKNOWN]))
+        end, behind_by = _number(ends.high_watermark), time_span(lag_ms)
+        columns = name, commit.topic, str(commit.partition), offset, end, _number(lag), behind_by, members
+        yield GroupLine(found.name, columns, lag, lag_ms, not (found.stale or is_pending))
+    for (read, number), member_ids in sorted(readers.items(), key=lambda each: (each[0][0] or "", each[0][1])):
         is_empty = False
-        end = None if topic is None else cluster.ends(topic, number).high_watermark
-        columns = name, topic or _UNKNOWN, str(number), _UNKNOWN, _number(end), _UNKNOWN, ",".join(member_ids)
-        yield GroupLine(found.name, columns, None, not found.stale)
+        end = _number(None if read is None else cluster.progress.ends(read, number).high_watermark)
+        columns = name, read or _UNKNOWN, str(number), _UNKNOWN, end, _UNKNOWN, _UNKNOWN, ",".join(member_ids)
+        yield GroupLine(found.name, columns, None, None, not found.stale)
     if is_empty:
-        yield GroupLine(found.name, (name, *[_UNKNOWN] * (len(HEAD) - 1)), None, False)
+        yield GroupLine(found.name, (name, *[_UNKNOWN] * (len(HEAD) - 1)), None, None, False)
 
 
 def _number(number: int | None) -> str:

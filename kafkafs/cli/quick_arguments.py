@@ -150,9 +150,10 @@ def add_groups(commands: Commands) -> None:
     form.add_argument("--table", dest="form", action="store_const", const="table", help="a table, in a pipe too")
     form.add_argument("--json", dest="form", action="store_const", const="json", help="JSON, on a terminal too")
     parser.add_argument(
-        "--sort", choices=("lag", "name"),
-        help="what is furthest behind first (default of the table), or by name (default of JSON)",
+        "--sort", choices=("lag", "behind", "name"),
+        help="furthest behind first, in records (default of the table) or in time, or by name (default of JSON)",
     )  # fmt: skip
+    parser.add_argument("--topic", metavar="TOPIC", help="only what is about this topic")
 
 
 def add_umount(commands: Commands) -> None:

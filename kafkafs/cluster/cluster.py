@@ -2,8 +2,8 @@
 
 `look` brings it up to date: every internal partition is scanned once and then followed. What is asked behind it is of
 that time, or of a moment before that was named. All of it is for one thread at a time, which holds `lock`; but
-`sources`, `partitions`, `partition` and `ends` ask the data directories, and of what was found by `look` topic ids
-alone, and any thread may call them whenever it likes.
+`sources`, `partitions`, `partition` and `progress.ends` ask the data directories, and of what was found by `look` topic
+ids alone, and any thread may call them whenever it likes.
 """
 
 import threading
@@ -17,21 +17,18 @@ from kafkafs.cluster.following import Following, Replay, until
 from kafkafs.cluster.group_records import Commit, Group, Topics
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import AsOf, Metadata
+from kafkafs.cluster.progress import Progress
 from kafkafs.cluster.row_lines import file_name, named_by
-from kafkafs.cluster.rows import Ends
 from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
-from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, PARTITION_METADATA, TRANSACTIONS_TOPIC, PartitionName
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import telling
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
-from kafkafs.log.tiered import log_start
 
 
 class FoundGroup(NamedTuple):
@@ -61,6 +58,7 @@ class Cluster:
         self._transactions: dict[int, TransactionPartition] = {}
         self._problems: dict[str, str] = {}
         self._open = OpenScans()
+        self.progress = Progress(self.partition, options)
         self._looked: CachedValue[bool] = CachedValue(options.log_fresh_s, options.clock)
         self._topics = Topics(self.topic_name, self.partition_count)
         self._named: dict[str, str] = {}
@@ -292,16 +290,6 @@ class Cluster:
             return best
         return furthest([each for each in found if _is_of(each, topic_id)]) or best
 
-    def ends(self, topic: str, number: int) -> Ends:
-        """Where a partition begins and ends, as far as these disks tell."""
-        try:
-            partition = self.partition(topic, number)
-            if partition is None:
-                return Ends()
-            return partition.answer(lambda log: _ends(log, partition.root))
-        except UNREADABLE:
-            return Ends()
-
     def group_problems(self) -> Iterator[str]:
         """What could not be read of groups and their offsets, and is left out of them."""
         yield from (said for name, said in self._problems.items() if name.startswith(f"{GROUPS_TOPIC}-"))
@@ -324,7 +312,3 @@ def _is_of(replica: Partition, topic_id: str) -> bool:
         return parse_partition_metadata(replica.read_beside(PARTITION_METADATA)) == topic_id
     except UNREADABLE:
         return True
-
-
-def _ends(log: Log, root: Directory) -> Ends:
-    return Ends(log_start(log, root), log.high_watermark, log.end_offset, first_here=log.start_offset)

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from kafkafs.cluster import rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
-from kafkafs.cluster.group_records import Group
+from kafkafs.cluster.group_records import Commit, Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
+from kafkafs.cluster.progress import Standing
 from kafkafs.cluster.row_lines import Json, Row, known, line
 from kafkafs.cluster.topic_partitions import many
 from kafkafs.format.messages.message_json import is_secret_config
@@ -111,14 +112,13 @@ def _parts(found: FoundGroup) -> tuple[bytes, Group, int, bool | None]:
 
 def offsets(cluster: Cluster, found: FoundGroup) -> Rows:
     """`offsets.jsonl` of a group."""
-    ends: dict[tuple[str, int], rows.Ends] = {}
     commits = cluster.commits(found)
-    for commit in commits:
-        place = commit.topic, commit.partition
-        if place not in ends:
-            ends[place] = cluster.ends(*place)
+    return offset_rows(found.name, commits, cluster.progress.of(commits))
 
-    return Rows(commits, lambda commit: rows.offset_row(found.name, commit, ends[commit.topic, commit.partition]))
+
+def offset_rows(name: bytes, commits: Sequence[Commit], standings: Sequence[Standing]) -> Rows:
+    """The lines of a group's offsets, each with where it is."""
+    return Rows(list(zip(commits, standings, strict=True)), lambda pair: rows.offset_row(name, pair[0], *pair[1]))
 
 
 def transactions(cluster: Cluster) -> Iterator[bytes]:

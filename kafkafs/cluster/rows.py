@@ -90,7 +90,9 @@ def _member(member: Member) -> Row:
     }
 
 
-def offset_row(name: bytes, commit: Commit, ends: Ends) -> Row:
+def offset_row(
+    name: bytes, commit: Commit, ends: Ends, next_timestamp: int | None = None, lag_ms: int | None = None
+) -> Row:
     """A line of `offsets.jsonl`."""
     pending = commit.producer_id is not None
     return text_field("group", name) | {
@@ -108,6 +110,8 @@ def offset_row(name: bytes, commit: Commit, ends: Ends) -> Row:
         "highWatermark": ends.high_watermark,
         "logEndOffset": ends.log_end,
         "lag": lag(commit, ends),
+        "nextTimestamp": next_timestamp,
+        "lagMs": lag_ms,
     }
 
 

@@ -378,7 +378,7 @@ class LinksDirectory(_OfGroup):
 
     def _is_there(self, commit: Commit) -> bool:
         """Whether something stands at the offset; also where these disks do not tell."""
-        ends = self._sources.cluster.ends(commit.topic, commit.partition)
+        ends = self._sources.cluster.progress.ends(commit.topic, commit.partition)
         return (ends.first_here or 0) <= commit.offset and (ends.log_end is None or commit.offset < ends.log_end)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.cli.groups import by_lag
+from kafkafs.cli.groups import by_lag, time_span
 from tests.cluster.writing import Data, commit, metadata, pair
 from tests.kafka.clusters import Cluster
 from tests.mounting import KAFKAFS, run
@@ -50,9 +50,9 @@ def test_without_a_name_all_groups_are_told():
 
 def test_a_terminal_gets_a_table():
     table = [re.split(r"  +", line) for line in on_a_terminal(CLUSTER.path, "classic").splitlines()]
-    assert table[0] == ["GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "MEMBER"]
+    assert table[0] == ["GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "BEHIND", "MEMBER"]
     assert table[2][:6] == ["classic", "shop", "0", "3", "10", "7"]
-    assert table[2][6].startswith("static-one-")
+    assert table[2][7].startswith("static-one-")
     assert table[-1] == ["TOTAL", "26"]
     assert "6 (pending)" in on_a_terminal(CLUSTER.path, "moved")
     assert "sharer" not in on_a_terminal(CLUSTER.path, "shared")
@@ -179,6 +179,52 @@ def test_the_furthest_behind_stand_first_and_a_total_below(tmp_path):
     assert [json.loads(line)["lag"] for line in lines] == [7, 3, 1, None]
 
 
+@pytest.fixture
+def late(tmp_path):
+    """`a` is 3 h behind in `t`, `b` 5 min in `u` and has all of `t`; `c` reads what is elsewhere."""
+    data = Data(tmp_path / "data")
+    for topic, seconds in (("t", (0, 3 * 3600 + 59)), ("u", (0, 302))):
+        for second in seconds:
+            data.write(f"{topic}-0", [(None, b"x")], timestamp=1_700_000_000_000 + second * 1000)
+    commits = [("a", "t", 0, 0), ("a", "u", 0, 2), ("b", "t", 0, 2), ("b", "u", 0, 0), ("c", "gone", 0, 1)]
+    data.write("__consumer_offsets-0", [commit(*each) for each in commits])
+    (data.path / "replication-offset-checkpoint").write_text("0\n2\nt 0 2\nu 0 2\n")
+    return data.path
+
+
+def test_the_latest_in_time_come_first_on_request(late):
+    table = run(KAFKAFS, "groups", "--table", "--sort", "behind", late).stdout.decode().splitlines()[1:-1]
+    assert [(row.split()[0], row.split()[1], row.split()[6]) for row in table] == [
+        ("a", "t", "3h0m"), ("b", "u", "5m2s"), ("a", "u", "0s"), ("b", "t", "0s"), ("c", "gone", "-"),
+    ]  # fmt: skip
+    rows = [json.loads(line) for line in run(KAFKAFS, "groups", "--sort", "behind", late).stdout.splitlines()]
+    assert [row["lagMs"] for row in rows] == [10_859_000, 302_000, 0, 0, None]
+
+
+def test_one_topic_is_told_alone(late):
+    table = run(KAFKAFS, "groups", "--table", "--topic", "u", late).stdout.decode().splitlines()
+    assert [line.split()[:3] for line in table[1:-1]] == [["b", "u", "0"], ["a", "u", "0"]]
+    assert table[-1].split() == ["TOTAL", "2"]
+    for words in ((), ("--sort", "behind"), ("--sort", "lag")):
+        lines = run(KAFKAFS, "groups", "--json", *words, "--topic", "u", late).stdout.splitlines()
+        assert {(json.loads(line)["group"], json.loads(line)["topic"]) for line in lines} == {("a", "u"), ("b", "u")}
+    done = run(KAFKAFS, "groups", "--topic", "nothing", late, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"no group here has an offset of a topic 'nothing'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("lag_ms", "text"),
+    [
+        (None, "-"), (0, "0s"), (999, "0s"), (59_999, "59s"), (60_000, "1m0s"), (302_000, "5m2s"),
+        (3_599_999, "59m59s"),
+        (3_600_000, "1h0m"), (8_039_999, "2h13m"), (86_400_000, "1d0h"), (400 * 86_400_000 + 3_600_000, "400d1h"),
+    ],
+)  # fmt: skip
+def test_a_time_is_told_in_its_two_largest_units(lag_ms, text):
+    assert time_span(lag_ms) == text
+
+
 def test_what_nobody_has_to_read_is_not_in_the_total(brokers):
     """A group left behind in another partition, and offsets of a transaction that is still open."""
     one, _ = brokers
@@ -199,7 +245,7 @@ def test_all_members_that_share_a_partition_are_told(tmp_path):
                  {"memberEpoch": 2, "assignedPartitions": [{"topicId": TOPIC_ID, "partitions": numbers}]}),
         ])  # fmt: skip
     table = [line.split() for line in run(KAFKAFS, "groups", "--table", data.path).stdout.decode().splitlines()[1:]]
-    assert [(row[1], row[2], row[6]) for row in table[:-1]] == [
+    assert [(row[1], row[2], row[7]) for row in table[:-1]] == [
         ("t", "0", "one,two"), ("t", "9", "one"), ("t", "10", "one"),
     ]  # fmt: skip
     assert table[-1][:3] == ["TOTAL", "3", "unknown"]

@@ -23,7 +23,7 @@ FIELDS = {
     "groups.jsonl": GROUP,
     "group.json": GROUP,
     "offsets.jsonl": "group topic topicId partition offset leaderEpoch metadata commitTimestamp expireTimestamp pending"
-    " producerId logStartOffset highWatermark logEndOffset lag",
+    " producerId logStartOffset highWatermark logEndOffset lag nextTimestamp lagMs",
     "transactions.jsonl": "transactionalId producerId producerEpoch state timeoutMs startTimestamp lastUpdateTimestamp"
     " partitions coordinatorPartition",
     "open-transactions.jsonl": "topic partition producerId producerEpoch coordinatorEpoch firstOffset lastTimestamp"

@@ -1,0 +1,112 @@
+"""How far groups are behind the ends of partitions: in records, and in time.
+
+The time is that between the record that a group reads next and the newest one of its partition. Offsets are looked up
+together, partition by partition, each in the log that its ends are told of.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from kafkafs.cluster.group_records import Commit
+from kafkafs.cluster.row_lines import known
+from kafkafs.cluster.rows import NO_OFFSET, Ends
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import UNREADABLE
+from kafkafs.log.log import Log, largest_timestamps, newest_data
+from kafkafs.log.many_lookups import first_timestamps
+from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.reader import Reader
+from kafkafs.log.tiered import log_start
+
+PlaceOf = tuple[str, int]
+"""A topic and the number of a partition."""
+
+
+class Standing(NamedTuple):
+    """Where a committed offset is in its partition. `next_timestamp` is that of the record that is read next, `lag_ms`
+    how much older it is than the newest one; None where that is not known or there is none."""
+
+    ends: Ends
+    next_timestamp: int | None = None
+    lag_ms: int | None = None
+
+
+class Progress:
+    """Answers for partitions that `partition` finds. For one thread at a time."""
+
+    def __init__(self, partition: Callable[[str, int], Partition | None], options: ReadOptions) -> None:
+        self._partition = partition
+        self._options = options
+        self._newest: WeakKeyDictionary[Log, int | None] = WeakKeyDictionary()
+
+    def ends(self, topic: str, number: int) -> Ends:
+        """Where a partition begins and ends, as far as these disks tell."""
+        try:
+            partition = self._partition(topic, number)
+            if partition is None:
+                return Ends()
+            return partition.answer(lambda log: _ends(log, partition.root))
+        except UNREADABLE:
+            return Ends()
+
+    def of(self, commits: Sequence[Commit]) -> list[Standing]:
+        """Where each of these offsets is."""
+        by_place: defaultdict[PlaceOf, set[int]] = defaultdict(set)
+        for commit in commits:
+            offsets = by_place[commit.topic, commit.partition]
+            if commit.producer_id is None and commit.offset != NO_OFFSET:
+                offsets.add(commit.offset)
+        found = {place: self._standings(*place, offsets) for place, offsets in by_place.items()}
+        return [_standing(commit, *found[commit.topic, commit.partition]) for commit in commits]
+
+    def _standings(self, topic: str, number: int, offsets: Iterable[int]) -> tuple[Ends, Mapping[int, Standing]]:
+        """The ends of a partition, and where each of these offsets is."""
+        try:
+            partition = self._partition(topic, number)
+            if partition is None:
+                return Ends(), {}
+            return partition.answer(lambda log: self._in_log(partition, log, offsets))
+        except UNREADABLE:
+            return Ends(), {}
+
+    def _in_log(self, partition: Partition, log: Log, offsets: Iterable[int]) -> tuple[Ends, Mapping[int, Standing]]:
+        ends = _ends(log, partition.root)
+        end = log.end_offset if ends.high_watermark is None else min(ends.high_watermark, log.end_offset)
+        times: dict[int, int | None] = {each: None for each in offsets if each == end}
+        behind = [each for each in offsets if each < end]
+        if behind:
+            times |= first_timestamps(Reader(log, self._options, partition.transactions), behind)
+        newest = self._newest_of(log) if any(time is not None for time in times.values()) else None
+        return ends, {each: _at(each, times[each], newest, ends) for each in times}
+
+    def _newest_of(self, log: Log) -> int | None:
+        """The largest timestamp of a log's records, as `info.json` tells it."""
+        if log not in self._newest:
+            found = newest_data(log, largest_timestamps(log))
+            is_told = found is not None and found.base_offset >= log.start_offset
+            self._newest[log] = found.timestamp if found is not None and is_told else None
+        return self._newest[log]
+
+
+def _at(offset: int, time: int | None, newest: int | None, ends: Ends) -> Standing:
+    """Where an offset is, if `time` is the timestamp of the record that is read next; None where there is none."""
+    if offset < (ends.first_here or 0):
+        lag_ms = None
+    elif time is None:
+        lag_ms = 0
+    else:
+        lag_ms = None if newest is None or known(time) is None else max(newest - time, 0)
+    return Standing(ends, None if time is None else known(time), lag_ms)
+
+
+def _standing(commit: Commit, ends: Ends, found: Mapping[int, Standing]) -> Standing:
+    """The standing of a commit: one that is pending has only ends."""
+    unknown = Standing(ends)
+    return unknown if commit.producer_id is not None else found.get(commit.offset, unknown)
+
+
+def _ends(log: Log, root: Directory) -> Ends:
+    return Ends(log_start(log, root), log.high_watermark, log.end_offset, first_here=log.start_offset)

@@ -1,0 +1,158 @@
+"""Many points of one log at once: offsets to timestamps, and times to offsets.
+
+Each answer is that of a single lookup. Points that lie close together share what was read and decoded for the first of
+them, so that ten thousand committed offsets cost little more than the batches that they lie in.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+import numpy as np
+
+from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge
+from kafkafs.format.records import Records
+from kafkafs.format.tables import Numbers, chosen
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.log import Log, largest_in
+from kafkafs.log.reader import Reader
+from kafkafs.log.segment import Segment
+from kafkafs.log.segment_search import Candidate, batches_at_or_after
+from kafkafs.log.trace import no_trace
+from kafkafs.log.visible import Visible
+
+_WALKED = 64
+"""Batches that are looked at behind the last answer before an index is asked again."""
+
+
+def first_timestamps(reader: Reader, offsets: Iterable[int]) -> dict[int, int | None]:
+    """For each offset, find the timestamp of the first visible record at or after it; None without such a record.
+
+    An offset is missing in the answer if its record cannot be read. Below the log start the first record counts.
+    """
+    found: dict[int, int | None] = {}
+    wanted = np.array(sorted(set(offsets)), np.int64)
+    while len(wanted):
+        wanted = wanted[_serve(reader, wanted, found) :]
+    return found
+
+
+def _serve(reader: Reader, wanted: Numbers, found: dict[int, int | None]) -> int:
+    """Find the first of these offsets, and those behind it that the same run of batches answers. Return how many."""
+    first = max(int(wanted[0]), reader.log.start_offset)
+    if first >= reader.visible_end:
+        found.update(dict.fromkeys(wanted.tolist()))
+        return len(wanted)
+    segment, item = next(reader.visible.batches(first, reader.visible_end), (None, None))
+    if segment is not None and isinstance(item, BatchRun) and not reader.visible.overlaps.of(segment):
+        served = int(wanted.searchsorted(item.rows["last_offset"][-1], "right"))
+        if served:
+            _serve_run(reader, segment, item, wanted[:served], found)
+            return served
+    _serve_singly(reader, int(wanted[0]), found)
+    return 1
+
+
+def _serve_run(reader: Reader, segment: Segment, run: BatchRun, wanted: Numbers, found: dict[int, int | None]) -> None:
+    """Find offsets that are at or below the last one of a run."""
+    rows = run.rows["last_offset"].searchsorted(wanted)
+    needed = rows[np.flatnonzero(np.diff(rows, prepend=-1))]  # np.unique would import numpy.ma at its first use
+    part = BatchRun(run.data, run.position, chosen(run.rows, needed))
+    pieces = [piece.rows for piece in reader.visible.decoded(segment, part) if isinstance(piece, Records)]
+    offsets, times, batches = (
+        np.concatenate([np.zeros(0, np.int64), *(rows[name] for rows in pieces)])
+        for name in ("offset", "timestamp", "batch")
+    )
+    places = offsets.searchsorted(np.maximum(wanted, reader.log.start_offset))
+    own = needed.searchsorted(rows)
+    for offset, place, batch in zip(wanted.tolist(), places.tolist(), own.tolist(), strict=True):
+        if place < len(offsets) and batches[place] == batch:
+            found[offset] = int(times[place])
+        else:  # the rest of its batch was compacted away, or the batch cannot be decoded
+            _serve_singly(reader, offset, found)
+
+
+def _serve_singly(reader: Reader, offset: int, found: dict[int, int | None]) -> None:
+    """Find one offset. What cannot be read leaves it missing."""
+    try:
+        found[offset] = reader.lookup.first(max(offset, reader.log.start_offset)).timestamp
+    except NotFound:
+        found[offset] = None
+    except (CorruptData, TooLarge):
+        return
+
+
+def offsets_after(reader: Reader, times: Iterable[int]) -> dict[int, int]:
+    """For each time, find the offset of the first record with a later timestamp, control records included; the log end
+    without one. `reader` must be one of read_uncommitted.
+
+    This is what Kafka's ListOffsets answers for the millisecond after. A batch that cannot be decoded is passed over.
+    """
+    finder = _TimeFinder(reader)
+    return {time: finder.after(time) for time in sorted(set(times))}
+
+
+class _TimeFinder:
+    """Finds later and later times. The offset found never gets smaller, so the records of the last batch that had an
+    answer, and the walk behind it, are asked first."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._log: Log = reader.log
+        self._visible: Visible = reader.visible
+        self._segments = reader.log.visible_segments()
+        self._number = 0  # of the first segment that may have the next answer
+        self._offsets = self._timestamps = np.zeros(0, np.int64)  # of the batch that had the last answer
+        self._walk: Iterator[Candidate] = iter(())
+        self._end: int | None = None  # the answer behind the last record
+
+    def after(self, time: int) -> int:
+        """Return the offset of the first record later than `time`, which is no smaller than the time asked before."""
+        if self._end is not None:
+            return self._end
+        found = self._in_batch(time)
+        for candidate in islice(self._walk, _WALKED) if found is None else ():
+            found = self._take(candidate, time)
+            if found is not None:
+                break
+        return self._by_index(time) if found is None else found
+
+    def _by_index(self, time: int) -> int:
+        while self._number < len(self._segments):
+            segment = self._segments[self._number]
+            largest = largest_in(self._log, segment)
+            if largest is not None and largest > time:
+                self._walk = self._candidates(segment, time)
+                for candidate in self._walk:
+                    found = self._take(candidate, time)
+                    if found is not None:
+                        return found
+            self._number += 1
+        self._end = self._log.end_offset
+        return self._end
+
+    def _candidates(self, segment: Segment, time: int) -> Iterator[Candidate]:
+        """The batches of a segment that may hold a record later than `time`."""
+        try:
+            for item in batches_at_or_after(
+                segment, time + 1, self._log.walk_end(segment), self._log.start_offset, no_trace
+            ):
+                if isinstance(item, Candidate):
+                    yield item
+        except (Denied, DiskError):  # a gap, as for a single lookup
+            return
+
+    def _take(self, candidate: Candidate, time: int) -> int | None:
+        """Decode a batch if it may answer. Return the answer that it has."""
+        batch = candidate.batch
+        if batch.max_timestamp <= time or batch.last_offset < self._log.start_offset:
+            return None
+        segment = self._segments[self._number]
+        rows = [piece.rows for piece in self._visible.decoded(segment, candidate.run) if isinstance(piece, Records)]
+        if rows:
+            self._offsets, self._timestamps = (
+                np.concatenate([each[name] for each in rows]) for name in ("offset", "timestamp")
+            )
+        return self._in_batch(time) if rows else None
+
+    def _in_batch(self, time: int) -> int | None:
+        later = (self._timestamps > time) & (self._offsets >= self._log.start_offset)
+        return int(self._offsets[later.argmax()]) if later.any() else None
