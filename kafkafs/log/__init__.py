@@ -6,6 +6,7 @@
     segment          a `Segment`: its files (`segment_files`), its indexes, and whether they are as they were
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
     lookup           a point: the record or batch at an offset or a time
+    many_lookups     many points at once: offsets to timestamps, times to offsets
     extents          a raw range: the bytes of batches, sealed against truncation
     look             a `Look`: a log as one reader sees it
     places           what a query can name: a point or a range, by offset or by time
