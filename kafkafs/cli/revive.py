@@ -38,6 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         line.clear()
     for sentence in (*told["problems"], *told["leftOut"]):
         say(sentence)
+    for name in told["madeAgain"]:
+        say(f"{name} was made again: the disks have changed since the command that was interrupted")
     for each in told["revived"]:
         where = f"{each['topic']}-{each['partition']}"
         for loss in each.get("losses", ()):

@@ -6,7 +6,7 @@ until all of that stands, on the disk.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from kafkafs.format.names import (
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.leavings import Leavings
+from kafkafs.revive.made_of import made_of
 from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.others import Replica
 from kafkafs.revive.partitions import PartitionWriter, told_of
@@ -53,6 +54,8 @@ Progress = Callable[[int, int], None]
 
 _INTERVAL, _POLICY, _RETENTION = "index.interval.bytes", "cleanup.policy", "retention.ms"
 _NAMED = 5
+_MADE_OF, _FROM_ELSEWHERE = "madeOf", ("endedTransactions", "endedGroups")
+"""Of what `revive.progress` notes: a digest, and what was made of notes in other partitions."""
 
 
 def no_progress(done: int, size: int) -> None:
@@ -82,9 +85,11 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
     for name in (CLEAN_SHUTDOWN, META_PROPERTIES):  # of a command that ended as all was there, and that begins again
         place.remove(name)
     method = choose_method(plan, choices.method, place)
-    check_room(plan, method, choices.to, sum(told["bytes"] for told in place.done.values()))
     work = _Work(plan, choices, progress)
-    for each in work.scans(place.done):
+    done = work.still_so(place.done)
+    gone = place.keep_only({f"{topic.name}-{each.number}" for topic, each in plan.partitions() if each.replica})
+    check_room(plan, method, choices.to, sum(told["bytes"] for told in done.values()))
+    for each in work.scans(done):
         if work.damage:
             work.only_scan(each)
             continue
@@ -92,11 +97,12 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
             PartitionWriter(each.replica, each.topic_id, target, method).write(each.scan, work.move)
         told = work.tell(each)
         if not each.scan.refused:
-            place.note(told)
+            place.note({**told, _MADE_OF: work.digests[each.name]})
     work.refuse_damage()
-    report = {**plan.told(), "method": method, "revived": work.revived()}
+    report = {**plan.told(), "method": method, "madeAgain": work.made_again, "revived": work.revived()}
     told, configs, sentences = _configured(plan, place.path)
     report["leftOut"] += sentences
+    report["leftOut"] += [f"{name} is no longer on these disks, and was taken away again" for name in gone]
     added = _kept_for_ever(plan, choices)
     report["retentionAdded"] = [each.resource for each in added]
     _write_cluster(plan, work, place, [*configs, *added])
@@ -126,6 +132,20 @@ class _Work:
     def __init__(self, plan: Plan, choices: Choices, progress: Progress) -> None:
         self.plan, self.told, self.damage = plan, dict[str, dict[str, Any]](), list[str]()
         self._choices, self._progress, self._moved = choices, progress, 0
+        self.digests, self.made_again = dict[str, str](), list[str]()
+
+    def still_so(self, done: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Of the partitions that an earlier command made, those that the disks have not changed under. If any changed,
+        those do not count either that took an end from what other partitions tell."""
+        for topic, each in self.plan.partitions():
+            if each.replica is not None:
+                name = f"{topic.name}-{each.number}"
+                self.digests[name] = made_of(topic, each.number, each.replica)
+        same = {name for name, digest in self.digests.items() if done.get(name, {}).get(_MADE_OF) == digest}
+        if not same.issuperset(done):
+            same = {name for name in same if not any(done[name][each] for each in _FROM_ELSEWHERE)}
+        self.made_again = sorted(name for name in done if name in self.digests and name not in same)
+        return {name: done[name] for name in same}
 
     def scans(self, done: dict[str, dict[str, Any]]) -> Iterator[_Scan]:
         """Each partition that a disk has and that is not done yet."""
@@ -196,7 +216,7 @@ class _Work:
         for topic, each in self.plan.partitions():
             told = self.told.get(f"{topic.name}-{each.number}", {"replica": None})
             about = {"topic": topic.name, "partition": each.number, "topicId": topic.topic_id}
-            lines.append(about | {name: value for name, value in told.items() if name != "directory"})
+            lines.append(about | {name: value for name, value in told.items() if name not in ("directory", _MADE_OF)})
         return lines
 
 

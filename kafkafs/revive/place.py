@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from typing import Any
 from kafkafs.disk.system_calls import sync_file_system
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import DiskError, UsageError
+from kafkafs.format.names import METADATA_LOG, parse_partition_name
 
 REPORT = "revive.json"
 _PROGRESS = "revive.progress"
@@ -103,6 +104,10 @@ class Target:
             os.rmdir(name, dir_fd=self.descriptor)
 
 
+def _is_partition(name: str) -> bool:
+    return name != METADATA_LOG and parse_partition_name(name) is not None
+
+
 class NewDirectory(Target):
     """NEW_DIR, ours: made by this command, or by the same one before. `done` has what was said of each partition."""
 
@@ -145,6 +150,14 @@ class NewDirectory(Target):
         with self.below(_UNFINISHED) as target:
             yield target
         self.rename(_UNFINISHED, name)
+
+    def keep_only(self, names: Collection[str]) -> list[str]:
+        """Takes away the directories of all other partitions, which are no longer to be revived: their names."""
+        gone = [each for each in sorted(os.listdir(self.descriptor)) if each not in names and _is_partition(each)]
+        for each in gone:
+            self.remove_directory(each)
+            self.done.pop(each, None)
+        return gone
 
     def note(self, told: dict[str, Any]) -> None:
         """A partition is whole: what is to be said of it."""

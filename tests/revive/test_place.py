@@ -5,6 +5,7 @@ import os
 import pytest
 
 from kafkafs.errors import DiskError, UsageError
+from kafkafs.format.names import METADATA_LOG
 from kafkafs.revive.place import REPORT, NewDirectory, check_apart, check_target
 from kafkafs.sample import unpack
 
@@ -137,3 +138,15 @@ def test_a_name_that_java_cannot_say_is_refused(tmp_path):
     check_apart(tmp_path / "größer", ())
     with pytest.raises(UsageError, match="bytes that are no UTF-8"):
         check_apart(tmp_path / os.fsdecode(b"\xffrv"), ())
+
+
+def test_other_partitions_are_taken_away(tmp_path):
+    """They are what a topic left that is no longer there; what is no partition stays."""
+    place = NewDirectory(tmp_path / "n", {})
+    for name in ("t-0", "gone-0", METADATA_LOG):
+        with place.partition(name) as target:
+            target.write("a", b"")
+    place.note({"directory": "gone-0"})
+    assert place.keep_only({"t-0"}) == ["gone-0"]
+    assert place.done == {}
+    assert {each.name for each in (tmp_path / "n").iterdir() if each.is_dir()} == {"t-0", METADATA_LOG}

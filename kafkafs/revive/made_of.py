@@ -1,0 +1,61 @@
+"""Which files a revived partition was made of: so that a command that goes on knows which of them have changed since.
+
+A broker that ran on the disk in between has written there, deleted, or made a topic of the same name anew. What is
+compared are the topic's id, sizes and times of all files of each replica, and what checkpoints tell of the partition.
+"""
+
+import hashlib
+import json
+import stat
+from typing import Any
+
+from kafkafs.errors import UNREADABLE
+from kafkafs.log.log import Log
+from kafkafs.revive.keeping import log_size
+from kafkafs.revive.noted import Noted
+from kafkafs.revive.others import Replica
+from kafkafs.revive.topics import RevivedTopic
+
+
+def made_of(topic: RevivedTopic, number: int, replica: Replica) -> str:
+    """A digest of all that the partition is made of, as of now."""
+    told = {
+        "topicId": topic.topic_id,
+        "configs": dict(topic.configs),
+        "replicas": [_replica(each, topic.name, number) for each in (replica, *replica.others)],
+    }
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def _replica(replica: Replica, topic: str, number: int) -> dict[str, Any]:
+    partition, directory = replica.partition, replica.directory
+    told: dict[str, Any] = {"place": replica.place, "files": _files(replica)}
+    try:
+        log = partition.log()
+    except UNREADABLE as error:
+        return {**told, "error": str(error)}
+    return {
+        **told,
+        "start": log.checkpoint_start,
+        "highWatermark": log.high_watermark,
+        "cleaned": (directory.cleaner_offsets() or {}).get((topic, number)),
+        "stoppedInOrder": Noted(partition, log).stopped_in_order(),
+        "remote": _remote(log),
+    }
+
+
+def _files(replica: Replica) -> list[tuple[str, int, int]]:
+    """Name, size and time of the files in its directory; none of one that only a tier has."""
+    if replica.tier is not None or replica.directory.is_tier:
+        return []
+    try:
+        with replica.directory.root.scan(replica.partition.name.directory) as entries:
+            about = [(each.name, each.stat(follow_symlinks=False)) for each in entries]
+    except UNREADABLE:
+        return []
+    return sorted((name, each.st_size, each.st_mtime_ns) for name, each in about if stat.S_ISREG(each.st_mode))
+
+
+def _remote(log: Log) -> list[tuple[int, int, str]]:
+    segments = (each for each in log.visible_segments() if each.object is not None)
+    return [(each.base_offset, log_size(each), str(each.object)) for each in segments]

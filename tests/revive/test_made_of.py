@@ -1,0 +1,102 @@
+"""An interrupted revival goes on over disks that have changed since: the end is as if it had begun then."""
+
+import json
+import os
+import shutil
+
+import pytest
+
+from kafkafs.format.names import METADATA_LOG
+from kafkafs.revive.job import revive
+from kafkafs.revive.plan import Choices
+from kafkafs.revive.topics import made_up_id
+from tests.cluster.writing import Data, metadata
+from tests.revive.replicas import Made, disk
+from tests.revive.test_job import Interrupted, contents
+
+ONE, TWO, OTHER = (made_up_id(each) for each in ("one", "two", "other"))
+
+
+def told(name, topic_id):
+    partition = {"topicId": topic_id, "partitionId": 0, "replicas": (1,), "isr": (1,), "leader": 1}
+    return [metadata("TopicRecord", name=name, topicId=topic_id), metadata("PartitionRecord", **partition)]
+
+
+def sources(tmp_path):
+    """Two brokers' disks with a topic `a`, one of them with `b` too."""
+    disk(tmp_path / "one", 1, {"a-0": Made([(0, 50)], ONE), "b-0": Made([(0, 500)], TWO)})
+    disk(tmp_path / "two", 2, {"a-0": Made([(0, 40)], ONE)})
+    Data(tmp_path / "one").write(METADATA_LOG, [*told("a", ONE), *told("b", TWO)])
+    return [tmp_path / "one", tmp_path / "two"]
+
+
+def grown(place, node, **logs):
+    """New logs in place of old ones."""
+    made = place.with_name("made")
+    disk(made, node, {f"{topic}-0": each for topic, each in logs.items()})
+    for topic in logs:
+        shutil.rmtree(place / f"{topic}-0", ignore_errors=True)
+        (made / f"{topic}-0").rename(place / f"{topic}-0")
+    shutil.rmtree(made)
+
+
+def made_anew(one, two):
+    grown(one, 1, a=Made([(0, 5)], OTHER))
+    shutil.rmtree(two / "a-0")
+    data = Data(one)
+    data.write(METADATA_LOG, [metadata("RemoveTopicRecord", topicId=ONE), *told("a", OTHER)], at=4)
+
+
+def deleted(one, two):
+    shutil.rmtree(one / "a-0")
+    shutil.rmtree(two / "a-0")
+    Data(one).write(METADATA_LOG, [metadata("RemoveTopicRecord", topicId=ONE)], at=4)
+
+
+CHANGES = {
+    "appended": lambda one, two: grown(one, 1, a=Made([(0, 50), (3, 30)], ONE)),
+    "cut": lambda one, two: grown(one, 1, a=Made([(0, 20)], ONE)),
+    "rewritten": lambda one, two: grown(one, 1, a=Made([(1, 50)], ONE)),
+    "another replica": lambda one, two: grown(two, 2, a=Made([(0, 50), (2, 9)], ONE)),
+    "records deleted": lambda one, two: (one / "log-start-offset-checkpoint").write_text("0\n1\na 0 10\n"),
+    "led anew": lambda one, two: (one / "a-0/leader-epoch-checkpoint").write_text("0\n2\n0 0\n4 50\n"),
+    "made anew": made_anew,
+    "deleted": deleted,
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_a_partition_that_has_changed_is_made_again(kind, tmp_path):
+    disks, to = sources(tmp_path), tmp_path / "new"
+
+    def stop(done, size):
+        if (to / "revive.progress").exists():
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        revive(disks, Choices(to=to), stop)
+    assert [json.loads(line)["directory"] for line in (to / "revive.progress").read_text().splitlines()] == ["a-0"]
+    CHANGES[kind](*disks)
+    report = revive(disks, Choices(to=to))
+    fresh = revive(disks, Choices(to=tmp_path / "fresh"))
+    assert report["madeAgain"] == ([] if kind == "deleted" else ["a-0"])
+    assert any("a-0 is no longer on these disks" in each for each in report["leftOut"]) == (kind == "deleted")
+    assert report["revived"] == fresh["revived"]
+    assert contents(to) == contents(tmp_path / "fresh")
+
+
+def test_what_has_not_changed_is_not_made_again(tmp_path):
+    disks, to = sources(tmp_path), tmp_path / "new"
+
+    def stop(done, size):
+        if (to / "revive.progress").exists():
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        revive(disks, Choices(to=to), stop)
+    inode = os.stat(to / "a-0").st_ino
+    grown(disks[0], 1, b=Made([(0, 510)], TWO))
+    report = revive(disks, Choices(to=to))
+    assert report["madeAgain"] == []
+    assert os.stat(to / "a-0").st_ino == inode
+    assert json.loads((to / "revive.json").read_text())["madeAgain"] == []
