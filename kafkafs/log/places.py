@@ -37,47 +37,6 @@ class Anchor(enum.Enum):
     FROM_END = "from_end"  # back from the log end on disk
 
 
-class OffsetPoint(NamedTuple):
-    """An offset, or the log end minus `value` (0 is `end`); `value` is 0 for earliest and latest."""
-
-    kind: Anchor
-    value: int = 0
-
-
-class OffsetRange(NamedTuple):
-    """Offsets in [start, stop); without a stop it grows with the log."""
-
-    start: OffsetPoint
-    stop: OffsetPoint | None
-
-
-class TimePoint(NamedTuple):
-    """Epoch milliseconds, never negative."""
-
-    time_ms: int
-
-
-class Before(NamedTuple):
-    """The last record in front of the one that the time leads to."""
-
-    time: Time
-
-
-TimeBound = Time | Before | OffsetPoint
-"""Where a range in `by-time/` begins or ends: an `OffsetPoint` is EARLIEST or LATEST."""
-
-
-class TimeRange(NamedTuple):
-    """What stands in [start, stop); without a stop it grows with the log.
-
-    `from_now`: it begins with `now`, and so with whatever comes next, even if a producer's clock is behind.
-    """
-
-    start: TimeBound
-    stop: TimeBound | None
-    from_now: bool = False
-
-
 class PointTarget(Protocol):
     """A point: one batch in a raw view, one record in a decoded one. NotFound where it leads nowhere.
 
@@ -95,9 +54,11 @@ class PointTarget(Protocol):
 
 
 class AtOffset(NamedTuple):
-    """A point in `by-offset/`."""
+    """A point in `by-offset/`: an offset, or the log end minus `value` (0 is `end`); `value` is 0 for earliest and
+    latest."""
 
-    point: OffsetPoint
+    anchor: Anchor
+    value: int = 0
 
     def batch(self, look: Look, trace: Trace = no_trace) -> LocatedBatch:
         """As a fetch finds it, or the damage in its place; NotFound outside the log."""
@@ -119,7 +80,15 @@ class AtOffset(NamedTuple):
 
     def offset(self, look: Look) -> int | None:
         """The offset itself; None if the point is a visible record and no record is visible."""
-        return _named(look, self.point)
+        match self.anchor:
+            case Anchor.ABSOLUTE:
+                return self.value
+            case Anchor.FROM_END:
+                return look.log.end_offset - self.value
+            case Anchor.EARLIEST:
+                return look.visible.earliest()
+            case Anchor.LATEST:
+                return look.visible.latest()
 
     def _offset(self, look: Look) -> int:
         offset = self.offset(look)
@@ -129,7 +98,7 @@ class AtOffset(NamedTuple):
 
 
 class AtTime(NamedTuple):
-    """A point in `by-time/`."""
+    """A point in `by-time/`: epoch milliseconds, never negative, or a time that counts back from the newest record."""
 
     time: Time
 
@@ -198,19 +167,6 @@ class BeforeTime(NamedTuple):
         return offset
 
 
-def _named(look: Look, point: OffsetPoint) -> int | None:
-    """The offset that a point in `by-offset/` names; None where it names a visible record and there is none."""
-    match point.kind:
-        case Anchor.ABSOLUTE:
-            return point.value
-        case Anchor.FROM_END:
-            return look.log.end_offset - point.value
-        case Anchor.EARLIEST:
-            return look.visible.earliest()
-        case Anchor.LATEST:
-            return look.visible.latest()
-
-
 def _logged(log: Log, error: NotFound) -> NotFound:
     """`error`, with which a lookup has ended, logged."""
     logger.info("%s: %s", log.name.directory, error)
@@ -235,45 +191,53 @@ class RangeTarget(Protocol):
 
 
 class BetweenOffsets(NamedTuple):
-    """A range in `by-offset/`."""
+    """A range in `by-offset/`: offsets in [begin, stop); without a stop it grows with the log."""
 
-    range: OffsetRange
+    begin: AtOffset
+    stop: AtOffset | None
 
     def start(self, look: Look, *, isolated: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
         """The offset as it stands, or what `earliest`, `latest` and `-n` mean now; never None."""
-        return _offset(look, self.range.start)
+        return _offset(look, self.begin)
 
     def offsets(self, look: Look, *, isolated: bool) -> tuple[int, int | None]:  # noqa: ARG002
         """Both ends so, in or outside of the log, and perhaps the wrong way round, which is an empty range."""
-        stop = self.range.stop
-        return _offset(look, self.range.start), None if stop is None else _offset(look, stop)
+        return _offset(look, self.begin), None if self.stop is None else _offset(look, self.stop)
 
 
-def _offset(look: Look, point: OffsetPoint) -> int:
+def _offset(look: Look, point: AtOffset) -> int:
     """Where no record is visible, `earliest` and `latest` are where the next one comes up."""
-    offset = _named(look, point)
+    offset = point.offset(look)
     return look.visible.visible_end if offset is None else offset
 
 
-class BetweenTimes(NamedTuple):
-    """A range in `by-time/`. A time of 0 is the log start, so that records without a timestamp are in it.
+TimeBound = Time | BeforeTime | AtOffset
+"""Where a range in `by-time/` begins or ends: an `AtOffset` is EARLIEST or LATEST."""
 
-    An end in a batch that is too large to unpack has that batch in the range, if it is not the batch's only record.
+
+class BetweenTimes(NamedTuple):
+    """A range in `by-time/`: [begin, stop); without a stop it grows with the log. A time of 0 is the log start, so that
+    records without a timestamp are in it.
+
+    `from_now`: it begins with `now`, and so with the next record, even if a producer's clock is behind. An end in a
+    batch that is too large to unpack has that batch in the range, if it is not the batch's only record.
     """
 
-    range: TimeRange
+    begin: TimeBound
+    stop: TimeBound | None
+    from_now: bool = False
 
     def start(self, look: Look, *, isolated: bool) -> int | None:
         """The log start for 0; where no record reaches it yet, None, but for `now` the end of what is visible."""
         reader = self._reader(look, isolated)
-        found = _bounds(look, reader, self.range.start)
+        found = _bounds(look, reader, self.begin)
         if found is not None:
             return found[0]
-        return reader.visible_end if self.range.from_now else None
+        return reader.visible_end if self.from_now else None
 
     def offsets(self, look: Look, *, isolated: bool) -> tuple[int, int | None]:
         """Where no record reaches it, the log end; the same offset twice where the times leave nothing between them."""
-        start, (first, last, _) = self.start(look, isolated=isolated), self.range
+        start, first, last = self.start(look, isolated=isolated), self.begin, self.stop
         if start is None:
             start = look.log.end_offset
         if last is None:
@@ -300,7 +264,7 @@ class Between(NamedTuple):
     def offsets(self, look: Look) -> tuple[int, int]:
         """The offsets [start, end) of visible records that are in both windows; an empty window may end before it
         starts."""
-        times = BetweenTimes(TimeRange(self.from_time or 0, self.to_time))
+        times = BetweenTimes(self.from_time or 0, self.to_time)
         start, stop = times.offsets(look, isolated=True)
         ends = (look.visible.visible_end, stop, self.to_offset)
         start = max(start, self.from_offset or 0, look.log.start_offset)
@@ -310,11 +274,11 @@ class Between(NamedTuple):
 def _bounds(look: Look, reader: Reader, bound: TimeBound) -> tuple[int, int] | None:
     """The offset where a range begins or ends, twice (see `Lookup.bounds_at`); None where no record reaches it."""
     match bound:
-        case OffsetPoint():
+        case AtOffset():
             offset = _offset(look, bound)
-        case Before(time):
+        case BeforeTime():
             try:
-                offset = BeforeTime(time).offset(look, reader)
+                offset = bound.offset(look, reader)
             except NotFound:
                 offset = look.log.start_offset
         case _:
@@ -323,20 +287,3 @@ def _bounds(look: Look, reader: Reader, bound: TimeBound) -> tuple[int, int] | N
                 return reader.lookup.bounds_at(time_ms)
             offset = look.log.start_offset
     return offset, offset
-
-
-def point_target(point: OffsetPoint | TimePoint | FromEnd | Before) -> PointTarget:
-    """The target of a point."""
-    match point:
-        case OffsetPoint():
-            return AtOffset(point)
-        case Before(time):
-            return BeforeTime(time)
-        case FromEnd():
-            return AtTime(point)
-    return AtTime(point.time_ms)
-
-
-def range_target(range_: OffsetRange | TimeRange) -> RangeTarget:
-    """The target of a range."""
-    return BetweenOffsets(range_) if isinstance(range_, OffsetRange) else BetweenTimes(range_)

@@ -24,8 +24,8 @@ The way of a lookup, `t-0/by-time/1632390207806.jsonl`:
             |                    |                      |                                    |
     tree  Root.child           PartitionDirectory     queries.ByTime.child                 content.read
             |                                           |                                    ^
-            v                                   grammar: name -> TimePoint, .jsonl           |
-          PartitionView  ---- ask(question) --> log.places: TimePoint -> AtTime              |
+            v                                   grammar: name -> AtTime, .jsonl              |
+          PartitionView  ---- ask(question) --> AtTime.record(look), of log.places           |
                                                         |                                    |
     log     Partition.log() -> Log -> Look -> Lookup.first_at -> Found -> decoded.JsonPoint
 

@@ -21,7 +21,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.format.names import OFFSET_DIGITS
 from kafkafs.format.times import BEFORE_1970, FromEnd, parse_int64, parse_time
-from kafkafs.log.places import Anchor, Before, OffsetPoint, OffsetRange, TimeBound, TimePoint, TimeRange
+from kafkafs.log.places import Anchor, AtOffset, AtTime, BeforeTime, BetweenOffsets, BetweenTimes, TimeBound
 
 TIME_DIGITS = 13  # milliseconds, up to the year 2286
 
@@ -61,32 +61,32 @@ LONGEST_FIRST = [(suffix.value, suffix) for suffix in sorted(Suffix, key=lambda 
 BEFORE = "before-"
 """Before the time in the name of a point in `by-time/`."""
 
-_FIXED = {"earliest": OffsetPoint(Anchor.EARLIEST), "latest": OffsetPoint(Anchor.LATEST)}
+_FIXED = {"earliest": AtOffset(Anchor.EARLIEST), "latest": AtOffset(Anchor.LATEST)}
 _SURELY_INT64 = 19  # decimal digits, fewer than
-_END = OffsetPoint(Anchor.FROM_END, 0)
+_END = AtOffset(Anchor.FROM_END, 0)
 _OFFSET = re.compile(r"(-?)([0-9]+)")
 
 
-def parse_offset_name(name: str) -> Query[OffsetPoint | OffsetRange] | None:
+def parse_offset_name(name: str) -> Query[AtOffset | BetweenOffsets] | None:
     """The query that `name` stands for in `by-offset/`, or None where it is no name there."""
     if (plain := _plain_number(name)) is not None:
-        return Query(OffsetPoint(Anchor.ABSOLUTE, plain[0]), plain[1])
+        return Query(AtOffset(Anchor.ABSOLUTE, plain[0]), plain[1])
     for stem, suffix in _splits(name):
         if (point := _parse_offset(stem)) and _fits_point(suffix):
             return Query(point, suffix)
         if (ends := _parse_range(stem, _parse_offset_or_end)) and _fits_range(suffix, is_open=ends[1] is None):
-            return Query(OffsetRange(*ends), suffix)
+            return Query(BetweenOffsets(*ends), suffix)
     return None
 
 
-TimeTarget = TimePoint | FromEnd | Before | OffsetPoint | TimeRange
+TimeTarget = AtTime | BeforeTime | AtOffset | BetweenTimes
 """What a name in `by-time/` stands for."""
 
 
 def parse_time_name(name: str, now_ms: int) -> Query[TimeTarget] | None:
     """The query that `name` stands for in `by-time/` at `now_ms`, or None where it is no name there."""
     if (plain := _plain_number(name)) is not None:
-        return Query(TimePoint(plain[0]), plain[1])
+        return Query(AtTime(plain[0]), plain[1])
 
     def parse_end(text: str) -> TimeBound | None:
         """An end of a range."""
@@ -94,10 +94,10 @@ def parse_time_name(name: str, now_ms: int) -> Query[TimeTarget] | None:
 
     for stem, suffix in _splits(name):
         if (point := _parse_time_point(stem, now_ms)) is not None and point != BEFORE_1970 and _fits_point(suffix):
-            return Query(TimePoint(point) if isinstance(point, int) else point, suffix)
+            return Query(AtTime(point) if isinstance(point, int | FromEnd) else point, suffix)
         ends: tuple[TimeBound, TimeBound | None] | None = _parse_range(stem, parse_end)
         if ends and _fits_range(suffix, is_open=ends[1] is None):
-            return Query(TimeRange(*ends, from_now=stem.startswith("now..")), suffix)
+            return Query(BetweenTimes(*ends, from_now=stem.startswith("now..")), suffix)
     return None
 
 
@@ -163,17 +163,17 @@ def _parse_range(text: str, parse: Callable[[str], Point | None]) -> tuple[Point
     return None
 
 
-def _parse_offset(text: str) -> OffsetPoint | None:
+def _parse_offset(text: str) -> AtOffset | None:
     if text in _FIXED:
         return _FIXED[text]
     match = _OFFSET.fullmatch(text)
     value = parse_int64(match[2]) if match else None
     if match is None or value is None:
         return None
-    return OffsetPoint(Anchor.FROM_END if match[1] else Anchor.ABSOLUTE, value)
+    return AtOffset(Anchor.FROM_END if match[1] else Anchor.ABSOLUTE, value)
 
 
-def _parse_offset_or_end(text: str) -> OffsetPoint | None:
+def _parse_offset_or_end(text: str) -> AtOffset | None:
     return _END if text == "end" else _parse_offset(text)
 
 
@@ -185,7 +185,7 @@ def _parse_time_point(text: str, now_ms: int) -> TimeBound | None:
     found = parse_time(time_text, now_ms)
     if found is None or time_text == text:
         return found
-    return None if found == BEFORE_1970 else Before(found)
+    return None if found == BEFORE_1970 else BeforeTime(found)
 
 
 def _parse_time_in_range(text: str, now_ms: int) -> TimeBound | None:

@@ -19,7 +19,7 @@ from kafkafs.format.records import Records
 from kafkafs.format.times import FromEnd
 from kafkafs.log.log import HELD, Log
 from kafkafs.log.look import Look
-from kafkafs.log.places import BetweenTimes, TimeRange
+from kafkafs.log.places import BetweenTimes
 from kafkafs.view.decoded import Follower, JsonFollower, Lines
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.node import Attributes, NoXattrs
@@ -82,7 +82,7 @@ class _OfTopic(NoXattrs):
     lane = ".topics"
 
     def __init__(
-        self, topic: str, views: Callable[[], Sequence[PartitionView]], range_: TimeRange, lines: type[Lines]
+        self, topic: str, views: Callable[[], Sequence[PartitionView]], range_: BetweenTimes, lines: type[Lines]
     ) -> None:
         """`views` are those of the partitions that are here now, by their numbers."""
         self._topic = topic
@@ -119,7 +119,7 @@ class _OfTopic(NoXattrs):
             newest = max(told, default=0)
             first = first.before(newest) if isinstance(first, FromEnd) else first
             last = last.before(newest) if isinstance(last, FromEnd) else last
-        return views, BetweenTimes(TimeRange(first, last, from_now))
+        return views, BetweenTimes(first, last, from_now)
 
     def _gone(self) -> NotFound:
         return NotFound(f"nothing of the topic {self._topic!r} is here any more")

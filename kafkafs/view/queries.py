@@ -12,17 +12,7 @@ from typing import NamedTuple
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.times import IN_DOUBT_BELOW, MAX_INT64, doubt
-from kafkafs.log.places import (
-    Before,
-    OffsetPoint,
-    OffsetRange,
-    PointTarget,
-    RangeTarget,
-    TimePoint,
-    TimeRange,
-    point_target,
-    range_target,
-)
+from kafkafs.log.places import AtOffset, AtTime, BeforeTime, BetweenOffsets, BetweenTimes, PointTarget, RangeTarget
 from kafkafs.view.batches import BatchesPoint, BatchesRange
 from kafkafs.view.decoded import FieldPoint, JsonFollower, JsonPoint, JsonRange, Lines, PlainLines, SchemaLines
 from kafkafs.view.explain import Explanation
@@ -76,11 +66,11 @@ SHOWN = {
 """All suffixes: those of `by-offset/` and `by-time/`; `by-key/` and `.topics/` have some of them."""
 
 
-def _file(view: PartitionView, query: Query[OffsetPoint | OffsetRange] | Query[TimeTarget], asked: str) -> FileNode:
+def _file(view: PartitionView, query: Query[AtOffset | BetweenOffsets] | Query[TimeTarget], asked: str) -> FileNode:
     shown = SHOWN[query.suffix]
-    if isinstance(query.target, OffsetRange | TimeRange):
-        return shown.range(view, range_target(query.target))
-    return shown.point(view, point_target(query.target), asked)
+    if isinstance(query.target, BetweenOffsets | BetweenTimes):
+        return shown.range(view, query.target)
+    return shown.point(view, query.target, asked)
 
 
 class ByOffset(ViewDirectory):
@@ -128,7 +118,7 @@ class ByTime(ViewDirectory):
             parse = partial(parse_time_name, now_ms=now_ms)
             raise refused(f"{self._view.shown_as}/by-time", name, parse, TIMES)
         match query.target:
-            case TimePoint(int(time_ms)) | Before(int(time_ms)) if time_ms < IN_DOUBT_BELOW:
+            case AtTime(int(time_ms)) | BeforeTime(int(time_ms)) if time_ms < IN_DOUBT_BELOW:
                 self._warn(name)
         return _file(self._view, query, f"by-time/{name}")
 

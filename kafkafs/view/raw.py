@@ -22,7 +22,7 @@ from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, LocatedBatch
 from kafkafs.log.look import Look
 from kafkafs.log.overlaps import contents
-from kafkafs.log.places import Anchor, AtOffset, BetweenOffsets, OffsetPoint, OffsetRange, PointTarget, RangeTarget
+from kafkafs.log.places import Anchor, AtOffset, BetweenOffsets, PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing
 from kafkafs.view.partition_view import PartitionView
@@ -297,9 +297,9 @@ def _kept_as(view: PartitionView, target: PointTarget | RangeTarget, extents: Se
     means other offsets as the log grows is not worth it: `latest`, and `now` and `-1h`, which are but times here.
     """
     match target:
-        case AtOffset(OffsetPoint(Anchor.ABSOLUTE)):
+        case AtOffset(Anchor.ABSOLUTE):
             pass
-        case BetweenOffsets(OffsetRange(OffsetPoint(Anchor.ABSOLUTE), OffsetPoint(Anchor.ABSOLUTE))):
+        case BetweenOffsets(AtOffset(Anchor.ABSOLUTE), AtOffset(Anchor.ABSOLUTE)):
             pass
         case _:
             return None

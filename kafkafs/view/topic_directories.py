@@ -14,7 +14,7 @@ from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import cluster_id
-from kafkafs.log.places import TimeRange
+from kafkafs.log.places import BetweenTimes
 from kafkafs.log.replicas import furthest
 from kafkafs.view.decoded import Lines
 from kafkafs.view.grammar import is_of_open_ranges_only, parse_time_name
@@ -175,10 +175,10 @@ class TopicByTime:
         return [self._topics.view(names) for names in self._topics.partitions(self._topic).values()]
 
 
-def _parse_range(name: str, now_ms: int) -> tuple[type[MergedRange | MergedFollower], TimeRange, type[Lines]] | None:
+def _parse_range(name: str, now_ms: int) -> tuple[type[MergedRange | MergedFollower], BetweenTimes, type[Lines]] | None:
     """What it is, of which range, with which lines."""
     query = parse_time_name(name, now_ms)
     lines = SHOWN[query.suffix].lines if query is not None else None
-    if query is None or lines is None or not isinstance(query.target, TimeRange):
+    if query is None or lines is None or not isinstance(query.target, BetweenTimes):
         return None
     return MergedFollower if is_of_open_ranges_only(query.suffix) else MergedRange, query.target, lines

@@ -7,16 +7,7 @@ import pytest
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.times import FromEnd
 from kafkafs.log.look import Look
-from kafkafs.log.places import (
-    Anchor,
-    Before,
-    OffsetPoint,
-    OffsetRange,
-    TimePoint,
-    TimeRange,
-    point_target,
-    range_target,
-)
+from kafkafs.log.places import Anchor, AtOffset, AtTime, BeforeTime, BetweenOffsets, BetweenTimes
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.grammar import parse_offset_name
 from tests.log.making import log_of, made, spread, write_partition
@@ -31,15 +22,15 @@ def look(path, **options):
 def point(name: str):
     query = parse_offset_name(name)
     assert query is not None
-    assert isinstance(query.target, OffsetPoint)
-    return point_target(query.target)
+    assert isinstance(query.target, AtOffset)
+    return query.target
 
 
 def between(name: str):
     query = parse_offset_name(name)
     assert query is not None
-    assert isinstance(query.target, OffsetRange)
-    return range_target(query.target)
+    assert isinstance(query.target, BetweenOffsets)
+    return query.target
 
 
 @pytest.mark.parametrize(("isolation", "same"), [("read_uncommitted", True), ("read_committed", False)])
@@ -85,17 +76,17 @@ def test_a_raw_point_leads_to_a_record_of_the_batch_that_it_shows(tmp_path):
     write_partition(tmp_path, {0: [data(0, 1), marker(1, 1, False), data(2, 1), marker(3, 1, True), data(4, 1)]})
     view = look(tmp_path, isolation="read_committed")
     assert [point(f"{offset}").leads_to(view) for offset in range(5)] == [0, 2, 2, 4, 4]
-    time = point_target(TimePoint(5))
+    time = AtTime(5)
     assert (time.batch(view)[1].base_offset, time.leads_to(view), time.record(view).offset) == (0, 0, 2)
 
 
 def test_times_lead_to_visible_records_in_decoded_views_only(transactional):
     committed = look(transactional, isolation="read_committed")
-    assert point_target(TimePoint(5)).batch(committed)[1].base_offset == 0
-    assert range_target(TimeRange(0, 6)).offsets(committed, isolated=True) == (0, 5)
-    assert range_target(TimeRange(5, 6)).offsets(committed, isolated=False) == (0, 5)
+    assert AtTime(5).batch(committed)[1].base_offset == 0
+    assert BetweenTimes(0, 6).offsets(committed, isolated=True) == (0, 5)
+    assert BetweenTimes(5, 6).offsets(committed, isolated=False) == (0, 5)
     with pytest.raises(NotFound):
-        point_target(TimePoint(6)).record(committed)
+        AtTime(6).record(committed)
 
 
 def test_nothing_visible_leads_nowhere(tmp_path):
@@ -116,7 +107,7 @@ def test_a_corrupt_batch_leads_nowhere_and_says_so(tmp_path):
     assert point("1").leads_to(view) is None
     with pytest.raises(CorruptData):
         point("1").record(view)
-    assert point_target(TimePoint(1)).leads_to(view) == 2
+    assert AtTime(1).leads_to(view) == 2
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
@@ -138,14 +129,14 @@ def test_the_record_before_a_time_is_the_last_of_the_range_up_to_it(tmp_path, se
     for time_ms in range(62):
         behind = next((number for number, row in enumerate(shown) if row.timestamp >= time_ms), len(shown))
         behind = 0 if time_ms == 0 else behind
-        target = point_target(Before(time_ms))
+        target = BeforeTime(time_ms)
         if not behind:
             with pytest.raises(NotFound):
                 target.record(view)
             continue
         found, wanted = target.record(view), shown[behind - 1]
         assert (found.offset, bytes(found.record.value(0) or b"")) == (wanted.offset, wanted.value), time_ms
-        between = range_target(TimeRange(0, time_ms)).offsets(view, isolated=True)
+        between = BetweenTimes(0, time_ms).offsets(view, isolated=True)
         assert rows(view.visible.records(*between))[-1] == wanted
         plain, told = look(tmp_path), list[str]()
         assert target.batch(plain, told.append)[1] == target.batch(plain)[1]
@@ -158,20 +149,20 @@ def test_the_end_of_a_log_is_its_newest_data(tmp_path):
     write_partition(tmp_path, {0: batches, 3: [data(3, 1), marker(4, 1, True)]})
     view = look(tmp_path)
     for ago_s, offset in ((0, 1), (30, 1), (31, 1), (60, 0), (61, 0), (1_000_000, 0)):
-        assert point_target(FromEnd(1000 * ago_s)).record(view).offset == offset, ago_s
-    assert point_target(Before(FromEnd(0))).record(view).offset == 0
-    assert range_target(TimeRange(FromEnd(30_000), None)).offsets(view, isolated=True) == (1, None)
-    assert range_target(TimeRange(FromEnd(60_000), FromEnd(0))).offsets(view, isolated=True) == (0, 1)
-    assert range_target(TimeRange(FromEnd(0), FromEnd(30_000))).offsets(view, isolated=True) == (1, 1)
-    assert range_target(TimeRange(Before(FromEnd(0)), None)).offsets(view, isolated=True) == (0, None)
-    last = OffsetPoint(Anchor.LATEST)
-    assert range_target(TimeRange(last, None)).offsets(view, isolated=True) == (3, None)
-    assert range_target(TimeRange(OffsetPoint(Anchor.EARLIEST), last)).offsets(view, isolated=True) == (0, 3)
-    assert point_target(last).record(view).offset == 3
+        assert AtTime(FromEnd(1000 * ago_s)).record(view).offset == offset, ago_s
+    assert BeforeTime(FromEnd(0)).record(view).offset == 0
+    assert BetweenTimes(FromEnd(30_000), None).offsets(view, isolated=True) == (1, None)
+    assert BetweenTimes(FromEnd(60_000), FromEnd(0)).offsets(view, isolated=True) == (0, 1)
+    assert BetweenTimes(FromEnd(0), FromEnd(30_000)).offsets(view, isolated=True) == (1, 1)
+    assert BetweenTimes(BeforeTime(FromEnd(0)), None).offsets(view, isolated=True) == (0, None)
+    last = AtOffset(Anchor.LATEST)
+    assert BetweenTimes(last, None).offsets(view, isolated=True) == (3, None)
+    assert BetweenTimes(AtOffset(Anchor.EARLIEST), last).offsets(view, isolated=True) == (0, 3)
+    assert last.record(view).offset == 3
 
 
 def test_a_log_without_times_has_no_end_in_time(tmp_path):
     write_partition(tmp_path, {0: []})
-    for target in (FromEnd(0), Before(5), Before(FromEnd(0)), OffsetPoint(Anchor.LATEST)):
+    for target in (AtTime(FromEnd(0)), BeforeTime(5), BeforeTime(FromEnd(0)), AtOffset(Anchor.LATEST)):
         with pytest.raises(NotFound):
-            point_target(target).record(look(tmp_path))
+            target.record(look(tmp_path))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.index import OffsetIndex, Probe
-from kafkafs.log.places import TimePoint
+from kafkafs.log.places import AtTime
 from kafkafs.log.trace import moment, no_trace, probes_told
 from kafkafs.view.grammar import Query, Suffix, parse_time_name
 
@@ -19,7 +19,7 @@ LAST = 253_402_300_799_999
 @given(st.integers(0, LAST))
 def test_a_moment_is_a_name_that_leads_back(timestamp_ms):
     """People copy it from `.explain` into the next question."""
-    assert parse_time_name(moment(timestamp_ms), 0) == Query(TimePoint(timestamp_ms), Suffix.RAW)
+    assert parse_time_name(moment(timestamp_ms), 0) == Query(AtTime(timestamp_ms), Suffix.RAW)
 
 
 @given(st.integers(-62_135_596_800_000, -1))

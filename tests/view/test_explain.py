@@ -9,7 +9,7 @@ import pytest
 
 from kafkafs.errors import NotFound
 from kafkafs.format.batch import walk
-from kafkafs.log.places import Anchor, AtOffset, OffsetPoint, PointTarget
+from kafkafs.log.places import Anchor, AtOffset, PointTarget
 from kafkafs.sample import unpack
 from kafkafs.view.explain import Explanation
 from kafkafs.view.node import FileNode
@@ -100,7 +100,7 @@ class Counting:
 
 def test_a_stat_and_the_open_behind_it_look_it_up_once(root):
     """Each walk reads indexes and log anew; it was three of them for a `stat`, and two more for the open."""
-    target = Counting(AtOffset(OffsetPoint(Anchor.ABSOLUTE, 23350)))
+    target = Counting(AtOffset(Anchor.ABSOLUTE, 23350))
     view = cast(PartitionDirectory, node(root, "test-0")).view
     explanation = Explanation(view, cast(PointTarget, target), "by-offset/23350")
     size = explanation.attributes().size

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.times import MAX_INT64, FromEnd
-from kafkafs.log.places import Anchor, Before, OffsetPoint, OffsetRange, TimePoint, TimeRange
+from kafkafs.log.places import Anchor, AtOffset, AtTime, BeforeTime, BetweenOffsets, BetweenTimes
 from kafkafs.view.grammar import Query, Suffix, offset_range_name, parse_offset_name, parse_time_name, time_range_name
 
 NOW_MS = 1_632_390_207_806
-END = OffsetPoint(Anchor.FROM_END, 0)
+END = AtOffset(Anchor.FROM_END, 0)
 POINT_SUFFIXES = {"", ".jsonl", ".key", ".value", ".batches.jsonl", ".explain"}
 RANGE_SUFFIXES = {"", ".jsonl", ".batches.jsonl"}
 OPEN_RANGE_SUFFIXES = RANGE_SUFFIXES | {".follow.jsonl"}
@@ -20,10 +20,10 @@ ALL_SUFFIXES = POINT_SUFFIXES | OPEN_RANGE_SUFFIXES
 int64s = st.integers(0, MAX_INT64)
 zeros = st.integers(0, 22).map("0".__mul__)
 offset_points = st.one_of(
-    st.tuples(zeros, int64s).map(lambda t: (t[0] + str(t[1]), OffsetPoint(Anchor.ABSOLUTE, t[1]))),
-    int64s.map(lambda n: (f"-{n}", OffsetPoint(Anchor.FROM_END, n))),
-    st.just(("earliest", OffsetPoint(Anchor.EARLIEST))),
-    st.just(("latest", OffsetPoint(Anchor.LATEST))),
+    st.tuples(zeros, int64s).map(lambda t: (t[0] + str(t[1]), AtOffset(Anchor.ABSOLUTE, t[1]))),
+    int64s.map(lambda n: (f"-{n}", AtOffset(Anchor.FROM_END, n))),
+    st.just(("earliest", AtOffset(Anchor.EARLIEST))),
+    st.just(("latest", AtOffset(Anchor.LATEST))),
 )
 offset_ends = offset_points | st.just(("end", END))
 time_points = st.one_of(
@@ -36,7 +36,7 @@ time_points = st.one_of(
 
 
 @given(offset_points, st.sampled_from(sorted(ALL_SUFFIXES)))
-def test_an_offset_point_takes_the_suffixes_of_a_point(point: tuple[str, OffsetPoint], suffix: str) -> None:
+def test_an_offset_point_takes_the_suffixes_of_a_point(point: tuple[str, AtOffset], suffix: str) -> None:
     """A point with `.follow.jsonl` would promise to wait for one record that is there."""
     expected = Query(point[1], Suffix(suffix)) if suffix in POINT_SUFFIXES else None
     assert parse_offset_name(point[0] + suffix) == expected
@@ -44,19 +44,19 @@ def test_an_offset_point_takes_the_suffixes_of_a_point(point: tuple[str, OffsetP
 
 @given(offset_ends, st.none() | offset_ends, st.sampled_from(sorted(ALL_SUFFIXES)))
 def test_an_offset_range_takes_the_suffixes_of_a_range(
-    start: tuple[str, OffsetPoint], stop: tuple[str, OffsetPoint] | None, suffix: str
+    start: tuple[str, AtOffset], stop: tuple[str, AtOffset] | None, suffix: str
 ) -> None:
     """`end..` is empty and grows: what `tail -n 0 -f` is for a file."""
     name = start[0] + ".." + (stop[0] if stop else "") + suffix
     allowed = RANGE_SUFFIXES if stop else OPEN_RANGE_SUFFIXES
-    target = OffsetRange(start[1], stop[1] if stop else None)
+    target = BetweenOffsets(start[1], stop[1] if stop else None)
     assert parse_offset_name(name) == (Query(target, Suffix(suffix)) if suffix in allowed else None)
 
 
 @given(time_points, st.sampled_from(sorted(ALL_SUFFIXES)))
 def test_a_time_point_takes_the_suffixes_of_a_point(point: tuple[str, int], suffix: str) -> None:
     """`@1632390207.806.jsonl` has a dot of its own."""
-    expected = Query(TimePoint(point[1]), Suffix(suffix)) if suffix in POINT_SUFFIXES else None
+    expected = Query(AtTime(point[1]), Suffix(suffix)) if suffix in POINT_SUFFIXES else None
     assert parse_time_name(point[0] + suffix, NOW_MS) == expected
 
 
@@ -67,17 +67,17 @@ def test_a_time_range_takes_the_suffixes_of_a_range(
     """A range may be cut between two times that have dots themselves."""
     name = start[0] + ".." + (stop[0] if stop else "") + suffix
     allowed = RANGE_SUFFIXES if stop else OPEN_RANGE_SUFFIXES
-    target = TimeRange(start[1], stop[1] if stop else None, from_now=start[0] == "now")
+    target = BetweenTimes(start[1], stop[1] if stop else None, from_now=start[0] == "now")
     assert parse_time_name(name, NOW_MS) == (Query(target, Suffix(suffix)) if suffix in allowed else None)
 
 
 @given(int64s, st.none() | int64s)
 def test_a_listed_name_is_a_query_for_what_it_lists(start: int, stop: int | None) -> None:
     """`cat by-offset/*` opens what `readdir` named."""
-    absolute = OffsetPoint(Anchor.ABSOLUTE, start)
-    until = None if stop is None else OffsetPoint(Anchor.ABSOLUTE, stop)
-    assert parse_offset_name(offset_range_name(start, stop)) == Query(OffsetRange(absolute, until), Suffix.RAW)
-    assert parse_time_name(time_range_name(start, stop), NOW_MS) == Query(TimeRange(start, stop), Suffix.RAW)
+    absolute = AtOffset(Anchor.ABSOLUTE, start)
+    until = None if stop is None else AtOffset(Anchor.ABSOLUTE, stop)
+    assert parse_offset_name(offset_range_name(start, stop)) == Query(BetweenOffsets(absolute, until), Suffix.RAW)
+    assert parse_time_name(time_range_name(start, stop), NOW_MS) == Query(BetweenTimes(start, stop), Suffix.RAW)
 
 
 @given(st.lists(st.integers(0, 10**13 - 1), unique=True))
@@ -97,10 +97,10 @@ def test_listed_names_have_the_documented_width() -> None:
 
 def test_three_dots_are_an_open_range_and_a_suffix() -> None:
     """The example of design.md, section 3."""
-    open_range = OffsetRange(OffsetPoint(Anchor.ABSOLUTE, 100), None)
+    open_range = BetweenOffsets(AtOffset(Anchor.ABSOLUTE, 100), None)
     assert parse_offset_name("100...jsonl") == Query(open_range, Suffix.JSONL)
     assert parse_offset_name("100...follow.jsonl") == Query(open_range, Suffix.FOLLOW)
-    assert parse_time_name("@100...batches.jsonl", NOW_MS) == Query(TimeRange(100_000, None), Suffix.BATCHES)
+    assert parse_time_name("@100...batches.jsonl", NOW_MS) == Query(BetweenTimes(100_000, None), Suffix.BATCHES)
 
 
 NO_OFFSETS = """
@@ -134,22 +134,22 @@ def test_what_is_no_time_name_is_none(name: str) -> None:
     assert parse_time_name(name, NOW_MS) is None
 
 
-def naive_offset(text: str) -> OffsetPoint | None:
+def naive_offset(text: str) -> AtOffset | None:
     """The grammar once more, character by character."""
     if text in ("earliest", "latest"):
-        return OffsetPoint(Anchor(text))
+        return AtOffset(Anchor(text))
     number = text[1:] if text[:1] == "-" else text
     if number == "" or any(character not in "0123456789" for character in number):
         return None
     value = 0
     for digit in number:
         value = 10 * value + "0123456789".index(digit)
-    return OffsetPoint(Anchor.FROM_END if text[0] == "-" else Anchor.ABSOLUTE, value) if value < 2**63 else None
+    return AtOffset(Anchor.FROM_END if text[0] == "-" else Anchor.ABSOLUTE, value) if value < 2**63 else None
 
 
-def naive_readings(name: str) -> list[Query[OffsetPoint | OffsetRange]]:
+def naive_readings(name: str) -> list[Query[AtOffset | BetweenOffsets]]:
     """Every reading of a name: all suffixes, all places to cut."""
-    readings: list[Query[OffsetPoint | OffsetRange]] = []
+    readings: list[Query[AtOffset | BetweenOffsets]] = []
     for suffix in Suffix:
         stem = name[: len(name) - len(suffix.value)]
         if stem + suffix.value != name:
@@ -162,7 +162,7 @@ def naive_readings(name: str) -> list[Query[OffsetPoint | OffsetRange]]:
             is_open = at + 2 == len(stem)
             allowed = suffix.value in (OPEN_RANGE_SUFFIXES if is_open else RANGE_SUFFIXES)
             if stem[at : at + 2] == ".." and allowed and ends[0] and (is_open or ends[1]):
-                readings.append(Query(OffsetRange(ends[0], ends[1]), suffix))
+                readings.append(Query(BetweenOffsets(ends[0], ends[1]), suffix))
     return readings
 
 
@@ -195,31 +195,31 @@ def test_no_name_raises(text: str, raw: bytes) -> None:
 
 def test_a_range_from_before_1970_begins_with_the_log():
     """Regression: `by-time/1960-01-01..` did not exist, and `0..` did."""
-    assert parse_time_name("1960-01-01...jsonl", NOW_MS) == Query(TimeRange(0, None), Suffix.JSONL)
-    assert parse_time_name("1960-01-01..1965-01-01", NOW_MS) == Query(TimeRange(0, 0), Suffix.RAW)
+    assert parse_time_name("1960-01-01...jsonl", NOW_MS) == Query(BetweenTimes(0, None), Suffix.JSONL)
+    assert parse_time_name("1960-01-01..1965-01-01", NOW_MS) == Query(BetweenTimes(0, 0), Suffix.RAW)
     assert parse_time_name("1960-01-01", NOW_MS) is None
     assert parse_time_name("1960-01-01.jsonl", NOW_MS) is None
 
 
 @given(time_points, st.sampled_from(sorted(ALL_SUFFIXES)))
 def test_the_record_before_a_time_takes_the_suffixes_of_a_point(point: tuple[str, int], suffix: str) -> None:
-    expected = Query(Before(point[1]), Suffix(suffix)) if suffix in POINT_SUFFIXES else None
+    expected = Query(BeforeTime(point[1]), Suffix(suffix)) if suffix in POINT_SUFFIXES else None
     assert parse_time_name(f"before-{point[0]}{suffix}", NOW_MS) == expected
 
 
 @pytest.mark.parametrize(
     ("name", "query"),
     [
-        ("earliest", Query(OffsetPoint(Anchor.EARLIEST), Suffix.RAW)),
-        ("latest.jsonl", Query(OffsetPoint(Anchor.LATEST), Suffix.JSONL)),
-        ("end-15m", Query(FromEnd(900_000), Suffix.RAW)),
-        ("end-0s.explain", Query(FromEnd(0), Suffix.EXPLAIN)),
-        ("before-end-15m.value", Query(Before(FromEnd(900_000)), Suffix.VALUE)),
-        ("before--15m", Query(Before(NOW_MS - 900_000), Suffix.RAW)),
-        ("end-15m...jsonl", Query(TimeRange(FromEnd(900_000), None), Suffix.JSONL)),
-        ("end-15m..end-5m", Query(TimeRange(FromEnd(900_000), FromEnd(300_000)), Suffix.RAW)),
-        ("earliest..latest", Query(TimeRange(OffsetPoint(Anchor.EARLIEST), OffsetPoint(Anchor.LATEST)), Suffix.RAW)),
-        ("before-5...follow.jsonl", Query(TimeRange(Before(5), None), Suffix.FOLLOW)),
+        ("earliest", Query(AtOffset(Anchor.EARLIEST), Suffix.RAW)),
+        ("latest.jsonl", Query(AtOffset(Anchor.LATEST), Suffix.JSONL)),
+        ("end-15m", Query(AtTime(FromEnd(900_000)), Suffix.RAW)),
+        ("end-0s.explain", Query(AtTime(FromEnd(0)), Suffix.EXPLAIN)),
+        ("before-end-15m.value", Query(BeforeTime(FromEnd(900_000)), Suffix.VALUE)),
+        ("before--15m", Query(BeforeTime(NOW_MS - 900_000), Suffix.RAW)),
+        ("end-15m...jsonl", Query(BetweenTimes(FromEnd(900_000), None), Suffix.JSONL)),
+        ("end-15m..end-5m", Query(BetweenTimes(FromEnd(900_000), FromEnd(300_000)), Suffix.RAW)),
+        ("earliest..latest", Query(BetweenTimes(AtOffset(Anchor.EARLIEST), AtOffset(Anchor.LATEST)), Suffix.RAW)),
+        ("before-5...follow.jsonl", Query(BetweenTimes(BeforeTime(5), None), Suffix.FOLLOW)),
     ],
 )
 def test_times_that_the_log_tells(name: str, query: object) -> None:
