@@ -7,12 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from kafkafs.cli.endings import drop_output
+from kafkafs.cli.endings import drop_output, say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, file_to_write, is_local, named_directories
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.audit.audit_job import Report, audit, untold
 from kafkafs.spark.audit.findings import Finding, Severity
+from kafkafs.spark.missing import missing_topics, told
 
 EXIT_FINDINGS = 1
 
@@ -40,12 +41,16 @@ def _audit(arguments: argparse.Namespace) -> Report:
         paths = named_directories(arguments.data_dirs)
         topics = chosen_topics(arguments, paths)
         place = file_to_write(arguments.report, paths) if arguments.report else None
+        missing = missing_topics(paths, topics.takes)
         with engine(arguments, "audit", progress) as where:
             report = audit(
                 where, paths, progress, topics, untold if place else partial(_print, progress),
                 deep=arguments.deep, compare_replicas=arguments.compare_replicas,
                 source=tier_source(arguments.tiered, arguments.tiered_key),
+                missing=missing if arguments.fail_on_data_loss else (),
             )  # fmt: skip
+    if missing and not arguments.fail_on_data_loss:
+        say(f"{told(missing)}; going on without them")
     if place is not None:
         _write("".join(finding.to_json() + "\n" for finding in report.findings), place)
     return report

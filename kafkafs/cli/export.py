@@ -62,7 +62,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         paths, choice, _limit(arguments, "from", EARLIEST), _limit(arguments, "to", LATEST), arguments.isolation,
         arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
-        arguments.by, tier_source(arguments.tiered, arguments.tiered_key),
+        arguments.by, tier_source(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ def add_audit(commands: Commands) -> None:
     _add_tier(parser)
     _add_engine(parser)
     add_topics(parser)
+    _add_fail_on_data_loss(parser)
     parser.add_argument("--deep", action="store_true", help="unpack every batch and check every record in it, too")
     parser.add_argument(
         "--compare-replicas", action="store_true",
@@ -82,6 +83,7 @@ def add_export(commands: Commands) -> None:
     take_for_values(parser, TIME_BACK)
     _add_common(parser)
     _add_replicas(parser)
+    _add_fail_on_data_loss(parser)
     _add_tier(parser)
     parser.add_argument(
         "--to",
@@ -132,6 +134,7 @@ def add_profile(commands: Commands) -> None:
     _add_tier(parser)
     add_topics(parser)
     _add_replicas(parser)
+    _add_fail_on_data_loss(parser)
     parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")
 
 
@@ -233,3 +236,17 @@ def _add_replicas(parser: argparse.ArgumentParser) -> None:
         help="where several brokers' directories have a partition: read the replica that got furthest, or refuse"
         " (default: %(default)s)",
     )  # fmt: skip
+
+
+def _add_fail_on_data_loss(parser: argparse.ArgumentParser) -> None:
+    """`--fail-on-data-loss`, for commands that know which partitions there should be."""
+    parser.add_argument(
+        "--fail-on-data-loss", type=_truth, default=True, metavar="true|false",
+        help="false: name the partitions that the metadata know and no DATA_DIR has, and go on (default: true)",
+    )  # fmt: skip
+
+
+def _truth(word: str) -> bool:
+    if word.lower() not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{word!r} is neither true nor false")
+    return word.lower() == "true"

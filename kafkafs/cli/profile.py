@@ -3,10 +3,12 @@
 import argparse
 import sys
 
+from kafkafs.cli.endings import say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, file_to_write, named_directories, write_shown
 from kafkafs.log.ownership import mode_of_copies
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.locations import data_directories
+from kafkafs.spark.missing import missing_topics, refuse_missing
 from kafkafs.spark.profile.profile_job import profile
 from kafkafs.spark.session import session
 
@@ -17,6 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
         paths = named_directories(arguments.data_dirs)
         topics = chosen_topics(arguments, paths)
         place = file_to_write(arguments.html, paths)
+        missing = refuse_missing(missing_topics(paths, topics.takes), arguments.fail_on_data_loss)
         with session(arguments.master, "profile", progress.starting) as spark:
             from kafkafs.spark.profile.page import page  # takes jinja2: whoever has no Spark either is told of Spark
 
@@ -24,6 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
             numbers = profile(spark, paths, progress, arguments.replicas, topics, source)
     mode = mode_of_copies(data_directories(paths), topics.takes)
     write_shown(place, page(numbers, [str(path) for path in paths]), mode)
+    for sentence in missing:
+        say(sentence)
     records = sum(each.records for each in numbers.values())
     print(f"{records:,} records of {len(numbers):,} partitions in {place}", file=sys.stderr)
     return 0

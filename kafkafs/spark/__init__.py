@@ -5,6 +5,7 @@ data directories.
 
     source          what Spark is told about; `source_options` says what is wanted, `frame` which columns that has
     locations       the data directory that each partition is read from, of several replicas one
+    missing         partitions that the metadata name, and that no disk here has
     planning        limits -> a range of offsets of each partition, of one look at all -> ranges for each task
     tasks           in an executor: ranges -> records -> Arrow batches (`arrow`); `stream` and, from Spark 4.2 on,
                     `limited_stream`: the same in micro-batches, between two `stream_offset`s

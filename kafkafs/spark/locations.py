@@ -3,7 +3,7 @@
 import os
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -103,11 +103,6 @@ def chosen(
 ) -> dict[TopicPartition, Location]:
     """The partitions that `assign`, `subscribe` or `subscribePattern` names. UsageError for what is not there."""
     every = every_location(paths, replicas, source)
-    if choice.pattern:
-        wanted = re.compile(choice.pattern)  # a part of the name will do: SubscribePatternStrategy
-        return {
-            p: location for p, location in every.items() if p.topic not in _NOT_BY_PATTERN and wanted.search(p.topic)
-        }
     if choice.assign:
         missing = set(choice.assign) - set(every)
         if missing:
@@ -117,7 +112,16 @@ def chosen(
     for topic in choice.topics:
         if topic not in topics:
             raise UsageError(f"there is no topic {topic!r} in {_told(paths)}")
-    return {p: location for p, location in every.items() if p.topic in choice.topics}
+    wanted = set(filter(takes(choice), topics))
+    return {p: location for p, location in every.items() if p.topic in wanted}
+
+
+def takes(choice: Choice) -> Callable[[str], bool]:
+    """The test for a topic of the choice."""
+    if choice.pattern:
+        pattern = re.compile(choice.pattern)  # a part of the name will do: SubscribePatternStrategy
+        return lambda topic: topic not in _NOT_BY_PATTERN and pattern.search(topic) is not None
+    return {*choice.topics, *(name.topic for name in choice.assign)}.__contains__
 
 
 def _told(paths: tuple[Path, ...]) -> str:

@@ -14,10 +14,11 @@ from kafkafs.errors import UsageError
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame, frame_of
 from kafkafs.spark.locations import chosen
+from kafkafs.spark.missing import missing_of, told
 from kafkafs.spark.planning import PartitionLooks, planned
 from kafkafs.spark.source_options import SourceOptions, batch_options, stream_options
 from kafkafs.spark.stream import StreamReader
-from kafkafs.spark.tasks import data_loss, in_executor, tasks
+from kafkafs.spark.tasks import NAME_ALL, data_loss, in_executor, tasks
 
 
 class KafkafsDataSource(DataSource):
@@ -67,6 +68,8 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
         options = self._options
+        if missing := missing_of(options.paths, options.choice):
+            data_loss(options.fail_on_data_loss, NAME_ALL)(told(missing))
         return planned(
             chosen(options.paths, options.choice, options.replicas, options.tiered), options.isolation, self._plan
         )

@@ -11,15 +11,17 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
+from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.log.lineage import difference, is_another_topic
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, chosen
+from kafkafs.spark.missing import missing_of, told
 from kafkafs.spark.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict
 from kafkafs.spark.planning import PartitionLook, PartitionLooks, planned
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream_offset import KnownLogs, StreamOffset, stream_offset
-from kafkafs.spark.tasks import data_loss, in_executor, tasks
+from kafkafs.spark.tasks import NAME_ALL, data_loss, in_executor, tasks
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,7 @@ class StreamReader(DataSourceStreamReader):
         self._latest: PartitionOffsets = {}
         self._ended = StreamOffset()
         """The end of the last micro-batch, before Spark 4.2, which does not tell it."""
+        self._missing: list[TopicPartitions] = []
         self._first: StreamOffset | None = None
         """Where a new stream starts, once that was asked."""
         self._at_end: PartitionOffsets = {}
@@ -41,6 +44,7 @@ class StreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, Any]:
         """Where a new stream starts: as the options say, by default at the end. The same each time: Spark asks once for
         where the first micro-batch may end, and once for what it reads."""
+        self._check_partitions()
         if self._first is None:
             self._first, ends = planned(self._locations(), self._options.isolation, self._bounds)
             self._at_end = {name: at for name, at in self._first.at.items() if at == ends[name]}
@@ -70,6 +74,7 @@ class StreamReader(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
+        self._check_partitions()
         begun, ends = stream_offset(start), stream_offset(end)
         if self._first is not None and begun.at == self._first.at:  # a first micro-batch once more, whose end was
             begun = replace(begun, at=self._not_behind(ends.at, begun.at))  # settled before the stream was ended
@@ -121,6 +126,13 @@ class StreamReader(DataSourceStreamReader):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing to do: Spark's checkpoint is the only memory of a stream."""
+
+    def _check_partitions(self) -> None:
+        """Data loss where the metadata name partitions that no disk here has; told when they change."""
+        missing = missing_of(self._options.paths, self._options.choice)
+        if missing and missing != self._missing:
+            data_loss(self._options.fail_on_data_loss, NAME_ALL)(told(missing))
+        self._missing = missing
 
     def _locations(self) -> dict[TopicPartition, Location]:
         options = self._options

@@ -52,6 +52,10 @@ def _exempt_modules() -> None:
     gc.freeze()
 
 
+NAME_ALL = "name the other brokers' data directories in path too, or set failOnDataLoss to false to go on without them"
+"""The advice where partitions are not on these disks."""
+
+
 def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on without them") -> Callable[[str], None]:
     """What hears, in a sentence without its full stop, of records that are gone: raises NotFound, or writes to
     the log, as `failOnDataLoss` says."""

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 
+from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.index import ABORTED_SIZE
@@ -38,11 +39,13 @@ from kafkafs.spark.audit.partition_check import (
     check_twins,
     is_compacted,
     known_end,
+    missing_partitions,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.time_units import OddTimes, check_units, odd_times
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import Tiered, data_directory
+from kafkafs.spark.missing import metadata_directory
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, segments_of
 
 Check = Callable[[Segment, Where, ValidBatches, bool], list[Finding]]
@@ -86,17 +89,22 @@ def audit(
     deep: bool = False,
     compare_replicas: bool = False,
     source: TierSource | None = None,
+    missing: Sequence[TopicPartitions] = (),
 ) -> Report:
     """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side; where
-    topics are chosen, at what is theirs. Each finding is `found` as soon as it is certain. Unanswered where a tier does
-    not answer: that is no damage."""
+    topics are chosen, at what is theirs. `missing` partitions are findings, too. Each finding is `found` as soon as it
+    is certain. Unanswered where a tier does not answer: that is no damage."""
     task = partial(check_segment, clean_directories=clean_of(data_directories), deep=deep)
     tiered = None if source is None else Tiered(source, tuple(data_directories))
     for path in data_directories:
         if trouble := data_directory(path, tiered).check_tier():
             raise Unanswered(trouble)
     units = segments_of(data_directories, topics, tiered, refused=False)
+    absent = missing_partitions(missing, metadata_directory(data_directories))
+    for finding in absent:
+        found(finding)
     report = joined(data_directories, jobs.each(engine, "audit", units, task, progress), topics, found, tiered)
+    report = replace(report, findings=absent + report.findings)
     if not compare_replicas:
         return report
     pairs = pairs_of(data_directories, topics)

@@ -13,6 +13,7 @@ anew; what an operator should know of."""
 _LOSSES = frozenset({
     "crc", "not-a-batch", "cut-batch", "offset-order", "invalid-tail", "record-count", "records", "record-timestamp",
     "empty-log", "missing-log", "missing-offsets", "unreadable", "twin", "replica-divergence",
+    "missing-partition",
 })  # fmt: skip
 _OF_INDEXES = ("offset-index-", "time-index-", "transaction-index-", "index-", "missing-index")
 

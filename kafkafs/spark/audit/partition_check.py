@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TypeVar
 
+from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, KafkafsError, NotFound, Vanished
 from kafkafs.format.checkpoints import (
@@ -24,6 +26,7 @@ from kafkafs.format.names import (
     LEADER_EPOCHS,
     LOG_STARTS,
     META_PROPERTIES,
+    METADATA_LOG,
     PARTITION_METADATA,
     RECOVERY_POINTS,
     is_of_data_directory,
@@ -38,6 +41,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of
 from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.missing import only
 
 OFFSET_CHECKPOINTS = {
     HIGH_WATERMARKS: "high watermark",
@@ -286,6 +290,17 @@ def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
             if identity != usual
         ]
     return findings
+
+
+def missing_partitions(missing: Iterable[TopicPartitions], metadata: Path | None) -> list[Finding]:
+    """A finding for each partition that the `metadata` in a data directory name, and that is on no disk here."""
+    where = Where(str(metadata or ""), METADATA_LOG)
+    return [
+        replace(where.finding("missing-partition", sentence), topic=each.topic, partition=number)
+        for each in missing
+        for number in each.missing
+        for sentence in only(each, [number]).problems
+    ]
 
 
 def check_twins(directories: Iterable[DataDirectory]) -> list[Finding]:

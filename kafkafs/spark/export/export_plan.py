@@ -27,6 +27,7 @@ from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.spark import planning
 from kafkafs.spark.export.output import CLAIM, Output
 from kafkafs.spark.locations import Location, chosen, every_location
+from kafkafs.spark.missing import missing_of, refuse_missing
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
 from kafkafs.spark.planning import PartitionLooks, PartitionRange, planned
 from kafkafs.spark.source_options import Choice, Replicas
@@ -97,6 +98,7 @@ class Request:
     window: tuple[str, str] = ("", "")  # the limits as they were written: "now" is another time in the next export
     by: By = ""
     tiered: TierSource | None = None
+    fail_on_data_loss: bool = True
 
     def words(self) -> dict[str, str]:
         """In a form to be written down and compared."""
@@ -156,8 +158,11 @@ class ExportPlan:
 
 
 def settle(out: Output, request: Request) -> ExportPlan:
-    """The plan of an earlier export below `out` and what is new since, or a new plan. UsageError for what cannot be."""
+    """The plan of an earlier export below `out` and what is new since, or a new plan. UsageError for what cannot be,
+    and for partitions that the metadata name and no disk here has."""
+    missing = refuse_missing(missing_of(request.paths, request.choice), request.fail_on_data_loss)
     before = load(out, request) or ExportPlan([])
+    before.gone += missing
     if before.is_saved:
         before.units = _where_they_are_now(before.units, request)
         if request.ending != AllAt(LATEST):
@@ -169,6 +174,7 @@ def settle(out: Output, request: Request) -> ExportPlan:
     if not before.units:
         _check_names(request, locations)
     lost = sorted(before.logs.keys() - locations.keys())
+    missing += [f"{name} is not there any more; what was exported of it stays" for name in lost]
     added = planned(locations, request.isolation, lambda looks: _made(looks, request, before))
     logs = {name: before.logs.get(name, LogIdentity()).went_on(each) for name, each in added.logs.items()}
     return ExportPlan(
@@ -176,7 +182,11 @@ def settle(out: Output, request: Request) -> ExportPlan:
         before.value_types,
         before.logs | logs,
         is_saved=before.is_saved and not added.units,
-        gone=[f"{name} is not there any more; what was exported of it stays" for name in lost] + added.gone,
+        gone=[
+            *missing,
+            *(f"{name} is not there any more; what was exported of it stays" for name in lost),
+            *added.gone,
+        ],
     )
 
 

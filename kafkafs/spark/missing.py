@@ -1,0 +1,120 @@
+"""Partitions that the cluster's metadata name, and that no disk here has: data loss for the source and the jobs.
+
+A broker writes a new partition into its metadata before it makes the directory. So partitions that have just come are
+waited for, if the metadata log is being written.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from kafkafs.cluster.topic_partitions import Place, TopicMetadata, TopicPartitions
+from kafkafs.errors import KafkafsError, UsageError
+from kafkafs.format.names import PartitionName
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.spark.locations import data_directories, takes
+from kafkafs.spark.source_options import Choice
+
+PATIENCE_S = 3.0
+"""The longest wait for a directory that a broker is about to make."""
+_ALIVE_S = 10.0  # a controller writes into the metadata log twice a second
+_SHOWN = 3
+
+
+def missing_topics(paths: Iterable[Path], wanted: Callable[[str], bool]) -> list[TopicPartitions]:
+    """The wanted topics of which partitions are missing. Without metadata there are none."""
+    return _comparison(tuple(data_directories(paths))).missing(wanted)
+
+
+def missing_of(paths: Iterable[Path], choice: Choice) -> list[TopicPartitions]:
+    """The same for what options of the data source choose; of partitions that `assign` names, those alone."""
+    found = missing_topics(paths, takes(choice))
+    if not choice.assign:
+        return found
+    asked = {each.topic: [number for number in each.missing if (each.topic, number) in choice.assign] for each in found}
+    return [only(each, asked[each.topic]) for each in found if asked[each.topic]]
+
+
+def only(found: TopicPartitions, numbers: Sequence[int]) -> TopicPartitions:
+    """The same comparison, with some of its missing partitions alone."""
+    replaced = {number: found.replaced[number] for number in numbers if number in found.replaced}
+    return found._replace(missing=tuple(numbers), replaced=replaced)
+
+
+def told(found: Sequence[TopicPartitions]) -> str:
+    """The missing partitions in a sentence without its full stop: those of the first topics."""
+    sentences = [sentence for each in found[:_SHOWN] for sentence in each.problems]
+    more = len(found) - _SHOWN
+    return "; ".join(sentences) + (f"; and partitions of {more:,} more topics are missing" if more > 0 else "")
+
+
+def refuse_missing(found: Sequence[TopicPartitions], fail: bool) -> list[str]:
+    """The sentences by which a command names the missing partitions. UsageError if it is to `fail` for them."""
+    if found and fail:
+        raise UsageError(
+            f"{told(found)}; name the other brokers' data directories too, or go on without them:"
+            " --fail-on-data-loss false"
+        )
+    return [f"{told(found)}; going on without them"] if found else []
+
+
+def metadata_directory(paths: Iterable[Path]) -> Path | None:
+    """The data directory whose metadata log the comparison takes."""
+    return _comparison(tuple(data_directories(paths))).metadata_directory
+
+
+@lru_cache(8)
+def _comparison(directories: tuple[DataDirectory, ...]) -> "_Comparison":
+    """The comparison of these directories; the metadata are read once in a process, and then followed."""
+    return _Comparison(directories)
+
+
+class _Comparison:
+    """The topics of some data directories, against the metadata there."""
+
+    def __init__(self, directories: tuple[DataDirectory, ...]) -> None:
+        self._directories = directories
+        self._metadata = TopicMetadata(directories, ReadOptions())
+        self._names: list[dict[str, PartitionName]] = []
+        self._here: dict[str, list[Place]] = {}
+        self._waited_for: dict[str, tuple[int, ...]] = {}
+
+    @property
+    def metadata_directory(self) -> Path | None:
+        """See `metadata_directory`."""
+        log = self._metadata.source
+        return next((each.path for each in self._directories if log is not None and each.root is log.root), None)
+
+    def missing(self, wanted: Callable[[str], bool]) -> list[TopicPartitions]:
+        """The wanted topics of which partitions are missing, by name."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            found = self._look(wanted)
+            is_new = any(self._waited_for.get(each.topic) != each.missing for each in found)
+            if not is_new or not self._is_written() or time.monotonic() > deadline:
+                self._waited_for |= {each.topic: each.missing for each in found}
+                return found
+            time.sleep(0.1)
+
+    def _look(self, wanted: Callable[[str], bool]) -> list[TopicPartitions]:
+        names = [directory.names() for directory in self._directories]
+        if not self._names or any(new is not old for new, old in zip(names, self._names, strict=True)):
+            self._names, self._here = names, {}
+            for directory, there in zip(self._directories, names, strict=True):
+                for name, parsed in there.items():
+                    if not parsed.mark:
+                        self._here.setdefault(parsed.topic, []).append(Place(parsed.partition, directory, name))
+        topics = sorted(filter(wanted, {*self._here, *self._metadata.topics()}))
+        compared = (self._metadata.compare(topic, self._here.setdefault(topic, [])) for topic in topics)
+        return [each for each in compared if each.missing]
+
+    def _is_written(self) -> bool:
+        """True if a broker has written into the metadata log some seconds ago."""
+        try:
+            log = self._metadata.source
+            tail = None if log is None else log.log().tail
+        except KafkafsError:
+            return False
+        return tail is not None and time.time() - tail.mtime_ns / 1e9 < _ALIVE_S
