@@ -58,7 +58,7 @@ def test_every_kind_of_poison_is_found_and_nothing_else(session):
     """A recipe that finds none tells somebody at night that his data are fine."""
     values = [*BROKEN.values(), *SOUND.values()]
     written(session.data / "orders-0", ORDERS_END, values, [1] * len(values))
-    found = asked(session, command_with("orders-*/", ".valueBase64"))
+    found = asked(session, command_with(".topics/orders/*/", ".valueBase64"))
     offsets = [int(line.strip("[]").split(",")[1]) for line in found]
     assert [offset for offset in offsets if offset < ORDERS_END] == [21, 27]
     names = [[*BROKEN, *SOUND][offset - ORDERS_END] for offset in offsets if offset >= ORDERS_END]

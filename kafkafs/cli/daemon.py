@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kafkafs.cli.endings import say
 from kafkafs.cli.mount_options import MountOptions
 from kafkafs.disk.objects import is_bucket
 from kafkafs.format.memory import MemoryBudget
@@ -32,4 +33,7 @@ def serve_data(
         network=network_for(place_of_tier) if is_far else None,
         exact=options.reading.exact,
     )
+    if count := tree.repeated:
+        several = f"{count} partitions are" if count > 1 else "1 partition is"
+        say(f"{several} in several data directories: the root lists the furthest replica, .replicas/ has every copy")
     serve(tree, place, settings, on_ready)

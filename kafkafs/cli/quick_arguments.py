@@ -49,7 +49,7 @@ def add_cat(commands: Commands) -> None:
         "print what is in a topic",
         [
             "kafkafs cat /var/kafka-logs test-0/by-offset/latest.jsonl",
-            "kafkafs cat /var/kafka-logs 'test-*/by-time/-1h...jsonl' | jq .value",
+            "kafkafs cat /var/kafka-logs '.topics/test/*/by-time/-1h...jsonl' | jq .value",
         ],
     )
     _add_paths(parser, "+")

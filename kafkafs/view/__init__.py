@@ -3,6 +3,7 @@
     node              the seam to `fuse`: directories, files, links, and what is in an open file
     about             the root that is served: the tree's entries, and `.kafkafs/`, whose README is the `manual`
     tree              `Root`, all partitions of the data directories, and what a partition's directory lists
+    disks             a data directory as the root shows it; `replica_directories`: which replica it shows, `.replicas/`
     paths             a tree without a mount; `reasons`: why a name leads nowhere
     queries           `by-offset/`, `by-time/`: names by the `grammar`, and a node for each suffix; `by_key`: `by-key/`
     raw               the bytes of batches; `batches`: a line for each; `decoded`: records; `explain`: a lookup, told

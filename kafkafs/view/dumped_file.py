@@ -69,7 +69,7 @@ class DumpedFile(NoXattrs):
                 raise Vanished("nobody has it open any more")
             return files.dump(position)
 
-        return self._view.resources.exact.measured((self._view.shown_as, self._name, "dump"), files.span, dump)
+        return self._view.resources.exact.measured((self._view.key, self._name, "dump"), files.span, dump)
 
     def _files(self) -> "_Files":
         """The files of now: the same for all who have opened them in this state."""
@@ -103,7 +103,7 @@ class _Files:
     @property
     def key(self) -> Hashable:
         """What tells them from others, and from themselves in another state."""
-        return self._view.shown_as, self._name, self.span
+        return self._view.key, self._name, self.span
 
     def has(self, told: LogSpan) -> bool:
         """Whether they are as that span had them; or it is of this log, which only grew."""

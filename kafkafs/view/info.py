@@ -17,13 +17,13 @@ from kafkafs.log.health import gaps_in_a_tier, look_at_all, problems_of_listing
 from kafkafs.log.log import Log, largest_in, newest_data
 from kafkafs.log.look import Look
 from kafkafs.log.meta_properties import node_id
-from kafkafs.log.replicas import progress
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_health import SegmentHealth
 from kafkafs.log.tiered import log_start, uploaded_epochs
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes
-from kafkafs.view.partition_view import PartitionView, ShownReplica
+from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.replica_directories import ShownReplica
 
 Answer = TypeVar("Answer")
 _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
@@ -85,7 +85,7 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
     """The fields of `info.json` (docs/queries.md)."""
     log, name = look.log, view.partition.name
     problems = [*view.data_directory.checkpoints.read().problems, *problems_of_listing(view.partition.listing())]
-    replicas = shown_replicas(view.find_replicas())
+    replicas = replica_rows(view.find_replicas())
     problems += twins(view, replicas)
     topic_id = _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
     epochs = _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
@@ -209,20 +209,19 @@ class ReplicaRow(NamedTuple):
     chosen: bool
 
 
-def shown_replicas(found: Sequence[ShownReplica]) -> list[ReplicaRow]:
-    """The replicas in the order of their data directories. Chosen is the furthest, of equals the first."""
-    reached = [progress(replica.partition) for replica in found]
-    furthest = reached.index(max(reached)) if reached else -1
+def replica_rows(found: Sequence[ShownReplica]) -> list[ReplicaRow]:
+    """The replicas in the order of their data directories."""
     return [
         ReplicaRow(
-            shown_as,
-            node_id(directory),
-            str(directory.path),
-            epoch if epoch >= 0 else None,
-            end if end >= 0 else None,
-            number == furthest,
+            replica.shown_as,
+            node_id(replica.directory),
+            str(replica.directory.path),
+            reached[0] if reached[0] >= 0 else None,
+            reached[1] if reached[1] >= 0 else None,
+            replica.is_chosen,
         )
-        for number, ((shown_as, directory, _), (epoch, end)) in enumerate(zip(found, reached, strict=True))
+        for replica in found
+        for reached in [replica.reached or (-1, -1)]
     ]
 
 

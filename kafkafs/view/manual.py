@@ -31,6 +31,10 @@ FILES = Section(
         ("info.json", "offsets, times, sizes, segments, problems"),
         ("/.kafkafs/", "status.json and metrics: how the mount fares"),
         ("/.topics/TOPIC/", "one topic: its partitions as links; by-time/RANGE.jsonl of all of them, merged by time"),
+        (
+            "/.replicas/N/",
+            "every copy of partitions that several data directories have; N is the number of the directory",
+        ),
         ("/.cluster/", "groups, lag, transactions, topics and configurations, from Kafka's own topics"),
     ),
 )

@@ -7,7 +7,7 @@ one, so that a partition that stays quiet holds no other back.
 
 import logging
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from kafkafs.errors import CorruptData, DiskError, NotFound, TooLarge, Vanished
 from kafkafs.format.merged_lines import MergedLines
 from kafkafs.format.records import Records
 from kafkafs.format.times import FromEnd
-from kafkafs.log.log import HELD, Log
+from kafkafs.log.log import HELD
 from kafkafs.log.look import Look
 from kafkafs.log.places import BetweenTimes
 from kafkafs.view.decoded import Follower, JsonFollower, Lines
@@ -39,9 +39,11 @@ Answer = TypeVar("Answer")
 
 
 class _Part(NamedTuple):
-    """What stands of one partition in the range: the visible records with start <= offset < end."""
+    """What stands of one partition in the range: the visible records with start <= offset < end. `key` tells its
+    replica from others."""
 
     shown_as: str
+    key: Hashable
     look: Look
     start: int
     end: int
@@ -57,6 +59,7 @@ class _Spans(NamedTuple):
     of the text."""
 
     parts: tuple[LogSpan, ...]
+    keys: tuple[Hashable, ...]
     made_by: object
     end: int  # of all of them together
     is_appended: bool = False
@@ -68,12 +71,13 @@ class _Spans(NamedTuple):
 
     def grew_to(self, other: "_Spans") -> bool:
         """Whether each has what it had."""
-        same = self.made_by is other.made_by and len(self.parts) == len(other.parts)
+        same = self.made_by is other.made_by and self.keys == other.keys
         return same and all(map(LogSpan.grew_to, self.parts, other.parts))
 
-    def stand_in(self, logs: Sequence[Log]) -> bool:
-        """Whether the logs still have all of them, as they were."""
-        return len(self.parts) == len(logs) and all(map(LogSpan.stands_in, self.parts, logs))
+    def stand_in(self, parts: Sequence[_Part]) -> bool:
+        """Whether the logs of those parts still have all of them, as they were."""
+        logs = [part.look.log for part in parts]
+        return self.keys == tuple(part.key for part in parts) and all(map(LogSpan.stands_in, self.parts, logs))
 
 
 class _OfTopic(NoXattrs):
@@ -138,8 +142,7 @@ class MergedRange(_OfTopic):
         """What `attributes` told, as long as all logs have it; else what is visible now."""
         views, target = self._targeted()
         view, parts = views[0], _parts(views, target)
-        logs = [part.look.log for part in parts]
-        text = self._told.use(lambda told: told.stand_in(logs), lambda: self._text(view, parts))
+        text = self._told.use(lambda told: told.stand_in(parts), lambda: self._text(view, parts))
         may_hold = view.options.descriptors.may_hold_more  # a file of each part is read, which need not be a held one
         most = HELD // len(parts) + 1
         held = [part.look.log.hold(part.start, part.end, most) for part in parts if may_hold(len(parts))]
@@ -158,7 +161,8 @@ class MergedRange(_OfTopic):
             return None
         lines = self._lines(view)
         key = ".topics", self._topic, self._range, self._lines
-        together = _Spans(spans, lines.made_by, sum(span.end for span in spans))
+        keys = tuple(part.key for part in parts)
+        together = _Spans(spans, keys, lines.made_by, sum(span.end for span in spans))
         return view.resources.exact.measured(key, together, _text(lines, parts))
 
 
@@ -168,7 +172,7 @@ class MergedFollower(_OfTopic):
     def open(self) -> Stream:
         """What is visible now, and what becomes visible in the partitions of now."""
         views, target = self._targeted()
-        followers = _of_each(views, lambda view: (view.shown_as, view.ask(lambda look: Follower(view, look, target))))
+        followers = _of_each(views, lambda view: (view, view.ask(lambda look: Follower(view, look, target))))
         text = _Followed(self._lines(views[0]), followers)
         return Stream(text.pieces, 0, views[0].resources.text, text.has_more)
 
@@ -183,13 +187,13 @@ def _of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answ
 
 
 def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
-    return _of_each(views, lambda view: view.ask(lambda look: _part(view.shown_as, look, target)))
+    return _of_each(views, lambda view: view.ask(lambda look: _part(view, look, target)))
 
 
-def _part(shown_as: str, look: Look, target: BetweenTimes) -> _Part:
+def _part(view: PartitionView, look: Look, target: BetweenTimes) -> _Part:
     start, end = target.offsets(look, isolated=True)
     start, present = max(start, look.log.start_offset), look.visible.visible_end
-    return _Part(shown_as, look, start, present if end is None else min(end, present))
+    return _Part(view.shown_as, view.key, look, start, present if end is None else min(end, present))
 
 
 def _records(part: _Part) -> Iterator[Records]:
@@ -243,7 +247,7 @@ class _Followed:
     """What is there and comes, as a stream takes it. Of places it remembers the newest one, and the last that a stream
     may go back to, and since that one where each round ended."""
 
-    def __init__(self, lines: Lines, followers: Sequence[tuple[str, Follower]]) -> None:
+    def __init__(self, lines: Lines, followers: Sequence[tuple[PartitionView, Follower]]) -> None:
         self._lines = lines
         self._followers = followers
         self._places = {0: (0, tuple(follower.earliest for _, follower in followers))}
@@ -279,15 +283,15 @@ class _Followed:
                 if part.end >= part.look.visible.visible_end:
                     follower.reach(part.look)
 
-    def _part(self, followed: tuple[str, Follower], offset: int) -> _Part:
+    def _part(self, followed: tuple[PartitionView, Follower], offset: int) -> _Part:
         """What a partition has from an offset on."""
-        shown_as, follower = followed
+        view, follower = followed
         look = follower.look_from(offset)
         start = follower.start(look)
         if start is None:
-            return _Part(shown_as, look, offset, offset)
+            return _Part(view.shown_as, view.key, look, offset, offset)
         start = max(start, offset)
-        return _Part(shown_as, look, start, max(look.visible.visible_end, start))
+        return _Part(view.shown_as, view.key, look, start, max(look.visible.visible_end, start))
 
     def _note(self, place: int, number: int, offsets: tuple[int, ...]) -> None:
         """Goes on, in a round, with these offsets from a place on."""

@@ -21,6 +21,7 @@ from kafkafs.log.segment_health import LogAttributes
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.node import KEEP_S, Attributes
+from kafkafs.view.replica_directories import ShownReplica, place_key
 from kafkafs.view.resources import Resources
 
 _MANY = 16
@@ -66,14 +67,6 @@ class PartitionCache:
         return look
 
 
-class ShownReplica(NamedTuple):
-    """A partition in one of the data directories, and the name that the mount shows it by."""
-
-    shown_as: str
-    data_directory: DataDirectory
-    partition: Partition
-
-
 class PartitionView:
     """See the module. One for each partition directory, under the name that the mount shows it by.
 
@@ -91,6 +84,7 @@ class PartitionView:
         """`find_replicas` tells where the same partition is found, here among them."""
         self.data_directory = directory
         self.shown_as = shown_as
+        self.key = place_key(directory, name)
         self.resources = resources
         self.options = options = resources.options
         self.find_replicas = find_replicas
@@ -112,7 +106,7 @@ class PartitionView:
     def _cache(self) -> PartitionCache:
         partition = self.partition
         found: PartitionCache = self.resources.partitions.get(
-            self.shown_as,
+            self.key,
             lambda: PartitionCache(partition, self.options, self._keys()),
             lambda cache: cache.partition is partition,
         )

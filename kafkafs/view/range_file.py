@@ -55,7 +55,7 @@ class RangeFile(NoXattrs):
         span, make = self._span_and_maker(look)
         if not is_small([(look.log, span)], self._view.options.exact):
             return None
-        key = self._view.shown_as, self._target, self._kind
+        key = self._view.key, self._target, self._kind
         return self._view.resources.exact.measured(key, span, make(look, span.end))
 
     def _span_and_maker(self, look: Look) -> tuple[LogSpan, Callable[[Look, int], Make]]:

@@ -6,16 +6,13 @@ several are mounted together, of that of the first that has it.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 
-from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
-from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.meta_properties import cluster_id
 from kafkafs.log.places import BetweenTimes
-from kafkafs.log.replicas import furthest
 from kafkafs.view.decoded import Lines
 from kafkafs.view.grammar import is_of_open_ranges_only, parse_time_name
 from kafkafs.view.merged import MergedFollower, MergedRange
@@ -23,15 +20,10 @@ from kafkafs.view.node import Attributes, Entry, FileNode, Node
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.queries import SHOWN
 from kafkafs.view.reasons import refused
+from kafkafs.view.replica_directories import PartitionNames, Places
 
 BY_TIME = "by-time"
 _RANGES = "a range of times as FROM..TO or FROM.., and .jsonl or .decoded.jsonl; of FROM.. also .follow.jsonl"
-
-Names = Mapping[str, tuple[DataDirectory, str]]
-"""Where the partitions are that the root shows: the data directory of each, and its name there."""
-
-_Topics = dict[str, dict[int, list[str]]]
-"""Of each topic its partitions, by number, and the names that those are shown by."""
 
 
 class TopicsDirectory:
@@ -40,13 +32,13 @@ class TopicsDirectory:
     lane = ".topics"
 
     def __init__(
-        self, names: Callable[[], Names], view: Callable[[str], PartitionView], attributes: Callable[[], Attributes]
+        self, names: PartitionNames, view: Callable[[str], PartitionView], attributes: Callable[[], Attributes]
     ) -> None:
-        """`view` is of a partition by the name that it is shown by; `attributes` are those of the root."""
+        """`view` is of a partition by the name that the root shows; `attributes` are those of the root."""
         self._names = names
-        self._view = view
+        self.view = view
         self.attributes = attributes
-        self._known: tuple[Names, _Topics] = {}, {}
+        self._known: tuple[Places, dict[str, dict[int, str]]] = {}, {}
 
     def entries(self) -> Sequence[Entry]:
         """All topics, sorted."""
@@ -58,47 +50,32 @@ class TopicsDirectory:
             raise NotFound(f"there is no topic {name!r}")
         return TopicDirectory(self, name)
 
-    def partitions(self, topic: str) -> dict[int, list[str]]:
+    def partitions(self, topic: str) -> dict[int, str]:
         """The names of its partitions by their numbers, in order; NotFound where there are none any more."""
         found = self._topics().get(topic)
         if found is None:
             raise NotFound(f"there is no topic {topic!r} any more")
         return found
 
-    def view(self, names: Sequence[str]) -> PartitionView:
-        """Of one partition the replica that counts (`log.replicas`)."""
-        first = self._view(names[0])
-        found = first.find_replicas() if len(names) > 1 else ()
-        if len(found) < 2:
-            return first
-        may_block()
-        best = furthest([replica.partition for replica in found])
-        return self._view(next(replica.shown_as for replica in found if replica.partition is best))
-
-    def _topics(self) -> _Topics:
-        names, (before, known) = self._names(), self._known
-        if names is not before:
-            known = _by_topic(names)
-            self._known = names, known
+    def _topics(self) -> dict[str, dict[int, str]]:
+        shown, (before, known) = self._names.shown(), self._known
+        if shown is not before:
+            known = self._by_topic(shown)
+            self._known = shown, known
         return known
 
+    def _by_topic(self, shown: Places) -> dict[str, dict[int, str]]:
+        found: dict[str, dict[int, str]] = {}
+        for name in shown:
+            parsed = parse_partition_name(name)
+            if parsed is not None and not parsed.mark:
+                found.setdefault(parsed.topic, {})[parsed.partition] = name
+        return {topic: self._of_one_cluster(shown, partitions) for topic, partitions in found.items()}
 
-def _by_topic(names: Names) -> _Topics:
-    found: dict[str, list[tuple[int, str]]] = {}
-    for shown, (_, real) in names.items():
-        name = parse_partition_name(real)
-        if name is not None and not name.mark:
-            found.setdefault(name.topic, []).append((name.partition, shown))
-    several = len({id(directory) for directory, _ in names.values()}) > 1
-    clusters = {id(directory): cluster_id(directory) for directory, _ in names.values()} if several else {}
-    topics: _Topics = {}
-    for topic, partitions in found.items():
-        of = [clusters.get(id(names[shown][0])) for _, shown in partitions]
-        cluster = next((each for each in of if each is not None), None)
-        kept = [each for each, its in zip(partitions, of, strict=True) if its in (None, cluster)]
-        for number, shown in sorted(kept, key=lambda each: each[0]):
-            topics.setdefault(topic, {}).setdefault(number, []).append(shown)
-    return topics
+    def _of_one_cluster(self, shown: Places, partitions: dict[int, str]) -> dict[int, str]:
+        of = {number: self._names.cluster(shown[name][0]) for number, name in partitions.items()}
+        cluster = next(filter(None, of.values()), None)
+        return {number: partitions[number] for number in sorted(of) if of[number] in (None, cluster)}
 
 
 class TopicDirectory:
@@ -128,26 +105,26 @@ class TopicDirectory:
 
 
 class PartitionLink:
-    """A link to a partition's directory, of several replicas to that of the one that counts."""
+    """A link to a partition's directory in the root."""
 
     def __init__(self, topics: TopicsDirectory, topic: str, number: str) -> None:
         self._topics = topics
         self._topic = topic
         self._number = number
 
-    def _view(self) -> PartitionView:
-        for number, names in self._topics.partitions(self._topic).items():
+    def _name(self) -> str:
+        for number, name in self._topics.partitions(self._topic).items():
             if str(number) == self._number:
-                return self._topics.view(names)
+                return name
         raise NotFound(f"{self._topic} has no partition {self._number!r} here")
 
     def attributes(self) -> Attributes:
         """Of the partition's owner. What it leads to may change."""
-        return self._view().link_attributes()
+        return self._topics.view(self._name()).link_attributes()
 
     def target(self) -> str:
         """The path from the topic's directory; NotFound where the partition is not here any more."""
-        return f"../../{self._view().shown_as}"
+        return f"../../{self._name()}"
 
 
 class TopicByTime:
@@ -172,7 +149,11 @@ class TopicByTime:
         return kind(self._topic, self._views, range_, lines)
 
     def _views(self) -> list[PartitionView]:
-        return [self._topics.view(names) for names in self._topics.partitions(self._topic).values()]
+        views = []
+        for name in self._topics.partitions(self._topic).values():
+            with suppress(NotFound):
+                views.append(self._topics.view(name))
+        return views
 
 
 def _parse_range(name: str, now_ms: int) -> tuple[type[MergedRange | MergedFollower], BetweenTimes, type[Lines]] | None:

@@ -79,7 +79,7 @@ def test_plain_lines_are_as_they_were(data: Path) -> None:
 def test_kafkas_own_topics_are_shown_as_the_dump_prints_them(topic: str, stopped: Dataset) -> None:
     """What a group committed is to be read, not base64 of it."""
     root = tree(stopped.path)
-    partitions = [name for name in root._names() if name.rpartition("-")[0] == topic]
+    partitions = [name for name in (entry.name for entry in root.entries()) if name.rpartition("-")[0] == topic]
     lines = [
         json.loads(line)
         for name in partitions

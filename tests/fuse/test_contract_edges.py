@@ -279,16 +279,23 @@ def test_partitions_on_their_way_out_or_in_keep_their_names(mount, data):
     assert offsets(mounted, marked["delete"] + "/by-offset/5.jsonl") == [5]
 
 
-def test_a_partition_in_two_data_directories_is_shown_twice(mount, data, tmp_path):
-    """Hiding one would hide data; mixing them would invent a log."""
+def test_a_partition_in_two_data_directories_is_listed_once(mount, data, tmp_path):
+    """A glob counts each record once; hiding a copy would hide data, and mixing them would invent a log."""
     write_partition(tmp_path / "other", {0: BATCHES[:2]})
     write_partition(tmp_path / "other", {0: BATCHES[:1]}, "u-0")
     mounted = mount(data, tmp_path / "other")
-    assert shell(f"ls {mounted.path}").split() == ["t-0", "t-0~2", "u-0"]
-    assert offsets(mounted, "t-0~2/by-offset/0...jsonl") == list(range(6))
-    assert offsets(mounted, "t-0/latest.jsonl".replace("latest", "by-offset/latest")) == [35]
+    assert shell(f"ls {mounted.path}").split() == ["t-0", "u-0"]
+    assert ".replicas" in shell(f"ls -a {mounted.path}").split()
+    (said,) = [line for line in mounted.log.splitlines() if ".replicas/" in line]
+    assert "1 partition is in several data directories" in said
+    assert shell(f"ls {mounted.path}/.replicas/*").split() == [
+        f"{mounted.path}/.replicas/1:", "t-0", f"{mounted.path}/.replicas/2:", "t-0", "u-0",
+    ]  # fmt: skip
+    assert offsets(mounted, ".replicas/2/t-0/by-offset/0...jsonl") == list(range(6))
+    for name in ("t-0", ".replicas/1/t-0"):
+        assert offsets(mounted, f"{name}/by-offset/latest.jsonl") == [35]
     assert str(tmp_path / "other") in str(info(mounted)["problems"])
-    assert str(data) in str(info(mounted, "t-0~2")["problems"])
+    assert str(data) in str(info(mounted, ".replicas/2/t-0")["problems"])
 
 
 def test_strangers_in_the_directories_are_left_alone(mount, data):

@@ -1,6 +1,5 @@
 """The root and a partition's directory: who is listed, who is a link, what a change shows, and a disk that fails."""
 
-import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -15,8 +14,7 @@ from kafkafs.errors import KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.node import DirectoryNode, LinkNode
-from kafkafs.view.tree import AMONG_S, DiskView, Root
-from tests.bindfs import bindfs
+from kafkafs.view.tree import Root
 from tests.log.making import made, write_partition, write_start
 from tests.mounting import wait_until
 from tests.view.trees import cat, node, opened, read, tree
@@ -69,9 +67,9 @@ def test_a_twin_is_named_in_both(tmp_path):
     for name in ("a", "b"):
         write_partition(tmp_path / name, {0: [made(0, [1])]})
     root = tree(tmp_path / "a", tmp_path / "b")
-    assert listed(root) == ["t-0", "t-0~2"]
-    assert str(tmp_path / "b") in cat(root, "t-0/info.json").decode()
-    assert str(tmp_path / "a") in cat(root, "t-0~2/info.json").decode()
+    assert listed(root) == ["t-0"]
+    assert str(tmp_path / "b") in cat(root, ".replicas/1/t-0/info.json").decode()
+    assert str(tmp_path / "a") in cat(root, ".replicas/2/t-0/info.json").decode()
 
 
 @pytest.mark.parametrize("kind", ["missing", "file", "empty", "partition"])
@@ -93,90 +91,30 @@ def data(tmp_path):
     return sample.unpack(tmp_path)
 
 
-def names(disk):
-    return set(disk.known().names)
-
-
-def is_told(disk) -> bool:
-    """Whether who asks now is told that the disk fails."""
-    try:
-        disk.known()
-    except KafkafsError:
-        return True
-    return False
-
-
-@pytest.mark.parametrize("alone", [True, False])
-def test_a_new_partition_is_known_when_the_last_look_has_aged(data, alone):
-    disk = DiskView(open_data_directory(data), alone)
-    known = names(disk)
-    assert known == {each.name for each in data.iterdir() if each.is_dir()}
-    shutil.copytree(data / "test-0", data / "new-0")
-    wait_until(lambda: "new-0" in names(disk))
-
-
-def test_a_sweep_looks_though_the_last_look_is_young(data):
-    """Beside others hardly a request should have to look itself: a disk may hang under it."""
-    disk = DiskView(open_data_directory(data), alone=False)
-    shutil.copytree(data / "test-0", data / "new-0")
-    wait_until(lambda: "new-0" in disk.directory.names())
-    disk.refresh()
-    assert "new-0" in names(disk)
-
-
-def test_beside_others_a_request_never_looks_itself_where_something_sweeps(data, tmp_path):
-    """Regression: on a busy machine the sweep was late, and `ls` of the root hung in the disk that had just hung."""
-    now = [0.0]
-    with bindfs(data, tmp_path / "disk") as hanging:
-        disk = DiskView(open_data_directory(hanging.path, ReadOptions(clock=lambda: now[0])), alone=False)
-        disk.sweep()
-        now[0] += AMONG_S
-        hanging.hang()
-        with ThreadPoolExecutor(1) as thread:
-            asked = thread.submit(names, disk)
-            try:
-                assert "test-0" in asked.result(10)
-            finally:
-                hanging.go_on()
-        shutil.copytree(data / "test-0", data / "new-0")
-        now[0] += AMONG_S
-        disk.sweep()
-        assert "new-0" in names(disk)
-
-
-def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_told_alone(data):
-    disks = {alone: DiskView(open_data_directory(data), alone) for alone in (True, False)}
-    null = os.open(os.devnull, os.O_RDONLY)
-    for disk in disks.values():
-        os.dup2(null, disk.directory.root.descriptor)  # no directory any more
-    disks[False].refresh()
-    assert "test-0" in names(disks[False])
-    wait_until(lambda: is_told(disks[True]))
-    os.close(null)
-
-
 @pytest.mark.parametrize("alone", [True, False])
 def test_a_data_directory_that_was_put_aside_is_told_of(data, tmp_path, caplog, alone):
     """It was served without a word, and what was written into the one in its place was not seen."""
     moved = data.rename(tmp_path / "moved")
     root = tree(moved, *([] if alone else [sample.unpack(tmp_path / "beside")]))
-    content = opened(root, "test-0/by-offset/0..end")
+    own = "test-0" if alone else ".replicas/1/test-0"
+    content = opened(root, f"{own}/by-offset/0..end")
     whole = read(content)
     moved.rename(tmp_path / "old")
     assert "test-0" in {entry.name for entry in root.entries()}  # as long as no other stands there
     shutil.copytree(tmp_path / "old", moved)
     (disk, *_) = root.disks()
-    wait_until(lambda: asked(lambda: cat(root, "test-0/by-offset/0..")) is Vanished, 5)
+    wait_until(lambda: asked(lambda: cat(root, f"{own}/by-offset/0..")) is Vanished, 5)
     assert disk.is_replaced
     assert root.attributes().kind == "directory"  # regression: .kafkafs, which names it, was behind a stale root
     assert read(content) == whole  # what is open stays open
     assert [message for message in caplog.messages if "put in its place" in message] == [
         f"{moved} was moved away, and another directory put in its place: mount again"
     ]
-    assert alone or asked(lambda: cat(root, "test-0~2/by-offset/0..")) is bytes
+    for name in [] if alone else ["test-0", ".replicas/2/test-0"]:  # the other replica is chosen now
+        assert asked(lambda name=name: cat(root, f"{name}/by-offset/0..")) is bytes
     shutil.rmtree(moved)
     (tmp_path / "old").rename(moved)
-    wait_until(lambda: asked(lambda: cat(root, "test-0/by-offset/0..")) is bytes, 5)
+    wait_until(lambda: asked(lambda: cat(root, f"{own}/by-offset/0..")) is bytes, 5)
     assert not disk.is_replaced
 
 

@@ -123,7 +123,7 @@ class Inodes:
             if kind != "directory":
                 self._leaves[inode.node_id] = inode
         else:
-            inode.node = node
+            inode.node, inode.lane = node, parent.lane or getattr(node, "lane", "")  # another replica, on another disk
         inode.told = about
         inode.lookups += 1
         return inode
