@@ -10,8 +10,8 @@ furthest; *kept* is what of its log goes along.
                  `set_aside` those that a broker has renamed, and `standing` chooses among replicas
     releases     what each release of Kafka can hold
 
-    job          the work, step by step; `made_of` tells which partitions an interrupted one need not make again; for
-                 each partition
+    job          the work, step by step; `changes` tells if the disks changed meanwhile, and `made_of` which partitions
+                 an interrupted one need not make again; for each partition
     scanning     its log, read once: what is kept (`keeping`), and what it tells (`tally`); `markers`, `leavings`: what
                  damage took of transactions and of groups;
                  `noted`: what a broker noted beside the log; `others`: what other replicas have of it

@@ -26,6 +26,7 @@ from kafkafs.format.names import (
     RECOVERY_POINTS,
 )
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
+from kafkafs.revive.changes import unchanged
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.leavings import Leavings
 from kafkafs.revive.made_of import made_of
@@ -65,10 +66,12 @@ def no_progress(done: int, size: int) -> None:
 def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
     """What `--plan` prints: the plan, and what a scan of each partition tells. Nothing is written."""
     check_target(choices.to, choices.request(paths))
-    plan = make_plan(paths, choices)
-    work = _Work(plan, choices, progress)
-    for each in work.scans({}):
-        work.only_scan(each)
+    with unchanged(paths) as check:
+        plan = make_plan(paths, choices)
+        work = _Work(plan, choices, progress)
+        for each in work.scans({}):
+            work.only_scan(each)
+        check()
     needed = room(plan, choices.method or "copy", plan.size)
     told = {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
     told["leftOut"] += _configured(plan, choices.to)[2]
@@ -77,7 +80,15 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
 
 
 def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
-    """Writes the new directory: what `revive.json` says. CorruptData names damage that may not be passed over."""
+    """Writes the new directory: what `revive.json` says. CorruptData names damage that may not be passed over; Vanished
+    the directories that changed while they were read."""
+    with unchanged(paths) as check:
+        return _revive(paths, choices, progress, check)
+
+
+def _revive(
+    paths: Sequence[Path], choices: Choices, progress: Progress, check_disks: Callable[[], None]
+) -> dict[str, Any]:
     request = choices.request(paths)
     check_target(choices.to, request)
     plan = make_plan(paths, choices)
@@ -98,6 +109,7 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
         told = work.tell(each)
         if not each.scan.refused:
             place.note({**told, _MADE_OF: work.digests[each.name]})
+    check_disks()
     work.refuse_damage()
     report = {**plan.told(), "method": method, "madeAgain": work.made_again, "revived": work.revived()}
     told, configs, sentences = _configured(plan, place.path)

@@ -10,7 +10,7 @@ import fcntl
 import os
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -51,6 +51,18 @@ def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
     """All of them, each once. UsageError where they are of several clusters, or a broker runs on one; Unanswered where
     a tier that was named does not answer."""
     directories = [open_data_directory(path, options) for path in dict.fromkeys(path.resolve() for path in paths)]
+    refuse_running(directories)
+    for directory in directories:
+        directory.stand_beside(directories)
+        if trouble := directory.check_tier():
+            raise Unanswered(trouble)
+    check_one_cluster(directories)
+    ids, problems = cluster_ids(directories)
+    return Disks(tuple(directories), ids[0] if ids else None, tuple(node_ids(directories)), tuple(problems))
+
+
+def refuse_running(directories: Iterable[DataDirectory]) -> None:
+    """UsageError if a broker of this machine runs on one of them."""
     for directory in directories:
         holder = lock_holder(directory)
         if holder is not None:
@@ -58,12 +70,6 @@ def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
                 f"a broker runs on {str(directory.path)!r} (process {holder} holds its {_LOCK}): stop it, or take a"
                 " snapshot of the disk and revive that"
             )
-        directory.stand_beside(directories)
-        if trouble := directory.check_tier():
-            raise Unanswered(trouble)
-    check_one_cluster(directories)
-    ids, problems = cluster_ids(directories)
-    return Disks(tuple(directories), ids[0] if ids else None, tuple(node_ids(directories)), tuple(problems))
 
 
 def lock_holder(directory: DataDirectory) -> int | None:

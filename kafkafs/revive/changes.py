@@ -1,0 +1,72 @@
+"""Disks that change while they are read: a broker that was started, or that another machine runs on the same disk.
+
+What was read of such disks is of several moments: a commit without the records it is about, an end of a transaction
+without its beginning. So sizes and times of all files are looked at before the first and after the last read.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kafkafs.disk.directory import Directory
+from kafkafs.errors import UNREADABLE, Vanished
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.revive.plan import refuse_running
+
+_NAMED = 5
+Seen = dict[str, bytes]
+"""Each directory, and a digest of the files in it."""
+
+
+@contextmanager
+def unchanged(paths: Sequence[Path]) -> Iterator[Callable[[], None]]:
+    """Gives what is to be called after the last read: Vanished if something changed since the block began. An error of
+    the block is that one, too, if something changed: half a file is no damage then."""
+    before = _seen(paths)
+
+    def check() -> None:
+        """Vanished if something changed."""
+        refuse_running(map(open_data_directory, paths))
+        after = _seen(paths)
+        changed = sorted(each for each in before.keys() | after.keys() if before.get(each) != after.get(each))
+        if changed:
+            more = f" and {len(changed) - _NAMED:,} more" if len(changed) > _NAMED else ""
+            raise Vanished(
+                f"the disks changed while they were read, in {', '.join(map(repr, changed[:_NAMED]))}{more}: stop the"
+                " broker that runs on them, or take a snapshot of the disks; then the same command goes on"
+            )
+
+    try:
+        yield check
+    except UNREADABLE:
+        check()
+        raise
+
+
+def _seen(paths: Sequence[Path]) -> Seen:
+    found: Seen = {}
+    for path in paths:
+        with suppress(*UNREADABLE):
+            directory, waiting = Directory(str(path.resolve())), ["."]
+            while waiting:
+                name = waiting.pop()
+                found[os.path.normpath(path / name)], below = _digest(directory, name)
+                waiting += below
+    return found
+
+
+def _digest(directory: Directory, name: str) -> tuple[bytes, list[str]]:
+    """Of the regular files in a directory; and the directories in it."""
+    files, below = [], []
+    with suppress(*UNREADABLE), directory.scan(name) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):
+                about = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(about.st_mode):
+                    files.append((entry.name, about.st_size, about.st_mtime_ns))
+                elif stat.S_ISDIR(about.st_mode):
+                    below.append(os.path.join(name, entry.name))
+    return hashlib.sha256(repr(sorted(files)).encode()).digest(), below
