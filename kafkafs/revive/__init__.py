@@ -16,6 +16,7 @@ furthest; *kept* is what of its log goes along.
                  damage took of transactions and of groups;
                  `noted`: what a broker noted beside the log; `others`: what other replicas have of it
     partitions   its new directory: `copying` has the ways of a log's bytes into it
+    beyond       what is told at the end: records behind the metadata's end, groups that have read too far
     metadata_snapshot   what the new controller starts from
     settings     server.properties and what says whose the directory is
     place        the new directory: nothing is written but by this module and `copying`

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.image import TOPIC_RESOURCE
 from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
@@ -25,7 +26,9 @@ from kafkafs.format.names import (
     METADATA_LOG,
     RECOVERY_POINTS,
 )
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
+from kafkafs.revive.beyond import behind_metadata, groups_beyond
 from kafkafs.revive.changes import unchanged
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.leavings import Leavings
@@ -74,7 +77,8 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
         check()
     needed = room(plan, choices.method or "copy", plan.size)
     told = {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
-    told["leftOut"] += _configured(plan, choices.to)[2]
+    told["leftOut"] += [*_configured(plan, choices.to)[2], *work.behind_metadata()]
+    told["leftOut"] += groups_beyond(plan.cluster, work.ends())
     told["retentionAdded"] = [each.resource for each in _kept_for_ever(plan, choices)]
     return told
 
@@ -113,7 +117,7 @@ def _revive(
     work.refuse_damage()
     report = {**plan.told(), "method": method, "madeAgain": work.made_again, "revived": work.revived()}
     told, configs, sentences = _configured(plan, place.path)
-    report["leftOut"] += sentences
+    report["leftOut"] += [*sentences, *work.behind_metadata()]
     report["leftOut"] += [f"{name} is no longer on these disks, and was taken away again" for name in gone]
     added = _kept_for_ever(plan, choices)
     report["retentionAdded"] = [each.resource for each in added]
@@ -122,6 +126,7 @@ def _revive(
     place.write(SERVER_PROPERTIES, server_properties(told) + token)
     second = second_settings(told, plan.node, place.path.resolve())
     place.write(SECOND_PROPERTIES, second_properties(second, plan.cluster_id) + token)
+    report["leftOut"] += groups_beyond(Cluster([open_data_directory(place.path)], choices.reading), work.ends())
     place.settle()
     place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node), through=True)
     place.write(CLEAN_SHUTDOWN, clean_shutdown(), through=True)
@@ -221,6 +226,15 @@ class _Work:
                 f"damage in {places}: {'; '.join(self.damage[:_NAMED])}{more}; --corrupt skip leaves it out, --corrupt"
                 " cut ends the partition before it"
             )
+
+    def behind_metadata(self) -> list[str]:
+        """A sentence where the metadata are older than the records."""
+        return behind_metadata(self.plan.metadata, self.plan.topics, self.told)
+
+    def ends(self) -> dict[tuple[str, int], int]:
+        """Where each partition ends: one that begins anew at 0."""
+        names = ((topic.name, each.number) for topic, each in self.plan.partitions())
+        return {name: self.told.get(f"{name[0]}-{name[1]}", {"endOffset": 0})["endOffset"] for name in names}
 
     def revived(self) -> list[dict[str, Any]]:
         """A line for each partition, in order."""

@@ -231,6 +231,7 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
         "endOffset": tally.end_offset,
         "firstBase": tally.end_offset if tally.is_below_start else visible[0].base_offset,
         "records": tally.records,
+        "newestTimestamp": None if tally.newest < 0 else tally.newest,
         "bytes": tally.size,
         "remoteBytes": tally.remote_size,
         "segments": tally.segments,

@@ -10,6 +10,7 @@ missed. A partition as of a moment ends before the first batch with a later reco
 with what is damaged are written anew, see `markers`, and of groups, see `leavings`.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -45,7 +46,7 @@ from kafkafs.revive.markers import (
 )
 from kafkafs.revive.noted import Noted, aborts, has_rest, with_noted_aborts
 from kafkafs.revive.others import Borrowing, Missing, OtherBatches, Replica, elsewhere
-from kafkafs.revive.tally import Leaving, Loss, Tally, count_records
+from kafkafs.revive.tally import Leaving, Loss, Tally
 
 TellOffsets = Callable[[int, int], None]  # the first and the last
 Corrupt = Literal["refuse", "cut", "skip"]
@@ -80,7 +81,7 @@ class PartitionScan:
         self.tally = Tally(log.start_offset, log.start_offset)
         self._segments = log.visible_segments()
         self._noted = Noted(partition, log)
-        self._is_over = self._is_damaged = False
+        self._is_over, self._is_damaged, self._now_ms = False, False, time.time_ns() // 1_000_000
         self._damaged_up_to, self._log_end, self._ended_ms = 0, log.end_offset, dict[int, int]()
 
     def segments(self) -> Iterator[KeptSegment]:
@@ -331,8 +332,7 @@ class PartitionScan:
             tally.largest_producer_id = max(tally.largest_producer_id, largest)
             if self._until_ms is not None:
                 self._ended_ms |= written(run)
-        tally.follow_epochs(run.rows)
-        tally.records += count_records(run, tally.start_offset)
+        tally.follow(run, self._now_ms)
         self._reach(run.last_offset + 1)
 
     def _reach(self, end_offset: int) -> None:

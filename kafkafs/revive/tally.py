@@ -47,7 +47,7 @@ class Tally:
     `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
     start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
     lost, and the next one is behind them all the same. `ended`, `left`: what was written anew. `borrowed`: what was
-    damaged and another replica has.
+    damaged and another replica has. `newest`: the largest timestamp of a record that lies not in the future.
     """
 
     start_offset: int
@@ -63,6 +63,7 @@ class Tally:
     producers: ProducerStates = field(default_factory=ProducerStates)
     losses: list[Loss] = field(default_factory=list)
     lost: int = 0
+    newest: int = -1
     ended: list[Marker] = field(default_factory=list)
     left: list[Leaving] = field(default_factory=list)
     borrowed: list[Borrowing] = field(default_factory=list)
@@ -81,6 +82,13 @@ class Tally:
         highest = np.maximum(np.maximum.accumulate(told), before)
         for row in np.flatnonzero(np.diff(highest, prepend=before) > 0).tolist():
             self.epochs.append(LeaderEpoch(int(highest[row]), int(rows["base_offset"][row])))
+
+    def follow(self, run: BatchRun, now_ms: int) -> None:
+        """More batches are kept: their epochs, their records and the newest of these that is not of a time to come."""
+        self.follow_epochs(run.rows)
+        self.records += count_records(run, self.start_offset)
+        times = run.rows["max_timestamp"][~is_control(run.rows)]
+        self.newest = max(self.newest, int(times.max(where=times <= now_ms, initial=-1)))
 
     def lose(self, loss: Loss) -> None:
         """One more thing that is not revived."""
