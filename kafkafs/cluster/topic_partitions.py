@@ -6,6 +6,7 @@ metadata log is read for this, and of its records only those that make or delete
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from kafkafs.cluster.following import Following
@@ -34,11 +35,15 @@ _HEEDED = {
 
 
 class Place(NamedTuple):
-    """One directory of a topic's partition: its number, its data directory, and its name there."""
+    """One directory of a topic's partition: the partition's number, the data directory, and the name there."""
 
     number: int
     directory: DataDirectory
     name: str
+
+
+Places = Sequence[tuple[int, DataDirectory, str]]
+"""Directories of one topic's partitions: `Place`s, or the same in plain tuples."""
 
 
 class TopicPartitions(NamedTuple):
@@ -88,12 +93,16 @@ class TopicMetadata:
         self._lock = threading.Lock()
         self._following: Following | None = None
         self._metadata: Metadata | None = None
-        self._known: dict[str, tuple[Sequence[Place], object, TopicPartitions]] = {}
+        self._known: dict[str, tuple[Places, object, TopicPartitions]] = {}
 
     @property
     def source(self) -> Partition | None:
         """The metadata log that counts; None if no disk has one, or if the disks are of several clusters."""
-        return furthest(replicas(telling(self._directories), METADATA_LOG))
+        found = []
+        for directory in telling(self._directories):
+            with suppress(*UNREADABLE):  # another disk may have it
+                found += replicas([directory], METADATA_LOG)
+        return furthest(found)
 
     def topics(self) -> list[str]:
         """The topics that the metadata name, sorted; none without metadata."""
@@ -101,7 +110,7 @@ class TopicMetadata:
             image = self._image()
             return sorted(image.ids) if image else []
 
-    def compare(self, topic: str, here: Sequence[Place]) -> TopicPartitions:
+    def compare(self, topic: str, here: Places) -> TopicPartitions:
         """Compare the topic with its directories `here`, none of which a broker has set aside.
 
         The answer for the same `here` object is remembered until the metadata change.
@@ -152,8 +161,8 @@ class _TopicsImage(Image):
 _SOME_STATE = PartitionState(-1, -1, -1, (), (), (), (), (), (), None)
 
 
-def _compared(topic: str, here: Sequence[Place], image: Image | None) -> TopicPartitions:
-    told = [(place.number, place.directory.topic_id(place.name)) for place in here]
+def _compared(topic: str, here: Places, image: Image | None) -> TopicPartitions:
+    told = [(number, directory.topic_id(name)) for number, directory, name in here]
     known = image.topics[image.ids[topic]] if image is not None and topic in image.ids else None
     if known is None:
         topic_id = next((each for _, each in told if each is not None), None)

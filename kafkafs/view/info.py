@@ -39,14 +39,18 @@ class Info(MadeFile):
         self._view = view
 
     def _about(self) -> Attributes:
-        """What all its logs on the disk grant that can be opened, and the time of the last one. No index is read."""
+        """What all its logs on the disk grant that can be opened, and the time of the last one. No index is read. If
+        the metadata tell of something missing, what they grant, too."""
 
         def about(look: Look) -> Attributes:
             """Of the log as it is."""
             local = _local(look.log)
             return self._view.attributes_over(local, _logs(local), -1)
 
-        return self._view.ask(about)
+        own = self._view.ask(about)
+        if self._view.missing is None or not missing_partitions(self._view):
+            return own
+        return self._view.missing.restricted(own)
 
     def _make(self) -> bytes:
         may_block()
@@ -86,7 +90,7 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
     log, name = look.log, view.partition.name
     problems = [*view.data_directory.checkpoints.read().problems, *problems_of_listing(view.partition.listing())]
     replicas = replica_rows(view.find_replicas())
-    problems += twins(view, replicas)
+    problems += twins(view, replicas) + missing_partitions(view)
     topic_id = _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
     epochs = _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
     health = look_at_all(log.segments)
@@ -236,6 +240,12 @@ def twins(view: PartitionView, replicas: Sequence[ReplicaRow]) -> list[str]:
         for other in replicas
         if other.dataDirectory != path and (here is None or other.broker is None or other.broker == here)
     ]
+
+
+def missing_partitions(view: PartitionView) -> list[str]:
+    """Sentences about partitions of its topic that no disk here has."""
+    name = view.partition.name
+    return [] if view.missing is None or name.mark else view.missing.problems(name.topic)
 
 
 def _beside(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:

@@ -20,6 +20,7 @@ from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.segment_health import LogAttributes
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
+from kafkafs.view.missing_partitions import MissingPartitions
 from kafkafs.view.node import KEEP_S, Attributes
 from kafkafs.view.replica_directories import ShownReplica, place_key
 from kafkafs.view.resources import Resources
@@ -80,14 +81,17 @@ class PartitionView:
         shown_as: str,
         resources: Resources,
         find_replicas: Callable[[], Sequence[ShownReplica]] = tuple,
+        missing: MissingPartitions | None = None,
     ) -> None:
-        """`find_replicas` tells where the same partition is found, here among them."""
+        """`find_replicas` tells where the same partition is found, here among them; `missing`, which partitions of its
+        topic are not here."""
         self.data_directory = directory
         self.shown_as = shown_as
         self.key = place_key(directory, name)
         self.resources = resources
         self.options = options = resources.options
         self.find_replicas = find_replicas
+        self.missing = missing
         self._name = name
         # the cache that `ask` met last, weakly: a view keeps none alive. Saves 4 of 33 us of a stat through a mount
         self._known: CachedValue[ReferenceType[PartitionCache]] = CachedValue(0.0, options.clock)

@@ -12,17 +12,21 @@ from functools import partial
 
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
+from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.places import BetweenTimes
 from kafkafs.view.decoded import Lines
+from kafkafs.view.disks import DiskView
 from kafkafs.view.grammar import is_of_open_ranges_only, parse_time_name
 from kafkafs.view.merged import MergedFollower, MergedRange
+from kafkafs.view.missing_partitions import MissingPartitions, TopicInfo
 from kafkafs.view.node import Attributes, Entry, FileNode, Node
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.queries import SHOWN
 from kafkafs.view.reasons import refused
 from kafkafs.view.replica_directories import PartitionNames, Places
+from kafkafs.view.resources import Resources
 
-BY_TIME = "by-time"
+BY_TIME, INFO = "by-time", "info.json"
 _RANGES = "a range of times as FROM..TO or FROM.., and .jsonl or .decoded.jsonl; of FROM.. also .follow.jsonl"
 
 
@@ -32,13 +36,21 @@ class TopicsDirectory:
     lane = ".topics"
 
     def __init__(
-        self, names: PartitionNames, view: Callable[[str], PartitionView], attributes: Callable[[], Attributes]
+        self,
+        names: PartitionNames,
+        view: Callable[[str], PartitionView],
+        attributes: Callable[[], Attributes],
+        disks: Sequence[DiskView],
+        resources: Resources,
     ) -> None:
         """`view` is of a partition by the name that the root shows; `attributes` are those of the root."""
         self._names = names
         self.view = view
         self.attributes = attributes
+        self.resources = resources
+        self.missing = MissingPartitions(disks, resources, self._here)
         self._known: tuple[Places, dict[str, dict[int, str]]] = {}, {}
+        self._places: tuple[Places, dict[str, list[tuple[int, DataDirectory, str]]]] = {}, {}
 
     def entries(self) -> Sequence[Entry]:
         """All topics, sorted."""
@@ -56,6 +68,19 @@ class TopicsDirectory:
         if found is None:
             raise NotFound(f"there is no topic {topic!r} any more")
         return found
+
+    def _here(self, topic: str) -> Sequence[tuple[int, DataDirectory, str]]:
+        """All directories of the topic's partitions; the same object until a partition comes or goes."""
+        shown, (before, known) = self._names.shown(), self._places
+        if shown is not before:
+            known = {}
+            self._places = shown, known
+        if topic not in known:
+            partitions = self._topics().get(topic, {}).items()
+            known[topic] = [
+                (number, place.directory, name) for number, name in partitions for place in shown.get(name, ())
+            ]
+        return known[topic]
 
     def _topics(self) -> dict[str, dict[int, str]]:
         shown, (before, known) = self._names.shown(), self._known
@@ -79,7 +104,7 @@ class TopicsDirectory:
 
 
 class TopicDirectory:
-    """One topic: a link for each partition, and `by-time`."""
+    """One topic: a link for each partition, `by-time`, and `info.json`."""
 
     def __init__(self, topics: TopicsDirectory, topic: str) -> None:
         self._topics = topics
@@ -91,14 +116,16 @@ class TopicDirectory:
         return self._topics.attributes()
 
     def entries(self) -> Sequence[Entry]:
-        """The partitions by their numbers, and `by-time`."""
+        """The partitions by their numbers, then the rest."""
         links = [Entry(str(number), "symlink", None) for number in self._topics.partitions(self._topic)]
-        return [*links, Entry(BY_TIME, "directory", None)]
+        return [*links, Entry(BY_TIME, "directory", None), Entry(INFO, "file", None)]
 
     def child(self, name: str) -> Node:
         """What `entries` lists; NotFound for any other name."""
         if name == BY_TIME:
             return TopicByTime(self._topics, self._topic)
+        if name == INFO:
+            return TopicInfo(self._topic, self._topics.missing, self.attributes, self._topics.resources)
         link = PartitionLink(self._topics, self._topic, name)
         link.target()
         return link

@@ -45,7 +45,7 @@ class Root:
         self._resources = Resources(options, self._directories)
         self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()
         self._names = PartitionNames(self._disks, self._resources.partitions.keep_only)
-        self._topics = TopicsDirectory(self._names, self._view, self.attributes)
+        self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self._resources)
         self._replicas = ReplicasDirectory(
             self._disks, self.attributes, lambda place, path: PartitionDirectory(self._view_of(place, path))
         )
@@ -86,7 +86,8 @@ class Root:
 
     def _view_of(self, place: Place, shown_as: str) -> PartitionView:
         find_replicas = functools.partial(self._names.replicas, place)
-        return PartitionView(place.directory, place.name, shown_as, self._resources, find_replicas)
+        missing = self._topics.missing
+        return PartitionView(place.directory, place.name, shown_as, self._resources, find_replicas, missing)
 
     def _cluster_directory(self) -> "ClusterDirectory":
         """Imported only when it is first asked for: that takes as long as all the rest of this tree."""

@@ -41,7 +41,7 @@ def test_a_directory_takes_its_topic_and_no_other(tmp_path):
         write_partition(tmp_path, {0: [made(0, [10])]}, f"gone-0.{'0' * 32}-{mark}")
     root = tree(tmp_path)
     assert listed(root, ".topics") == ["a.b_c", "orders", "orders-archive"]
-    assert listed(root, ".topics/orders") == ["0", "2", "10", "by-time"]
+    assert listed(root, ".topics/orders") == ["0", "2", "10", "by-time", "info.json"]
     assert target(root, ".topics/orders/10") == "../../orders-10"
     assert listed(root, ".topics/orders/by-time") == []
     for name in ("gone", "orders/1", "orders/02", "orders/by-offset", "orders/-1", "no"):
@@ -67,7 +67,7 @@ def test_topics_and_partitions_come_and_go(tmp_path):
     wait_until(lambda: listed(root, ".topics") == ["t", "u"])
     assert cat(root, ".topics/t/by-time/0...jsonl").count(b"\n") == 2
     shutil.rmtree(tmp_path / "t-0")
-    wait_until(lambda: listed(root, ".topics/t") == ["1", "by-time"])
+    wait_until(lambda: listed(root, ".topics/t") == ["1", "by-time", "info.json"])
     assert cat(root, ".topics/t/by-time/0...jsonl").count(b"\n") == 1
     shutil.rmtree(tmp_path / "t-1")
     wait_until(lambda: listed(root, ".topics") == ["u"])
@@ -82,7 +82,7 @@ def test_partitions_on_several_disks_and_the_replica_that_counts(tmp_path):
     of_cluster(tmp_path / "a", "C", "t-1", 2)
     of_cluster(tmp_path / "b", "C", "t-7", 1)
     root = tree(one, two)
-    assert listed(root, ".topics/t") == ["0", "1", "7", "by-time"]
+    assert listed(root, ".topics/t") == ["0", "1", "7", "by-time", "info.json"]
     assert [target(root, f".topics/t/{n}") for n in (0, 1, 7)] == ["../../t-0", "../../t-1", "../../t-7"]
     assert cat(root, ".topics/t/by-time/0...jsonl").count(b"\n") == 5 + 2 + 1
 
@@ -93,7 +93,7 @@ def test_a_topic_of_another_cluster_is_not_mixed_in(tmp_path):
     of_cluster(tmp_path / "b", "D", "u-0", 1)
     root = tree(one, two)
     assert listed(root, ".topics") == ["t", "u"]
-    assert listed(root, ".topics/t") == ["0", "by-time"]
+    assert listed(root, ".topics/t") == ["0", "by-time", "info.json"]
     assert cat(root, ".topics/t/by-time/0...jsonl").count(b"\n") == 3
 
 
@@ -110,12 +110,12 @@ def test_it_is_there_in_a_mount(mount_for_module):
     assert ".topics" in run("ls", "-a", place).stdout.decode().split()
     topics = place / ".topics"
     one = shell(f"cd {topics}/segments && ls && cat 0/by-offset/0...jsonl | wc -l && readlink 0").split()
-    assert one == ["0", "by-time", "250", "../../segments-0"]
+    assert one == ["0", "by-time", "info.json", "250", "../../segments-0"]
     merged = shell(
         f"cat {topics}/segments/by-time/0...jsonl | sha1sum; cat {place}/segments-0/by-time/0...jsonl | sha1sum"
     )
     assert len(set(merged.splitlines())) == 1
-    assert shell(f"find {topics} -type f | wc -l; du -s {topics} | cut -f1").split() == ["0", "0"]
+    assert shell(f"find {topics} -type f ! -name info.json | wc -l; du -s {topics} | cut -f1").split() == ["0", "0"]
     names = shell(f"cd {topics}/segments/by-time && stat -c %s 0...jsonl && wc -c < 0...jsonl && tac 0...jsonl | wc -c")
     assert len(set(names.split())) == 1
     missing = run("cat", topics / "segments/by-time/0...key", check=False)

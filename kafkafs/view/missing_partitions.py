@@ -1,0 +1,102 @@
+"""Partitions that the cluster's metadata name and no disk here has, and `.topics/<topic>/info.json`, which names them.
+
+Metadata and directories may be on any of the disks. While one of them hangs, nothing is compared: `problems` says so.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from kafkafs.disk.access import Access
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.cached_value import MadeOnce
+from kafkafs.errors import DiskError
+from kafkafs.format.names import METADATA_LOG
+from kafkafs.view.disks import DiskView
+from kafkafs.view.made import MadeFile
+from kafkafs.view.node import Attributes
+from kafkafs.view.resources import Resources
+from kafkafs.view.topic_access import TopicAccess
+
+if TYPE_CHECKING:
+    from kafkafs.cluster.topic_partitions import Places, TopicMetadata, TopicPartitions
+
+_HANGS = "a disk does not answer, so that nothing tells which partitions are missing"
+
+
+class MissingPartitions:
+    """The comparison of all topics of one tree, made when it is first asked for. Any thread may ask."""
+
+    def __init__(self, disks: Sequence[DiskView], resources: Resources, here: "Callable[[str], Places]") -> None:
+        """`here` are the directories of a topic's partitions: the same object until one of the tree comes or goes."""
+        self._disks = disks
+        self._resources = resources
+        self._here = here
+        self._metadata: MadeOnce[TopicMetadata] = MadeOnce()
+        self._access: MadeOnce[TopicAccess] = MadeOnce()
+
+    def compared(self, topic: str) -> "TopicPartitions | None":
+        """The topic's partitions by the metadata and on the disks; None while a disk hangs."""
+        may_block()
+        if any(disk.is_hanging for disk in self._disks):
+            return None
+        return self._metadata.get(self._make).compare(topic, self._here(topic))
+
+    def problems(self, topic: str) -> list[str]:
+        """Sentences that name the topic's missing partitions; none without metadata."""
+        if not any(METADATA_LOG in disk.last_known().names for disk in self._disks) or not self._here(topic):
+            return []
+        found = self.compared(topic)
+        return [_HANGS] if found is None else found.problems
+
+    def restricted(self, about: Attributes) -> Attributes:
+        """For those only who may read the metadata, too."""
+        access = self._access.get(lambda: TopicAccess(lambda: self._metadata.get(self._make).source, self._clock))
+        uid, gid, mode = access.restrict(Access(about.uid, about.gid, about.mode))
+        return about._replace(uid=uid, gid=gid, mode=mode)
+
+    @property
+    def _clock(self) -> Callable[[], float]:
+        return self._resources.options.clock
+
+    def _make(self) -> "TopicMetadata":
+        """Imported only when it is first asked for, as all of `cluster`: it takes Kafka's schemas."""
+        from kafkafs.cluster.topic_partitions import TopicMetadata
+
+        return TopicMetadata([disk.directory for disk in self._disks], self._resources.options)
+
+
+class TopicInfo(MadeFile):
+    """`.topics/<topic>/info.json`."""
+
+    lane = ".topics"
+
+    def __init__(
+        self, topic: str, missing: MissingPartitions, attributes: Callable[[], Attributes], resources: Resources
+    ) -> None:
+        """`attributes` are those of the topic's directory; NotFound once nothing of the topic is here."""
+        self._topic = topic
+        self._missing = missing
+        self._of_directory = attributes
+        self._texts = resources.made
+
+    def _about(self) -> Attributes:
+        """What the root and the metadata grant together."""
+        about = self._of_directory()
+        own = about._replace(kind="file", mode=about.mode & 0o444, nlink=1, timeout_s=0.0)
+        return self._missing.restricted(own)
+
+    def _make(self) -> bytes:
+        self._of_directory()
+        found = self._missing.compared(self._topic)
+        if found is None:
+            raise DiskError(f".topics/{self._topic}/info.json: {_HANGS}")
+        fields = {
+            "topic": found.topic,
+            "topicId": found.topic_id,
+            "partitions": list(found.partitions),
+            "missing": list(found.missing),
+            "problems": found.problems,
+        }
+        lines = (f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
