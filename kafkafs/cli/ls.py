@@ -19,6 +19,7 @@ from functools import partial
 from typing import NamedTuple, cast
 
 from kafkafs.cli import unmounted
+from kafkafs.cli.tables import human
 from kafkafs.cli.unmounted import mode_text
 from kafkafs.errors import UsageError
 from kafkafs.view.node import Attributes, DirectoryNode, LinkNode, Node
@@ -32,7 +33,6 @@ _STYLES = {  # (of what is not recent, of what is recent), for strftime(3)
     "iso": ("%Y-%m-%d ", "%m-%d %H:%M"),
 }
 TIME_STYLES = (*_STYLES, "+FORMAT")
-_UNITS = "KMGTPE"
 
 
 class Line(NamedTuple):
@@ -219,18 +219,6 @@ def owner_names(uid: int, gid: int) -> tuple[str, str]:
     with suppress(KeyError):
         group = grp.getgrgid(gid).gr_name
     return owner, group
-
-
-def human(size: int) -> str:
-    """With a unit of 1024, rounded up: a decimal below ten, none above."""
-    if size < 1024:
-        return str(size)
-    unit = 0
-    while size > 1023 * 1024 ** (unit + 1) and unit + 1 < len(_UNITS):
-        unit += 1
-    whole = 1024 ** (unit + 1)
-    tenths = -(-size * 10 // whole)
-    return f"{tenths // 10}.{tenths % 10}{_UNITS[unit]}" if tenths < 100 else f"{-(-size // whole)}{_UNITS[unit]}"
 
 
 def _when(mtime_ns: int, formats: tuple[str, str]) -> str:

@@ -1,4 +1,5 @@
-"""The arguments of the commands that answer at once: `ls`, `cat`, `stat`, `grep`, `groups`, `umount`, `demo`, `help`.
+"""The arguments of the commands that answer at once: `ls`, `cat`, `stat`, `grep`, `groups`, `du`, `umount`, `demo` and
+`help`.
 
 `ls`, `stat` and `grep` have those flags of the programs of that name that count here; `groups` takes what
 `kafka-consumer-groups.sh` does, `--describe --group G`.
@@ -154,6 +155,31 @@ def add_groups(commands: Commands) -> None:
         help="furthest behind first, in records (default of the table) or in time, or by name (default of JSON)",
     )  # fmt: skip
     parser.add_argument("--topic", metavar="TOPIC", help="only what is about this topic")
+
+
+_DU = """Shows what fills the disk: each topic, the largest first, then leftovers and the total. DELETABLE is what a
+broker would delete of it by retention, KEPT BY says why the rest stays. No log is read, but the cluster's metadata and,
+after a crash, the last bytes of each log. Exit code 1: something could not be read and is missing; 2: asked wrongly."""
+
+
+def add_du(commands: Commands) -> None:
+    """Data directories, the moment and the settings that are asked about, and what is printed."""
+    parser = commands.add_parser(
+        "du", help="show what fills the disk, and what a broker will delete", description=_DU,
+        examples=["kafkafs du /var/kafka-logs", "kafkafs du --set test.retention.ms=3600000 /var/kafka-logs"],
+    )  # fmt: skip
+    take_for_values(parser, TIME_BACK)
+    parser.add_argument("data_dirs", nargs="+", metavar="DATA_DIR", help="a Kafka data directory, one of log.dirs")
+    parser.add_argument("--json", action="store_true", help="print lines of JSON, in bytes and milliseconds")
+    parser.add_argument("--partitions", action="store_true", help="a row for each partition, not for each topic")
+    parser.add_argument("--at", metavar="TIME", help="what a broker would delete then; as in by-time/ (default: now)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="TOPIC.CONFIG=VALUE",
+        help="as if the topic had this setting, such as orders.retention.ms=3600000; may be given again",
+    )  # fmt: skip
+    parser.add_argument(
+        "--server-properties", metavar="FILE", help="the broker's own file, for what topics and metadata do not set"
+    )
 
 
 def add_umount(commands: Commands) -> None:

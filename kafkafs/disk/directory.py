@@ -58,6 +58,16 @@ class Inside:
         """A file, open for as long as the caller holds it. NotFound for what is no regular file."""
         return regular_file(self._open(name), name, self._options)
 
+    def read(self, name: str, position: int, size: int) -> bytes:
+        """Some bytes of a file, which is open for that long; fewer behind its end."""
+        descriptor = self._open(name)
+        try:
+            return os.pread(descriptor, size, position)
+        except OSError as error:
+            raise _opening_failed(error, name) from error
+        finally:
+            os.close(descriptor)
+
     def _open(self, name: str) -> int:
         try:
             try:

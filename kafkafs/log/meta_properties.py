@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kafkafs.errors import UNREADABLE, NotFound, UsageError
+from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import META_PROPERTIES
 from kafkafs.log.data_directory import DataDirectory
 
@@ -79,6 +80,4 @@ def node_id(directory: DataDirectory) -> int | None:
 
 def properties(directory: DataDirectory) -> dict[str, str]:
     """What `meta.properties` says; NotFound where there is none."""
-    lines = directory.root.read_whole(META_PROPERTIES).decode("utf-8", "replace").splitlines()
-    pairs = (line.split("=", 1) for line in lines if "=" in line and not line.lstrip().startswith(("#", "!")))
-    return {key.strip(): value.strip().replace("\\:", ":").replace("\\=", "=") for key, value in pairs}
+    return parse_properties(directory.root.read_whole(META_PROPERTIES).decode("utf-8", "replace"))

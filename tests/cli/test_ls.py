@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.cli.ls import Line, Look, human, ordered, time_style
+from kafkafs.cli.ls import Line, Look, ordered, time_style
 from kafkafs.cli.main import main
+from kafkafs.cli.tables import human
 from kafkafs.view.node import Attributes
 from tests.cli.asking import C_LOCALE, unmounted
 from tests.kafka.dataset import Dataset

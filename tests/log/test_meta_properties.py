@@ -22,7 +22,7 @@ def test_a_real_broker_is_known_by_its_file(release):
 @pytest.mark.parametrize(
     "text",
     [
-        "", "node.id=\n", "node.id=-1\n", "node.id=x\n", "#node.id=1\n", "node.id 1\n", "\xff=\xff",
+        "", "node.id=\n", "node.id=-1\n", "node.id=x\n", "#node.id=1\n", "node.id\n1\n", "\xff=\xff",
         "node.id=2147483648\n", f"node.id={10**20}\n", "node.id=" + "9" * 5000,
     ],
 )  # fmt: skip

@@ -240,7 +240,7 @@ def redacted(message: Message) -> Message:
 
 def is_secret_config(resource_type: int, name: str) -> bool:
     """True if the value of that config of a topic, broker, group... (ConfigResource.Type) is or may be a secret."""
-    known = _known_configs().get(_KINDS.get(resource_type, ""), frozenset())
+    known = known_configs().get(_KINDS.get(resource_type, ""), frozenset())
     if name in known:
         return False
     if not name.startswith(_LISTENER):
@@ -254,6 +254,6 @@ def _without(value: Fields, secrets: tuple[str, ...]) -> Fields:
 
 
 @functools.cache
-def _known_configs() -> Mapping[str, frozenset[str]]:
+def known_configs() -> Mapping[str, frozenset[str]]:
     """The names of configs that are no secrets, by what they belong to."""
     return {kind: frozenset(names) for kind, names in json.loads(CONFIGS).items()}

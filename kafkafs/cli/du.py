@@ -1,0 +1,172 @@
+"""`kafkafs du`: what fills the disk, and what a broker will delete of it."""
+
+import argparse
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kafkafs.cli.endings import EXIT_FAILED, say
+from kafkafs.cli.tables import aligned, human
+from kafkafs.cluster.image import Image
+from kafkafs.cluster.metadata import read_once
+from kafkafs.errors import KafkafsError, UsageError, printable
+from kafkafs.format.java_properties import parse_properties
+from kafkafs.format.names import METADATA_LOG
+from kafkafs.format.times import doubt, parse_time_ms
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.meta_properties import check_one_cluster
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.replicas import furthest, replicas
+from kafkafs.overview.configs import parse_set
+from kafkafs.overview.report import Question, Report, Row, report
+from kafkafs.overview.scanning import LEFT, Tell
+
+HEAD = ("TOPIC", "SIZE", "SEGMENTS", "POLICY", "RETENTION", "DELETABLE", "NEXT DELETION", "KEPT BY")
+_NUMBERS = (1, 2, 5)
+_NONE = "-"
+_UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the rows: 1 if something could not be read, and is missing in them."""
+    at_ms, file = moment(arguments.at), _properties_of(arguments.server_properties)
+    directories = opened(arguments.data_dirs)
+    problems: list[str] = []
+    image = image_of(directories, problems.append)
+    here = {name.topic: None for directory in directories for name in directory.names().values() if not name.mark}
+    topics = {**here, **(image.ids if image is not None else {})}
+    question = Question(at_ms, parse_set(arguments.set, topics), file, arguments.partitions)
+    found = report(directories, image, question, problems.append)
+    for problem in problems:
+        say(problem)
+    if found.defaults:
+        say(_told_defaults(found.defaults))
+    if arguments.json:
+        for row in found.rows:
+            print(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+    else:
+        print(*aligned(_table(found, at_ms), _NUMBERS), sep="\n")
+    return EXIT_FAILED if problems else 0
+
+
+def opened(words: Sequence[str]) -> list[DataDirectory]:
+    """The data directories of one cluster; UsageError for anything else."""
+    directories = [open_data_directory(Path(word).absolute()) for word in words]
+    for word, directory in zip(words, directories, strict=True):
+        if directory.is_tier:
+            raise UsageError(f"{word!r} is a remote tier; name the data directory of a broker, one of log.dirs")
+    check_one_cluster(directories)
+    return directories
+
+
+def image_of(directories: Sequence[DataDirectory], tell: Tell) -> Image | None:
+    """The metadata, in whichever directory they are; None if none has them."""
+    chosen = furthest(replicas(directories, METADATA_LOG))
+    if chosen is None:
+        return None
+    try:
+        metadata = read_once(chosen, ReadOptions())
+    except KafkafsError as error:
+        tell(f"{METADATA_LOG} cannot be read: {error}")
+        return None
+    for problem in metadata.problems:
+        tell(problem)
+    return metadata.image
+
+
+def moment(text: str | None) -> int:
+    """The time that `--at` names; now without it."""
+    now_ms = time.time_ns() // 1_000_000
+    if text is None:
+        return now_ms
+    found = parse_time_ms(text, now_ms)
+    if found is None or found < 0:
+        raise UsageError(f"--at {text!r} is not a time; 2021-09-23T09:43Z, @1632390207 and -2h are some")
+    if (sentence := doubt(text)) is not None:
+        say(sentence)
+    return found
+
+
+def _properties_of(path: str | None) -> Mapping[str, str]:
+    if path is None:
+        return {}
+    try:
+        return parse_properties(Path(path).read_bytes().decode("utf-8", "replace"))
+    except OSError as error:
+        raise UsageError(f"--server-properties {path!r} cannot be read: {error.strerror}") from error
+
+
+def _told_defaults(defaults: Mapping[str, int]) -> str:
+    names = ", ".join(f"{name} ({number})" for name, number in sorted(defaults.items()))
+    return f"Kafka's default was taken for so many topics: {names}; --server-properties FILE names the broker's own"
+
+
+def _table(found: Report, at_ms: int) -> list[Sequence[str]]:
+    """The rows for people: leftover files of a kind together, the total last."""
+    rows = [row for row in found.rows if _kind_of(row) is None]
+    files: dict[str, list[int]] = {}
+    for row in found.rows:
+        if (kind := _kind_of(row)) is not None:
+            files.setdefault(kind, []).append(row["bytes"])
+    table = [HEAD, *(_columns(row, at_ms) for row in rows[:-1])]
+    table += [_leftover(f"{len(sizes)} x {kind}", sum(sizes)) for kind, sizes in files.items()]
+    return [*table, _columns(rows[-1], at_ms)]
+
+
+def _kind_of(row: Row) -> str | None:
+    """The end of a leftover's name that a broker gave it; None for all other rows."""
+    path = row["path"]
+    return None if path is None else next((kind for kind in LEFT if path.endswith(kind)), None)
+
+
+def _leftover(name: str, size: int) -> tuple[str, ...]:
+    return printable(name), human(size), *[_NONE] * 5, "leftover"
+
+
+def _columns(row: Row, at_ms: int) -> tuple[str, ...]:
+    name = row["path"] or row["topic"] or "TOTAL"
+    if row["path"] is None and row["partition"] is not None:
+        name = f"{name}-{row['partition']}"
+    if row["path"] is not None:
+        return _leftover(name, row["bytes"])
+    kept = ", ".join(f"{reason} {human(size)}" for reason, size in sorted(row["kept"].items(), key=_largest))
+    next_ms = row["nextDeletion"]
+    when = _NONE if next_ms is None else "now" if next_ms <= at_ms else day_and_time(next_ms)
+    return (
+        name, human(row["bytes"]), str(row["segments"]), _NONE if row["policy"] is None else row["policy"] or '""',
+        _retention(row), human(row["deletable"]), when, kept or _NONE,
+    )  # fmt: skip
+
+
+def _largest(item: tuple[str, int]) -> int:
+    return -item[1]
+
+
+def _retention(row: Row) -> str:
+    """The limits, such as `7d` or `7d, 1.0G`."""
+    told: list[str] = []
+    if (row["retentionMs"] or -1) >= 0:
+        told.append(length(row["retentionMs"]))
+    if (row["retentionBytes"] or -1) >= 0:
+        told.append(human(row["retentionBytes"]))
+    return ", ".join(told) or _NONE
+
+
+def length(duration_ms: int) -> str:
+    """A length of time in its two largest units, rounded down."""
+    told, left = list[str](), duration_ms
+    for unit, size in _UNITS:
+        if left >= size and len(told) < 2:
+            told.append(f"{left // size}{unit}")
+            left %= size
+    return "".join(told) or "0s"
+
+
+def day_and_time(timestamp_ms: int) -> str:
+    """A moment in UTC, to the second."""
+    try:
+        return datetime.fromtimestamp(timestamp_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return f"{timestamp_ms} ms"

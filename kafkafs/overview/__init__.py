@@ -1,0 +1,8 @@
+"""What fills the disk, and what a broker will delete of it: `kafkafs du`.
+
+scanning    the files of a data directory, counted, without a look into any log; `log_end`: but for the end of one that
+            was not closed cleanly
+configs     the settings of a topic, and where each comes from
+retention   the broker's rules: which segments go at a moment, and why the others stay
+report      all of it as rows, by topic or partition
+"""

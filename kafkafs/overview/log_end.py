@@ -1,0 +1,59 @@
+"""The end of a log that was not closed cleanly: what its last segment holds behind the last index entry."""
+
+from typing import NamedTuple
+
+from kafkafs.disk.directory import Directory, Inside
+from kafkafs.errors import UNREADABLE, NotFound
+from kafkafs.format.names import segment_file
+from kafkafs.log.batch_runs import BatchRun, Bounds, batch_runs
+from kafkafs.log.listing import ListedFile
+from kafkafs.log.segment import Segment
+from kafkafs.log.segment_files import SegmentFiles
+from kafkafs.log.segment_search import scan_start
+
+_BEHIND_ALL = 2**63 - 1
+
+
+class LogEnd(NamedTuple):
+    """The offset that the next record gets; and the largest timestamp that was read there, None without one."""
+
+    offset: int
+    largest_ms: int | None
+
+
+def read_log_end(root: Directory, partition: str, base: int) -> LogEnd:
+    """The end of the last segment's log, which a broker finds so when it starts. Source: LogSegment.recover.
+
+    The time index has an entry for all that stands before its last one, so that nothing older has to be read.
+    """
+    end, largest = base, -1
+    try:
+        with root.inside(partition) as inside:
+            files = SegmentFiles(root, partition, base, _listed(inside, base), None)
+            lent = files.lend(inside)
+            segment = Segment(files, None)
+            log = segment.log()
+            start = scan_start(segment, _BEHIND_ALL)
+            for item in batch_runs(log, start.position, Bounds(log.size, start.first_offset, None, False)):
+                if not isinstance(item, BatchRun):
+                    break
+                end = item.last_offset + 1
+                largest = max(largest, int(item.rows["max_timestamp"].max()))
+            del lent
+    except UNREADABLE:
+        pass  # nothing more is known of it
+    return LogEnd(end, largest if largest >= 0 else None)
+
+
+def _listed(inside: Inside, base: int) -> dict[str, ListedFile]:
+    found = {}
+    for kind in ("log", "index", "timeindex"):
+        name = segment_file(base, kind)
+        try:
+            about = inside.stat(name)
+        except NotFound:
+            if kind == "log":
+                raise
+            continue
+        found[kind] = ListedFile(name, about.st_ino, about.st_size, about.st_mtime_ns)
+    return found

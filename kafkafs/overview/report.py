@@ -1,0 +1,164 @@
+"""Rows about what fills the disk: a topic or a partition each, then leftovers, then the total."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+from kafkafs.cluster.image import Image
+from kafkafs.format.names import METADATA_TOPIC
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.meta_properties import node_id
+from kafkafs.overview.configs import Settings, TopicSettings
+from kafkafs.overview.retention import Limits, Reason, Retention, retention
+from kafkafs.overview.scanning import Counted, DirectoryCount, Leftover, Tell, count
+
+_OF_RAFT = TopicSettings("", Limits(False, False, -1, -1), False, ())
+"""The metadata log has no topic's settings: Raft deletes what a snapshot holds."""
+
+Row = dict[str, Any]
+Value = TypeVar("Value")
+
+
+@dataclass
+class Usage:
+    """What a row tells, of a partition or of several together. None of `policy` or a limit: not the same in all."""
+
+    size: int = 0
+    log_bytes: int = 0
+    index_bytes: int = 0
+    records: int = 0
+    oldest_ms: int | None = None
+    newest_ms: int | None = None
+    segments: int = 0
+    policy: str | None = None
+    retention_ms: int | None = None
+    retention_bytes: int | None = None
+    deletable: int = 0
+    next_deletion_ms: int | None = None
+    kept: Counter[Reason] = field(default_factory=Counter)
+
+    def row(self, topic: str | None, partition: int | None, path: str | None) -> Row:
+        """As a line of JSON has it."""
+        return {
+            "topic": topic, "partition": partition, "path": path, "bytes": self.size, "logBytes": self.log_bytes,
+            "indexBytes": self.index_bytes, "records": self.records, "oldest": self.oldest_ms, "newest": self.newest_ms,
+            "segments": self.segments, "policy": self.policy, "retentionMs": self.retention_ms,
+            "retentionBytes": self.retention_bytes, "deletable": self.deletable,
+            "nextDeletion": self.next_deletion_ms, "kept": dict(sorted(self.kept.items())),
+        }  # fmt: skip
+
+
+class Report(NamedTuple):
+    """The rows, and the settings for which Kafka's default was taken, with the number of topics that took it."""
+
+    rows: list[Row]
+    defaults: Counter[str]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: the moment, the settings that count before all others and the broker's file, and rows of what."""
+
+    at_ms: int
+    asked: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    file: Mapping[str, str] = field(default_factory=dict)
+    by_partition: bool = False
+
+
+def report(directories: Sequence[DataDirectory], image: Image | None, question: Question, tell: Tell) -> Report:
+    """All rows, the largest first; what cannot be looked at is told."""
+    counts = [(directory, count(directory, tell)) for directory in directories]
+    return rows_of(counts, image, question)
+
+
+def rows_of(counts: Sequence[tuple[DataDirectory, DirectoryCount]], image: Image | None, question: Question) -> Report:
+    """The rows of what was counted."""
+    replicas = replica_counts(image)
+    defaults: dict[str, TopicSettings] = {}
+    found: defaultdict[tuple[str, int], list[Usage]] = defaultdict(list)
+    leftovers: list[Leftover] = []
+    for directory, counted in counts:
+        settings = Settings(image, node_id(directory), question.asked, question.file)
+        known: dict[str, TopicSettings] = {}
+        for each in counted.partitions:
+            topic = each.name.topic
+            if topic not in known:
+                known[topic] = _OF_RAFT if topic == METADATA_TOPIC else settings.of(topic)
+            has_replicas = replicas.get((topic, each.name.partition), 1) > 1
+            usage = _usage(each, known[topic], has_replicas, question.at_ms)
+            found[topic, each.name.partition].append(usage)
+        defaults.update(known)
+        leftovers += counted.leftovers
+    partitions = {place: together(usages, are_replicas=True) for place, usages in found.items()}
+    rows = [usage.row(*place, None) for place, usage in partitions.items()]
+    if not question.by_partition:
+        rows = [usage.row(topic, None, None) for topic, usage in by_topic(partitions).items()]
+    rows.sort(key=lambda row: (-row["bytes"], row["topic"], row["partition"] or 0))
+    left = [_left(each) for each in leftovers]
+    left.sort(key=lambda row: (-row["bytes"], row["path"]))
+    total = together([*partitions.values(), *(Usage(size=each.size) for each in leftovers)])
+    total.policy = total.retention_ms = total.retention_bytes = None
+    names = Counter(name for each in defaults.values() for name in each.defaults)
+    return Report([*rows, *left, total.row(None, None, None)], names)
+
+
+def replica_counts(image: Image | None) -> dict[tuple[str, int], int]:
+    """How many replicas each partition has, by the metadata."""
+    topics = image.topics.values() if image is not None else ()
+    return {(topic.name, number): len(state.replicas) for topic in topics for number, state in topic.partitions.items()}
+
+
+def by_topic(partitions: Mapping[tuple[str, int], Usage]) -> dict[str, Usage]:
+    """The partitions of each topic together."""
+    grouped: defaultdict[str, list[Usage]] = defaultdict(list)
+    for (topic, _), usage in partitions.items():
+        grouped[topic].append(usage)
+    return {topic: together(usages) for topic, usages in grouped.items()}
+
+
+def _usage(counted: Counted, settings: TopicSettings, has_replicas: bool, at_ms: int) -> Usage:
+    extent, limits = counted.extent, settings.limits
+    high = (extent.start if counted.high_watermark is None else counted.high_watermark) if has_replicas else None
+    if counted.name.topic == METADATA_TOPIC:
+        answer = Retention(0, 0, +Counter[Reason]({"unlimited": counted.log_bytes}), None)
+    else:
+        answer = retention(extent.segments, limits, extent.start, extent.end, high, at_ms)
+    return Usage(
+        counted.size, counted.log_bytes, counted.index_bytes, extent.end - extent.start, extent.oldest_ms,
+        extent.newest_ms, len(extent.segments), None if settings is _OF_RAFT else settings.policy,
+        limits.retention_ms, limits.retention_bytes, answer.deletable, answer.next_deletion_ms, answer.kept,
+    )  # fmt: skip
+
+
+def together(usages: Sequence[Usage], are_replicas: bool = False) -> Usage:
+    """Their sum. Records of replicas are the same ones: those of the longest count."""
+    if len(usages) == 1:
+        return usages[0]
+    most = max if are_replicas else sum
+    return Usage(
+        sum(each.size for each in usages),
+        sum(each.log_bytes for each in usages),
+        sum(each.index_bytes for each in usages),
+        most([each.records for each in usages] or [0]),
+        min((each.oldest_ms for each in usages if each.oldest_ms is not None), default=None),
+        max((each.newest_ms for each in usages if each.newest_ms is not None), default=None),
+        sum(each.segments for each in usages),
+        _same(each.policy for each in usages),
+        _same(each.retention_ms for each in usages),
+        _same(each.retention_bytes for each in usages),
+        sum(each.deletable for each in usages),
+        min((each.next_deletion_ms for each in usages if each.next_deletion_ms is not None), default=None),
+        sum((each.kept for each in usages), Counter[Reason]()),
+    )
+
+
+def _same(values: Iterable[Value | None]) -> Value | None:
+    found = set(values)
+    return found.pop() if len(found) == 1 else None
+
+
+def _left(leftover: Leftover) -> Row:
+    name = leftover.name
+    topic, partition = (None, None) if name is None else (name.topic, name.partition)
+    return Usage(size=leftover.size).row(topic, partition, leftover.path)

@@ -1,0 +1,249 @@
+"""The files of a data directory, counted: each directory is listed once, and each file asked for its size once.
+
+No log is read. Of each time index the last entry is read, of the first one of a partition the first entry too.
+Where the broker did not stop cleanly, or nothing else tells the end of a log, `log_end` reads behind the last index
+entry.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kafkafs.disk.directory import Directory, Inside
+from kafkafs.errors import UNREADABLE, KafkafsError, NotFound
+from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
+from kafkafs.format.index import TimeIndex
+from kafkafs.format.names import (
+    BROKER_DIRECTORIES,
+    CLEAN_SHUTDOWN,
+    METADATA_LOG,
+    OFFSET_DIGITS,
+    RECOVERY_POINTS,
+    SEGMENT_KINDS,
+    PartitionName,
+    is_of_data_directory,
+    is_of_partition,
+    parse_partition_name,
+)
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.overview.log_end import LogEnd, read_log_end
+from kafkafs.overview.retention import SegmentFacts
+
+_BLOCK = 512
+_ENTRY = TimeIndex.entry_size
+_LARGEST_OFFSET = f"{2**63 - 1:0{OFFSET_DIGITS}}"
+LEFT = (".deleted", ".cleaned", ".swap")
+"""How the names of files end that a broker is to delete, or has not finished."""
+
+Tell = Callable[[str], None]
+"""Hears of what could not be looked at."""
+
+
+class Leftover(NamedTuple):
+    """A file or a directory that is no part of a log: its path below the data directory, and its bytes on the disk."""
+
+    path: str
+    name: PartitionName | None
+    size: int
+
+
+class Extent(NamedTuple):
+    """A log's segments in order, where it begins and ends, and its oldest and newest timestamps (None: unknown)."""
+
+    segments: tuple[SegmentFacts, ...]
+    start: int
+    end: int
+    oldest_ms: int | None
+    newest_ms: int | None
+
+
+class Counted(NamedTuple):
+    """A partition's directory. `high_watermark` is that of the checkpoint; None without an entry."""
+
+    name: PartitionName
+    size: int
+    log_bytes: int
+    index_bytes: int
+    extent: Extent
+    high_watermark: int | None
+
+
+@dataclass
+class DirectoryCount:
+    """All of a data directory."""
+
+    partitions: list[Counted] = field(default_factory=list)
+    leftovers: list[Leftover] = field(default_factory=list)
+
+
+@dataclass
+class _Found:
+    """What stands in a partition's directory. A segment goes by the digits of its name."""
+
+    size: int = 0
+    log_bytes: int = 0
+    index_bytes: int = 0
+    logs: dict[str, tuple[int, int]] = field(default_factory=dict)  # size, and time of the last write [ms]
+    time_indexes: dict[str, int] = field(default_factory=dict)  # size
+    snapshot: int = 0  # the largest offset of a producer snapshot's name
+
+
+def count(directory: DataDirectory, tell: Tell) -> DirectoryCount:
+    """Counts a data directory; what cannot be looked at is told, and left out."""
+    found, root = DirectoryCount(), directory.root
+    ends = _Ends(directory)
+    for entry in _entries(root, "."):
+        name = parse_partition_name(entry.name)
+        try:
+            if not entry.is_dir(follow_symlinks=False):
+                if not is_of_data_directory(entry.name):
+                    found.leftovers.append(Leftover(entry.name, None, _blocks(entry.stat(follow_symlinks=False))))
+            elif name is not None and not name.mark:
+                found.partitions.append(_partition(root, name, ends, found.leftovers))
+            elif name is not None or entry.name not in BROKER_DIRECTORIES:
+                found.leftovers.append(Leftover(entry.name, name, _size_below(root, entry.name)))
+        except FileNotFoundError:
+            continue  # the broker has deleted it since
+        except NotFound:
+            continue
+        except KafkafsError as error:
+            tell(f"{entry.name} is left out: {error}")
+    return found
+
+
+class _Ends:
+    """How the end of each log of a data directory is known."""
+
+    def __init__(self, directory: DataDirectory) -> None:
+        self._root = directory.root
+        self.checkpoints = directory.checkpoints.read()
+        self._is_clean = _is_there(directory.root, CLEAN_SHUTDOWN)
+        self._recovered: CheckpointOffsets = {}
+        with suppress(*UNREADABLE):  # else as if it were not there
+            self._recovered = parse_offset_checkpoint(directory.root.read_whole(RECOVERY_POINTS))
+
+    def of(self, name: PartitionName, found: _Found) -> LogEnd:
+        """The end of a log with segments, and the newest timestamp that its end tells."""
+        last = max(found.logs)
+        end = max(int(last), found.snapshot, self._recovered.get((name.topic, name.partition), 0))
+        is_told = end > int(last) or not found.logs[last][0]
+        if is_told and self._is_clean and name.directory != METADATA_LOG:
+            return LogEnd(end, None)
+        return read_log_end(self._root, name.directory, int(last))
+
+
+def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: list[Leftover]) -> Counted:
+    found = _Found()
+    for entry in _entries(root, name.directory):
+        if entry.is_dir(follow_symlinks=False):
+            path = f"{name.directory}/{entry.name}"
+            leftovers.append(Leftover(path, name, _size_below(root, path)))
+            continue
+        try:
+            about = entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        _take(found, name, entry, about, leftovers)
+    start, high_watermark = ends.checkpoints.of(name)
+    extent = _extent(root, name, found, start or 0, ends)
+    return Counted(name, found.size, found.log_bytes, found.index_bytes, extent, high_watermark)
+
+
+def _take(
+    found: _Found, name: PartitionName, entry: "os.DirEntry[str]", about: os.stat_result, leftovers: list[Leftover]
+) -> None:
+    """Counts one file."""
+    kind, digits, size = SEGMENT_KINDS.get(entry.name[OFFSET_DIGITS:]), entry.name[:OFFSET_DIGITS], _blocks(about)
+    if not (digits.isascii() and digits.isdigit() and digits <= _LARGEST_OFFSET):
+        kind = None
+    if not entry.is_file(follow_symlinks=False) or (kind is None and _is_left(entry.name)):
+        leftovers.append(Leftover(f"{name.directory}/{entry.name}", name, size))
+        return
+    found.size += size
+    if kind == "log":
+        found.log_bytes += about.st_size
+        found.logs[digits] = about.st_size, about.st_mtime_ns // 1_000_000
+    elif kind == "snapshot":
+        found.snapshot = max(found.snapshot, int(digits))
+    elif kind is not None:
+        found.index_bytes += min(about.st_size, size)
+        if kind == "timeindex":
+            found.time_indexes[digits] = about.st_size
+
+
+def _is_left(name: str) -> bool:
+    return name.endswith(LEFT) or not is_of_partition(name)
+
+
+def _extent(root: Directory, name: PartitionName, found: _Found, log_start: int, ends: _Ends) -> Extent:
+    """The segments with their timestamps, and the log's borders."""
+    if not found.logs:
+        return Extent((), log_start, log_start, None, None)
+    end = ends.of(name, found)
+    oldest: int | None = None
+    newest, segments, last = -1, [], max(found.logs)
+    with root.inside(name.directory) as inside:
+        for digits in sorted(found.logs):
+            size, written_ms = found.logs[digits]
+            largest = _last_time(inside, digits, found.time_indexes.get(digits, 0))
+            if oldest is None and largest >= 0:
+                oldest = _time_index(inside, digits).entry(0).timestamp
+            if digits == last and end.largest_ms is not None:
+                largest = max(largest, end.largest_ms)
+            newest = max(newest, largest)
+            segments.append(SegmentFacts(int(digits), size, largest if largest >= 0 else written_ms))
+    start = max(log_start, segments[0].base_offset)
+    return Extent(tuple(segments), start, max(end.offset, start), oldest, newest if newest >= 0 else None)
+
+
+def _last_time(inside: Inside, digits: str, size: int) -> int:
+    """The timestamp of a time index's last entry; -1 without one."""
+    if size < _ENTRY:
+        return -1
+    try:
+        end = inside.read(f"{digits}.timeindex", (size // _ENTRY - 1) * _ENTRY, _ENTRY)
+        if len(end) == _ENTRY and any(end):
+            return int.from_bytes(end[:8], "big", signed=True)
+        return _time_index(inside, digits).last().timestamp  # zeros: room that the broker has made
+    except UNREADABLE:
+        return -1  # as without an index
+
+
+def _time_index(inside: Inside, digits: str) -> TimeIndex:
+    file = inside.open(f"{digits}.timeindex")
+    return TimeIndex(file.read, file.size, int(digits))
+
+
+def _entries(root: Directory, path: str) -> Iterator["os.DirEntry[str]"]:
+    with root.scan(path) as entries:
+        yield from entries
+
+
+def _size_below(root: Directory, path: str) -> int:
+    """The bytes on the disk of all files below a directory."""
+    size, waiting = 0, [path]
+    while waiting:
+        below = waiting.pop()
+        for entry in _entries(root, below):
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(f"{below}/{entry.name}")
+                continue
+            try:
+                size += _blocks(entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue
+    return size
+
+
+def _blocks(about: os.stat_result) -> int:
+    return about.st_blocks * _BLOCK
+
+
+def _is_there(root: Directory, name: str) -> bool:
+    try:
+        root.stat(name)
+    except NotFound:
+        return False
+    return True

@@ -1,0 +1,30 @@
+"""The end of a log that was not closed cleanly, held against what `Partition` finds."""
+
+import pytest
+
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.overview.log_end import read_log_end
+from tests.kafka.dataset import Dataset
+from tests.log.making import made, write_partition
+
+
+def test_the_end_is_that_of_the_partition(live: Dataset):
+    directory = open_data_directory(live.path)
+    for name, parsed in directory.names().items():
+        segments = directory.partition(name).segments()
+        if segments and not parsed.mark:
+            found = read_log_end(directory.root, name, segments[-1].base_offset)
+            assert found.offset == directory.partition(name).log().end_offset, name
+
+
+@pytest.mark.parametrize("garbage", [b"\0" * 100, b"x" * 100, b"x" * 17], ids=["zeros", "text", "few"])
+def test_the_end_is_before_what_is_no_batch(garbage, tmp_path):
+    partition = write_partition(tmp_path, {5: [made(5, [50]), made(6, [70]), made(7, [60])]})
+    with (partition / "00000000000000000005.log").open("ab") as log:
+        log.write(garbage)
+    assert read_log_end(open_data_directory(tmp_path).root, "t-0", 5) == (8, 60)  # the time index has the 70
+
+
+def test_a_log_that_is_gone_ends_where_it_begins(tmp_path):
+    write_partition(tmp_path, {5: [made(5, [50])]})
+    assert read_log_end(open_data_directory(tmp_path).root, "t-0", 6) == (6, None)
