@@ -82,6 +82,19 @@ class Lookup:
             raise record
         return Found(segment, batch, Records(record.data, record.rows[-1:]))
 
+    def offset_of_broker(self, timestamp: int) -> int | None:
+        """The offset that a broker answers for a time: markers and aborted records count, too. None for none.
+        Unlike a broker, go on behind a segment whose latest records were deleted.
+
+        Sources: UnifiedLog.fetchOffsetByTimestamp, FileRecords.searchForTimestamp.
+        """
+        found = self._at(timestamp, as_broker=True)
+        if found is None:
+            return None
+        if isinstance(found[2], TooLarge):
+            raise found[2]
+        return int(found[2].rows["offset"][-1])
+
     def before(self, timestamp: int, trace: Trace = no_trace) -> Found | int | None:
         """The visible record in front of that of `first_at`, where it was read with it; else the offset that it stands
         below, as `bounds_at` has it; None where that is the log end. `trace` hears the steps."""
@@ -120,13 +133,16 @@ class Lookup:
         """Whether the record with the batch's largest timestamp may lie below the log start."""
         return batch.base_offset < self.log.start_offset or batch.is_wrapped
 
-    def _at(self, timestamp: int, trace: Trace = no_trace) -> tuple[Segment, Batch, Records | TooLarge] | None:
+    def _at(
+        self, timestamp: int, trace: Trace = no_trace, *, as_broker: bool = False
+    ) -> tuple[Segment, Batch, Records | TooLarge] | None:
         """The first visible record at or after `timestamp`, perhaps behind the one in front of it, and its batch; or
-        one that may have it and is too large to unpack. What cannot be read is passed over.
+        one that may have it and is too large to unpack. What cannot be read is passed over. `as_broker`: all records
+        below the visible end count.
 
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """
-        log, outcomes = self.log, Outcomes(self.log)
+        log, outcomes = self.log, None if as_broker else Outcomes(self.log)
         for number, segment in enumerate(self._segments_reaching(timestamp, trace)):
             if number:
                 trace("going on to a later segment, which Kafka would not do")

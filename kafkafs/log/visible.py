@@ -22,7 +22,7 @@ from kafkafs.log.outcomes import OpenTransactions, Outcomes
 from kafkafs.log.overlaps import NONE, KnownOverlaps, Overlaps, fresh, overlapping, overlaps_of
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.trace import Trace
+from kafkafs.log.trace import Trace, no_trace
 
 _FEW, _NAMED = 16, 5
 """Segments that may be looked at for `problems`, and batches that are named there."""
@@ -198,20 +198,27 @@ class Visible:
         return None
 
     def record_at_or_after(
-        self, segment: Segment, batch: Batch, run: BatchRun, timestamp: int, outcomes: Outcomes, trace: Trace
+        self,
+        segment: Segment,
+        batch: Batch,
+        run: BatchRun,
+        timestamp: int,
+        outcomes: Outcomes | None,
+        trace: Trace = no_trace,
     ) -> Records | KafkafsError | None:
         """Of any batch below `end`, in a run of nothing else, the first visible record at or after `timestamp`, behind
         the one in front of it if that was decoded with it; None where it has none.
 
         Where it cannot be decoded, TooLarge or CorruptData as a value. `outcomes` has been asked of no later batch.
+        Without `outcomes`, records of aborted transactions and markers count too.
         """
         base = batch.base_offset
         if batch.last_offset < self.log.start_offset:
             return None
-        if batch.is_control:
+        if batch.is_control and outcomes is not None:
             trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
-        if self._committed and outcomes.aborted(segment, run.rows)[0]:
+        if self._committed and outcomes is not None and outcomes.aborted(segment, run.rows)[0]:
             trace(f"passing over the batch at offset {base}, which read_committed does not show")
             return None
         for piece in self.decoded(segment, run):

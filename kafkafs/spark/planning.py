@@ -144,16 +144,17 @@ def _resolved(offset: int, look: PartitionLook) -> int:
 
 
 def _at_time(look: PartitionLook, time: int, no_match: str) -> int:
-    """The offset of the first record at or after `time`. -1 and -2 mean what they do as offsets, as to a broker."""
+    """The offset of the first record at or after `time`, a marker among them, as a broker would tell a consumer. -1 and
+    -2 mean what they do as offsets, as to a broker."""
     if time in (LATEST, EARLIEST):
         return _resolved(time, look)
     if time < 0:
         raise UsageError(
             f"the time {time} lies before 1970; name milliseconds since then, -1 (latest) or -2 (earliest)"
         )
-    found = look.reader.lookup.first_at(time)
+    found = look.reader.lookup.offset_of_broker(time)
     if found is not None:
-        return found.offset
+        return found
     if no_match == "error":
         raise UsageError(
             f"{look.location.name} has no record at or after the time {time}; set"

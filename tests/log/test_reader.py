@@ -77,6 +77,18 @@ def test_a_time_leads_to_the_first_record_at_or_after_it(dataset, partitions, is
                 assert asked[time].offset == offset, (topic, time)
 
 
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_time_leads_the_data_source_where_a_broker_would_lead(dataset, partitions, isolation):
+    """To a marker and an aborted record, too. Behind a segment whose latest records were deleted the broker does not
+    look: it answers that nothing is there."""
+    for (topic, number), log in partitions:
+        view = reader(log, isolation=isolation)
+        for time, told in (dataset.list_offsets(topic, number, isolation) or {}).items():
+            if time >= 0 and (topic != "deleted-late" or told.offset >= 0):
+                found = view.lookup.offset_of_broker(time)
+                assert found == (told.offset if told.offset >= 0 else None), (topic, time)
+
+
 def test_damage_is_named_with_its_file(tmp_path):
     """A partition has thousands of segments, and in each that position."""
     directory = write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2]), made(2, [3])], 3: [made(3, [4])]})

@@ -58,6 +58,12 @@ READS: dict[str, tuple[dict[str, object], bool]] = {
     "too late, latest": (
         {"subscribe": "a", "startingTimestamp": LATE, "startingOffsetsByTimestampStrategy": "latest"}, True,
     ),
+    "from a marker": ({"subscribe": "t", "startingTimestamp": LATE}, True),
+    "from a marker, committed": (
+        {"subscribe": "t", "startingTimestamp": LATE, "kafka.isolation.level": "read_committed"}, True,
+    ),
+    "to a marker": ({"subscribe": "t", "endingTimestamp": LATE}, True),
+    "to a marker, each": ({"subscribe": "t", "endingOffsetsByTimestamp": {"t": {"0": LATE}}}, True),
     "split": ({"subscribe": "a", "minPartitions": 7, "maxRecordsPerPartition": 4}, True),
     "committed": ({"subscribe": "t", "kafka.isolation.level": "read_committed"}, True),
     "uncommitted": ({"subscribe": "t"}, True),
