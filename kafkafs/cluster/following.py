@@ -19,9 +19,8 @@ from kafkafs.log.lineage import Went, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.retries import ask_again
+from kafkafs.log.reading import ask_again
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import scan_start
 
 
 class Replay(Protocol):
@@ -108,7 +107,7 @@ class Following:
         name = f"{self.partition.name.directory}/{segment.log_name}"
         try:
             segment.log()  # or else: of a last one that may not be read the log's end is the beginning
-            for item in segment.walk(start or scan_start(segment, first), log.walk_end(segment)):
+            for item in segment.walk(start or log.start_at(segment, first), log.walk_end(segment)):
                 if isinstance(item, Damage):
                     self._replay.tell(
                         f"{name}: no valid batch in {item.size} bytes at {item.position}: offsets {item.base_offset} to"

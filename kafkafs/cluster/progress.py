@@ -15,10 +15,10 @@ from kafkafs.cluster.rows import NO_OFFSET, Ends
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE
 from kafkafs.log.log import Log, largest_timestamps, newest_data
+from kafkafs.log.look import Reader
 from kafkafs.log.many_lookups import first_timestamps
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
 from kafkafs.log.tiered import log_start
 
 PlaceOf = tuple[str, int]

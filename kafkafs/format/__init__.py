@@ -14,6 +14,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     varints          a batch's numbers of variable length
     index            offset index and time index: sorted entries; the transaction index: what was aborted
     java_properties  `meta.properties` and `server.properties`
+    trace            the listener that hears the steps of a lookup in indexes and logs
     producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
     jsonl            records and headers as lines; `fields`: which schemas their keys and values name
     merged_lines     the lines of several partitions as one text, by time

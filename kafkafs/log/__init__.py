@@ -8,9 +8,8 @@
     lookup           a point: the record or batch at an offset or a time
     many_lookups     many points at once: offsets to timestamps, times to offsets
     extents          a raw range: the bytes of batches, sealed against truncation
-    look             a `Look`: a log as one reader sees it
+    look             a `Look`: a log as one reader sees it; its `Reader`s read straight on, or at a point by `lookup`
     places           what a query can name: a point or a range, by offset or by time
-    reader           a decoded range: a `Reader` reads straight on, and has a `Lookup`
     reading          `records`: a window of offsets, read to its end while the broker changes the log
     retries          the two loops that try again if files vanish: `ask_again` for a question, `resume` for a reading
     visible          what of all that an isolation level shows; `outcomes` knows how transactions end, `overlaps` which
@@ -26,7 +25,6 @@
     tier             segments that a broker has moved to a remote tier; `tiered`: where the log of such a topic begins
     read_options     what a reader can choose; `topic_choice`: which topics a command is to look at
     checkpoint_files, meta_properties, ownership   what stands beside partitions, and whose all of it is
-    trace            who hears the steps of a lookup
 
 The way of a lookup, here of a time; an offset enters one step later. It is the only one, and `.explain` shows it:
 

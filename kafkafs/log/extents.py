@@ -2,13 +2,10 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch
-from kafkafs.format.tables import Numbers
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.overlaps import first_offset
@@ -89,17 +86,3 @@ def _position_behind(log: Log, segment: Segment, end: int) -> int:
 
 def _first_offset(segment: Segment, found: Batch | Damage) -> int:
     return found.base_offset if isinstance(found, Damage) else first_offset(segment.log(), found)
-
-
-def cuts(log: Log, segment: Segment) -> tuple[Numbers, Numbers, int]:
-    """A segment's offsets behind which a batch begins, as its index tells, their positions, and the segment's end. Of a
-    remote one only its end: its index is a request, which its reader makes."""
-    if segment.object is not None:
-        return np.empty(0, np.int64), np.empty(0, np.int64), segment.seen[0]
-    entries = segment.indexes.offset_index.load()
-    offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
-    positions, end = entries["position"].astype(np.int64), log.walk_end(segment)
-    sound = (positions > 0) & (positions < end)
-    sound[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
-    count = len(sound) if sound.all() else int(np.argmin(sound))
-    return offsets[:count], positions[:count], end

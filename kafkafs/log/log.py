@@ -8,17 +8,21 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
+from typing import NamedTuple
+
+import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, DiskError, NotFound
 from kafkafs.format.batch import Batch, Batches, batch_at, is_control
 from kafkafs.format.names import PartitionName
-from kafkafs.format.tables import chosen
+from kafkafs.format.records import Records
+from kafkafs.format.tables import Numbers, chosen
+from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.segment import Segment, is_at_its_place
 from kafkafs.log.segment_search import Newest, batch_reaching, closed_end, largest_timestamp, newest, scan_start
-from kafkafs.log.trace import Trace, no_trace
 
 _ANY_OFFSET = 2**63 - 1
 
@@ -94,6 +98,25 @@ def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) ->
 
 LocatedBatch = tuple[Segment, Batch | Damage]
 """A batch, or the damage at its offset, and the segment that contains it."""
+
+
+class Found(NamedTuple):
+    """The one record that a point leads to: columns with exactly one row, and the batch it stands in."""
+
+    segment: Segment
+    batch: Batch
+    record: Records
+
+    @property
+    def offset(self) -> int:
+        """Absolute."""
+        return int(self.record.rows["offset"][0])
+
+    @property
+    def timestamp(self) -> int:
+        """In milliseconds; -1 for none."""
+        return int(self.record.rows["timestamp"][0])
+
 
 HELD = 64
 """Files that one handle holds open at most. It finds the others as long as the broker has not unlinked them."""
@@ -219,6 +242,23 @@ class Log:
             raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
         if offset >= self.end_offset:
             raise NotFound(f"offset {offset} is at or behind the log end, {self.end_offset}: nothing stands there yet")
+
+    def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
+        """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's
+        end. Of a remote segment only its end: the index is a request, which its reader makes."""
+        if segment.object is not None:
+            return np.empty(0, np.int64), np.empty(0, np.int64), segment.seen[0]
+        entries = segment.indexes.offset_index.load()
+        offsets = entries["offset"].astype(np.int64) + segment.base_offset + 1
+        positions, end = entries["position"].astype(np.int64), self.walk_end(segment)
+        sound = (positions > 0) & (positions < end)
+        sound[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
+        count = len(sound) if sound.all() else int(np.argmin(sound))
+        return offsets[:count], positions[:count], end
+
+    def start_at(self, segment: Segment, offset: int) -> Start:
+        """The place in a segment from which a walk comes by the offset."""
+        return scan_start(segment, offset)
 
     def growing(self) -> list[Segment]:
         """The last segment, if it may be read: the file that what is empty yet will be read from."""

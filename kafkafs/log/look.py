@@ -1,15 +1,106 @@
 """A log as one reader sees it: the way from the layers above to the records of a log.
 
-A `Look` belongs to one `Log`, and so to one moment. A place (`places`) asks it for offsets, times and records.
+A `Look` belongs to one `Log`, and so to one moment. A place (`places`) asks it for offsets, times and records. Its two
+`Reader`s have the records as a consumer would get them: one by one at an offset or a time (`lookup`), or straight on.
+
+A corrupt batch ends the reading with CorruptData after all that stands before it, or is passed over on request.
 """
 
 import dataclasses
+from collections.abc import Iterator
 
+from kafkafs.errors import TooLarge
+from kafkafs.format.batch import batch_at
+from kafkafs.format.records import Records, Refusal
 from kafkafs.format.times import Time
+from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log, newest_ms
+from kafkafs.log.lookup import Lookup
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
+from kafkafs.log.segment import Segment
+from kafkafs.log.segment_search import scan_start
+from kafkafs.log.visible import Visible
+
+
+class Reader:
+    """Reads one log under one set of options. `lookup` has the points."""
+
+    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
+        self.log = log
+        self.visible = Visible(log, options, transactions)
+        self.lookup = Lookup(self.visible)
+
+    @property
+    def visible_end(self) -> int:
+        """Visible records lie below this offset."""
+        return self.visible.end
+
+    def records(self, start: int, end: int | None = None) -> Iterator[Records]:
+        """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""
+        start = max(start, self.log.start_offset)
+        end = self.visible_end if end is None else min(end, self.visible_end)
+        for segment, item in self.visible.batches(start, end):
+            if isinstance(item, Damage):
+                self.visible.pass_damage(segment, item)
+                continue
+            for piece in self.visible.records(segment, item):
+                yield piece.between(start, end)
+                del piece  # and with it a large batch's memory, before the next is unpacked
+
+    def earliest(self) -> int | None:
+        """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing; of one
+        that is too large to unpack, what its header says."""
+        start, end = self.log.start_offset, self.visible_end
+        for segment, item in self._whole(start, end):
+            for row in range(len(item.rows)):
+                offsets = self._offsets(segment, item, row, start, end)
+                if offsets is not None:
+                    return offsets[0]
+        return None
+
+    def latest(self, before: int | None = None) -> int | None:
+        """The offset of the last visible record below the log end, or below `before`; None where none is visible. For
+        the rest see `earliest`.
+
+        It is looked for from behind in parts that get larger: whether a transaction was aborted is told behind it, so
+        each part is read up to there.
+        """
+        end, width = min(self.visible_end, self.log.end_offset if before is None else before), 1
+        for segment in reversed(self.log.visible_segments()):
+            while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
+                start = scan_start(segment, max(segment.base_offset, end - width))
+                low = max(start.first_offset, self.log.start_offset)
+                last = self._last_between(low, end)
+                if last is not None:
+                    return last
+                end, width = low, 2 * (end - low)
+        return None
+
+    def _last_between(self, start: int, end: int) -> int | None:
+        last = None
+        for segment, item in self._whole(start, end):
+            for row in range(len(item.rows) - 1, -1, -1):
+                offsets = self._offsets(segment, item, row, start, end)
+                if offsets is not None:
+                    last = offsets[1]
+                    break
+        return last
+
+    def _whole(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
+        return ((segment, item) for segment, item in self.visible.batches(start, end) if isinstance(item, BatchRun))
+
+    def _offsets(self, segment: Segment, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
+        """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
+        found: list[int] = []
+        for piece in self.visible.decoded(segment, item._replace(rows=item.rows[row : row + 1])):
+            if isinstance(piece, Refusal):
+                if isinstance(piece.error, TooLarge):
+                    batch = batch_at(item.rows, row)
+                    return max(batch.base_offset, start), min(batch.last_offset, end - 1)
+            elif len(kept := piece.between(start, end)):
+                found += [int(kept.rows["offset"][0]), int(kept.rows["offset"][-1])]
+        return (found[0], found[-1]) if found else None
 
 
 class Look:

@@ -11,35 +11,17 @@ What is shown of a batch `visible` tells; `records` unpack and decode it. Source
 import threading
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from kafkafs.errors import Denied, DiskError, NotFound, TooLarge
 from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records
+from kafkafs.format.trace import Trace, moment, no_trace
 from kafkafs.log.batch_runs import Damage
+from kafkafs.log.log import Found
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import batches_at_or_after, largest_timestamp, scanned_to
-from kafkafs.log.trace import Trace, moment, no_trace
 from kafkafs.log.visible import Visible
-
-
-class Found(NamedTuple):
-    """The one record that a point leads to: columns with exactly one row, and the batch it stands in."""
-
-    segment: Segment
-    batch: Batch
-    record: Records
-
-    @property
-    def offset(self) -> int:
-        """Absolute."""
-        return int(self.record.rows["offset"][0])
-
-    @property
-    def timestamp(self) -> int:
-        """In milliseconds; -1 for none."""
-        return int(self.record.rows["timestamp"][0])
 
 
 class Lookup:

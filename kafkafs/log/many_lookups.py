@@ -12,12 +12,12 @@ import numpy as np
 from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
+from kafkafs.format.trace import no_trace
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log, largest_in
-from kafkafs.log.reader import Reader
+from kafkafs.log.look import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import Candidate, batches_at_or_after
-from kafkafs.log.trace import no_trace
 from kafkafs.log.visible import Visible
 
 _WALKED = 64

@@ -19,11 +19,10 @@ from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.times import FromEnd, Time
-from kafkafs.log.log import LocatedBatch, Log
-from kafkafs.log.look import Look
-from kafkafs.log.lookup import Found, Lookup
-from kafkafs.log.reader import Reader
-from kafkafs.log.trace import Trace, no_trace
+from kafkafs.format.trace import Trace, no_trace
+from kafkafs.log.log import Found, LocatedBatch, Log
+from kafkafs.log.look import Look, Reader
+from kafkafs.log.lookup import Lookup
 
 logger = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 If the broker compacts the log or deletes a part of it meanwhile, `records` goes on in the new files. The caller hears
 which offsets are gone. If the log was truncated or created anew after records were handed out, `records` raises
-Vanished.
+Vanished. `ask_again` and `resume` are the loops that try again, for other questions and other readings.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,11 +11,13 @@ from typing import NamedTuple
 from kafkafs.format.records import Records
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import Log
+from kafkafs.log.look import Reader
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import Isolation, ReadOptions
-from kafkafs.log.reader import Reader
-from kafkafs.log.retries import resume
+from kafkafs.log.retries import ask_again, resume
+
+__all__ = ["Window", "ask_again", "records", "resume"]
 
 
 class Window(NamedTuple):

@@ -14,11 +14,11 @@ from weakref import ref
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Lost, Vanished
-from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, is_overfull, parse_batch
+from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, Batches, batch_at, is_overfull, parse_batch
 from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
 from kafkafs.log.listing import ListedFile
-from kafkafs.log.overlaps import KnownOverlaps
+from kafkafs.log.overlaps import KnownOverlaps, contents, overlapping
 from kafkafs.log.segment_files import Files
 
 _PASSING = (Vanished, DiskError, Denied)  # may be otherwise the next time
@@ -277,6 +277,23 @@ class Segment:
         data = file.read(position, size)
         self.check(file)
         return data
+
+    def goes_on_in(self, later: "Segment", last: Batch) -> bool:
+        """True if `later` has the same file, and `last` stands in it where it stood: so does everything before it."""
+        if later.base_offset != self.base_offset or later.listed["log"].inode != self.listed["log"].inode:
+            return False
+        return is_at_its_place(later.log(), last)
+
+    def contents(self, batch: Batch) -> tuple[int, int]:
+        """The first offset that a batch of it holds, and how many records. A compressed message has to be unpacked."""
+        return contents(self.log(), batch)
+
+    def overlapping(self, rows: Batches, start: int, end: int) -> Batches:
+        """The rows of batches that hold offsets in [start, end)."""
+        rows = overlapping(rows, start, end)
+        if len(rows) and rows["base_offset"][-1] >= end and self.contents(batch_at(rows, -1))[0] >= end:
+            return rows[:-1]
+        return rows
 
     def walk(self, start: Start, log_end: int, passed: int = 0) -> Iterator[BatchRun | Damage]:
         """What stands from `start` up to `log_end`, all of this generation of the log.

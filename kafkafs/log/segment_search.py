@@ -18,10 +18,10 @@ from typing import NamedTuple
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
 from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOffset
+from kafkafs.format.trace import Trace, moment, no_trace, probes_told
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.overlaps import first_offset, span
 from kafkafs.log.segment import Segment
-from kafkafs.log.trace import Trace, moment, no_trace, probes_told
 
 _ENTRIES_TRIED = 8
 _ANY = 2**63 - 1

@@ -16,13 +16,13 @@ from kafkafs.format.batch import Batch, Batches, data_batches, is_overfull, pars
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import chosen
+from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions, Outcomes
 from kafkafs.log.overlaps import NONE, KnownOverlaps, Overlaps, fresh, overlapping, overlaps_of
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.trace import Trace, no_trace
 
 _FEW, _NAMED = 16, 5
 """Segments that may be looked at for `problems`, and batches that are named there."""

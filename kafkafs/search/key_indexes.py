@@ -40,11 +40,9 @@ from kafkafs.format.key_index import (
 from kafkafs.format.records import Refusal
 from kafkafs.format.tables import Numbers
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.log import Log
-from kafkafs.log.outcomes import OpenTransactions
+from kafkafs.log.look import Look, Reader
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.visible import Visible
 
 _LOW = 0xFFFFFFFF
 """The bits of a row that are an offset; the hash stands above them."""
@@ -113,42 +111,43 @@ def places(indexes: Iterable[KeyIndex], key: bytes) -> Iterator[tuple[KeyIndex, 
             yield index, offset
 
 
-def build(log: Log, segment: Segment, identity: Identity, transactions: OpenTransactions) -> bytes | None:
+def build(look: Look, segment: Segment, identity: Identity) -> bytes | None:
     """The key index of a closed segment of that identity; None where lookups have to scan. Vanished if it changes."""
-    if segment.next_base is None or Visible(log, _COMMITTED, transactions).end < segment.next_base:
+    if segment.next_base is None or look.visible.visible_end < segment.next_base:
         return None
     seed = new_seed()
     try:
-        rows, has_transactions = _rows(Visible(log, ReadOptions(), transactions), segment, seed)
+        rows, has_transactions = _rows(look.uncommitted, segment, seed)
         if has_transactions:
-            committed, _ = _rows(Visible(log, _COMMITTED, transactions), segment, seed)
+            committed, _ = _rows(look.visible, segment, seed)
             rows = np.unique(np.concatenate((rows, committed)))
     except CorruptData:
         return None
     return encode(rows, seed, identity)
 
 
-_COMMITTED = ReadOptions(isolation="read_committed")
+COMMITTED = ReadOptions(isolation="read_committed")
+"""The options of the look that `build` asks: it needs both isolation levels."""
 
 
-def _rows(visible: Visible, segment: Segment, seed: bytes) -> tuple[Numbers, bool]:
+def _rows(reader: Reader, segment: Segment, seed: bytes) -> tuple[Numbers, bool]:
     """The rows of the segment's visible records, and whether it has transactions.
 
     CorruptData where there is something that cannot be read.
     """
     assert segment.next_base is not None
     collector, has_transactions, end = KeyCollector(segment.base_offset, seed), False, segment.next_base
-    for holder, item in _runs(visible, segment.base_offset, end):
+    for holder, item in _runs(reader, segment.base_offset, end):
         has_transactions = has_transactions or bool(is_transactional(item.rows).any())
-        for piece in visible.decoded(holder, item):
+        for piece in reader.visible.decoded(holder, item):
             if isinstance(piece, Refusal):
                 raise CorruptData(str(piece.error))
             collector.add(piece.between(segment.base_offset, end))
     return collector.finish().rows, has_transactions
 
 
-def _runs(visible: Visible, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
-    for holder, item in visible.batches(start, end):
+def _runs(reader: Reader, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
+    for holder, item in reader.visible.batches(start, end):
         if isinstance(item, Damage):
             raise CorruptData(f"{item.size} bytes at position {item.position} are no valid batch")
         yield holder, item

@@ -17,10 +17,10 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
 from kafkafs.format.key_index import hashed, matching
 from kafkafs.format.records import Records
 from kafkafs.format.tables import chosen
-from kafkafs.log.lookup import Found
-from kafkafs.log.reader import Reader
+from kafkafs.format.trace import Trace, no_trace
+from kafkafs.log.log import Found
+from kafkafs.log.look import Reader
 from kafkafs.log.segment import Segment
-from kafkafs.log.trace import Trace, no_trace
 from kafkafs.search.key_indexes import KeyIndex, KeyIndexes, places
 from kafkafs.search.segment_keys import SegmentKeys
 

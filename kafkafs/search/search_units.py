@@ -10,14 +10,12 @@ import numpy as np
 
 from kafkafs.format.records import Records, Refusal
 from kafkafs.log.batch_runs import Damage
-from kafkafs.log.extents import cuts
 from kafkafs.log.log import Log
-from kafkafs.log.look import Look
+from kafkafs.log.look import Look, Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
-from kafkafs.log.retries import resume
+from kafkafs.log.reading import resume
 from kafkafs.log.segment import Segment
 from kafkafs.search.selection import FieldMaker, Selection
 
@@ -76,7 +74,7 @@ class Searched:
 def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:
     """Offsets at which a segment is cut, and the bytes before each; `behind` is the last. The first come early. A
     remote segment is not: whoever searches it fetches its index, and nobody else."""
-    offsets, positions, end = cuts(log, segment)
+    offsets, positions, end = log.cuts(segment)
     at, want = 0, _FIRST_UNIT_BYTES
     while (number := int(np.searchsorted(positions, at + want))) < len(positions):
         yield int(offsets[number]), int(positions[number]) - at

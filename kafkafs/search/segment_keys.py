@@ -13,8 +13,8 @@ from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.key_index import KeyCollector, KeyRows, merged, new_seed
 from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.reader import Reader
-from kafkafs.log.segment import Segment, is_at_its_place
+from kafkafs.log.look import Reader
+from kafkafs.log.segment import Segment
 from kafkafs.search.key_indexes import KeyIndex, index_of
 
 logger = logging.getLogger(__name__)
@@ -65,12 +65,11 @@ class SegmentKeys:
 
     def goes_on_in(self, segment: Segment) -> bool:
         """True if `segment`, a later look at the same file, still has everything that was scanned."""
-        if segment.base_offset != self.segment.base_offset or self._last is None:
+        if self._last is None:
             return False
         if self._last.last_offset + 1 < self.reached:  # what stood between may have been cut off, and written anew
             return False
-        before, now = self.segment.listed["log"], segment.listed["log"]
-        return before.inode == now.inode and is_at_its_place(segment.log(), self._last)
+        return self.segment.goes_on_in(segment, self._last)
 
     def go_on_in(self, segment: Segment) -> None:
         """The keys of `segment` from now on."""

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Protocol, TypeVar
 
 from kafkafs.disk.forked import ForkedProcess, Serve, heard
-from kafkafs.log.retries import ask_again
+from kafkafs.log.reading import ask_again
 
 _BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
 _LOOK_S = 0.1

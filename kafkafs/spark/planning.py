@@ -15,12 +15,11 @@ from typing import TypeVar
 import numpy as np
 
 from kafkafs.errors import Denied, NotFound, UsageError
-from kafkafs.log.extents import cuts
 from kafkafs.log.log import Log
+from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import Isolation, ReadOptions
-from kafkafs.log.reader import Reader
-from kafkafs.log.retries import ask_again
+from kafkafs.log.reading import ask_again
 from kafkafs.log.segment import Segment
 from kafkafs.spark.locations import Location, partition
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, TopicPartition
@@ -252,7 +251,7 @@ class _Measured:
     def _look(self, log: Log, segments: Iterable[Segment]) -> None:
         found, passed = [(self._offsets, self._places)], 0
         for segment in segments:
-            offsets, positions, end = cuts(log, segment)
+            offsets, positions, end = log.cuts(segment)
             found.append((offsets, positions + passed))
             found.append((np.array([segment.next_base or log.end_offset]), np.array([passed + end])))
             passed += end

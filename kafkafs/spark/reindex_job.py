@@ -22,12 +22,13 @@ from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_fences, p
 from kafkafs.format.names import METADATA_LOG, parse_partition_name, segment_file
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.look import Look
 from kafkafs.log.outcomes import Tracker
 from kafkafs.log.producer_snapshots import newest_open
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL, Indexes, Rebuilding, follow
 from kafkafs.log.replicas import furthest
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
-from kafkafs.search.key_indexes import build, identity, offsets_of
+from kafkafs.search.key_indexes import COMMITTED, build, identity, offsets_of
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import data_directory
@@ -227,7 +228,7 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
         place = target / unit.partition_directory / own.file_name
         if _is_there(place, own, offsets_of(look.segment)):
             return MadeKeys(unit.partition_directory, own.file_name, 0)
-        content = build(look.log, look.segment, own, look.partition.transactions)
+        content = build(Look(look.log, COMMITTED, look.partition.transactions), look.segment, own)
         if content is None:
             return None
         look.check()

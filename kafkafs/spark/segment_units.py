@@ -15,7 +15,7 @@ from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import TierSource
-from kafkafs.log.retries import ask_again
+from kafkafs.log.reading import ask_again
 from kafkafs.log.segment import Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.locations import Tiered, data_directories, data_directory, every_location

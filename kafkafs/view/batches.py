@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from kafkafs.format.batch import Batch, Batches, batch_at, walk
+from kafkafs.format.batch import Batch, walk
 from kafkafs.format.jsonl import batch_lines, unreadable_line
 from kafkafs.format.tables import copied
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look
-from kafkafs.log.overlaps import first_offset, overlapping
 from kafkafs.log.places import RangeTarget
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent
@@ -30,17 +29,10 @@ def batches_between(log: Log, start: int, end: int) -> Pieces:
             yield from ((None, line) for line in damage_lines(segment, item))
             yield item.last_offset + 1, b""
             continue
-        rows = _reaching(segment, item.rows, start, end)
+        rows = segment.overlapping(item.rows, start, end)
         if len(rows):
             yield from ((None, piece) for piece in batch_lines(segment.log_name, rows))
             yield int(rows["last_offset"][-1]) + 1, b""
-
-
-def _reaching(segment: Segment, rows: Batches, start: int, end: int) -> Batches:
-    rows = overlapping(rows, start, end)
-    if len(rows) and rows["base_offset"][-1] >= end and first_offset(segment.log(), batch_at(rows, -1)) >= end:
-        return rows[:-1]
-    return rows
 
 
 def damage_lines(segment: Segment, damage: Damage) -> Iterator[bytes]:

@@ -15,10 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.log.log import LocatedBatch
+from kafkafs.format.trace import Trace, no_trace
+from kafkafs.log.log import Found, LocatedBatch
 from kafkafs.log.look import Look
-from kafkafs.log.lookup import Found
-from kafkafs.log.trace import Trace, no_trace
 from kafkafs.view.decoded import PlainLines, line_pieces
 from kafkafs.view.grammar import LONGEST_FIRST, Suffix
 from kafkafs.view.node import Attributes, Entry, FileNode, NoXattrs

@@ -17,8 +17,8 @@ from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.log.lineage import Lineage
+from kafkafs.log.log import Found
 from kafkafs.log.look import Look
-from kafkafs.log.lookup import Found
 from kafkafs.log.places import PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs

@@ -16,7 +16,7 @@ from weakref import ReferenceType, ref
 from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.log.log import Log
-from kafkafs.log.segment import Segment, is_at_its_place
+from kafkafs.log.segment import Segment
 from kafkafs.view.node import Attributes, Passing
 from kafkafs.view.streams import Pieces, Place, Stream, TextBudget
 
@@ -95,9 +95,7 @@ class LogSpan(NamedTuple):
         return before[:-1] == now[:-1] and len(before) == len(now) and self._was_rolled(before[-1], now[-1])
 
     def _was_rolled(self, before: Segment, now: Segment) -> bool:
-        if self.seal is None or before.next_base is not None or before.base_offset != now.base_offset:
-            return False
-        return before.listed["log"].inode == now.listed["log"].inode and is_at_its_place(now.log(), self.seal)
+        return self.seal is not None and before.next_base is None and before.goes_on_in(now, self.seal)
 
 
 def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:

@@ -3,18 +3,16 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.objects import fetched
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.times import doubt
+from kafkafs.format.trace import moment
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.look import Look
-from kafkafs.log.overlaps import contents
 from kafkafs.log.places import AtOffset, AtTime, BeforeTime, PointTarget
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
-from kafkafs.log.trace import moment
 from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView, PointView
@@ -115,7 +113,7 @@ class Explanation(PointView[Explained]):
             where = f"{found.size} bytes at position {found.position}"
             owned = f"{found.base_offset}..{found.last_offset}"
             return [f"answer: a corrupt batch, {where}, which owns offsets {owned}"]
-        return [f"answer: {_batch(segment.log(), found)}", f"record: {self._record(look)}"]
+        return [f"answer: {_batch(segment, found)}", f"record: {self._record(look)}"]
 
     def _record(self, look: Look) -> str:
         try:
@@ -135,8 +133,8 @@ def _from_the_tier(segment: Segment, before: tuple[int, int]) -> list[str]:
     return [f"tier: object {segment.object}, {size} bytes were fetched in {requests} requests"]
 
 
-def _batch(file: DataFile, batch: Batch) -> str:
-    base_offset, records = contents(file, batch)
+def _batch(segment: Segment, batch: Batch) -> str:
+    base_offset, records = segment.contents(batch)
     codec = CODECS[batch.codec] if batch.codec < len(CODECS) else f"codec {batch.codec}"
     kind = "control batch" if batch.is_control else "batch"
     return (

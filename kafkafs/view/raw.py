@@ -21,7 +21,6 @@ from kafkafs.log.extents import Extent, extent_of, extents_between
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, LocatedBatch
 from kafkafs.log.look import Look
-from kafkafs.log.overlaps import contents
 from kafkafs.log.places import Anchor, AtOffset, BetweenOffsets, PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing
@@ -314,7 +313,7 @@ def _kept_as(view: PartitionView, target: PointTarget | RangeTarget, extents: Se
 
 def batch_xattrs(segment: Segment, batch: Batch, offset: int | None) -> Mapping[str, bytes]:
     """The extended attributes of a point: its batch, and the offset that the point leads to."""
-    base_offset, records = contents(segment.log(), batch)
+    base_offset, records = segment.contents(batch)
     return extended({
         "segment": segment.log_name,
         "position": batch.position,

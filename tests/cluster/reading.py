@@ -7,9 +7,9 @@ from typing import Any, cast
 
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.look import Reader
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
 from kafkafs.view.node import DirectoryNode, FileNode, LinkNode, Node
 from kafkafs.view.tree import Root
 

@@ -11,9 +11,9 @@ from kafkafs.format.messages.message_json import decoded_json, jackson_string
 from kafkafs.format.messages.schema import names_by_number, schema
 from kafkafs.format.messages.topic_records import TOPICS, InternalTopic, Message, parse_record
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.look import Reader
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
 from tests.dump import internal_topics
 from tests.dump.dumped import dumped, options_of
 from tests.format.batch_maker import v2_batch

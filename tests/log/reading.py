@@ -6,10 +6,10 @@ from typing import NamedTuple
 from kafkafs.errors import KafkafsError
 from kafkafs.format.records import Records
 from kafkafs.log.log import Log
+from kafkafs.log.look import Reader
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
 from kafkafs.log.visible import Visible
 from tests.kafka.dataset import Record
 

@@ -13,8 +13,8 @@ from kafkafs.errors import KafkafsError, WouldBlock
 from kafkafs.format.batch import Batch, is_transactional
 from kafkafs.log.batch_runs import LARGE, BatchRun, Start
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.log import Log
-from kafkafs.log.lookup import Found, Lookup
+from kafkafs.log.log import Found, Log
+from kafkafs.log.lookup import Lookup
 from kafkafs.log.read_options import ISOLATIONS
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch

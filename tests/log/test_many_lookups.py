@@ -10,10 +10,10 @@ from kafkafs.format.records import Refusal
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
+from kafkafs.log.look import Reader
 from kafkafs.log.many_lookups import first_timestamps, offsets_after
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ISOLATIONS, ReadOptions
-from kafkafs.log.reader import Reader
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 

@@ -16,10 +16,9 @@ from kafkafs.errors import WouldBlock
 from kafkafs.format.index import ABORTED
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
-from kafkafs.log.look import Look
+from kafkafs.log.look import Look, Reader
 from kafkafs.log.outcomes import Event, OpenTransactions, Outcomes, Tracker, events
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
 from kafkafs.spark.segment_units import SegmentLook, segments_of
 from tests.counting import counted
 from tests.kafka.dataset import Dataset

@@ -15,8 +15,8 @@ from kafkafs.disk.directory import Directory
 from kafkafs.format.batch import walk
 from kafkafs.format.key_index import Identity, encode, hashed
 from kafkafs.log.log import Log
-from kafkafs.log.outcomes import OpenTransactions
-from kafkafs.search.key_indexes import KeyIndex, KeyIndexes, build, identity, places
+from kafkafs.log.look import Look
+from kafkafs.search.key_indexes import COMMITTED, KeyIndex, KeyIndexes, build, identity, places
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from tests.counting import counted
 from tests.format.batch_maker import v2_around
@@ -117,7 +117,7 @@ def write_indexes(log: Log, place: Path) -> list[str]:
     (place / log.name.directory).mkdir(parents=True, exist_ok=True)
     for segment in log.segments:
         own = identity(segment)
-        made = build(log, segment, own, OpenTransactions())
+        made = build(Look(log, COMMITTED), segment, own)
         if made is not None:
             (place / log.name.directory / own.file_name).write_bytes(made)
             names.append(own.file_name)

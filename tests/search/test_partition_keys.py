@@ -10,8 +10,8 @@ import pytest
 from kafkafs.disk.blocking import time_slice
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, NotFound, TooLarge, Unfinished, Vanished
+from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
-from kafkafs.log.reader import Reader
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from tests.counting import counted
 from tests.format.batch_maker import v2_around, v2_batch

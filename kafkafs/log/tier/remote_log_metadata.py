@@ -13,9 +13,9 @@ from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.log import Log
+from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
 from kafkafs.log.tier.upload import Upload
 
 FINISHED, _DELETED = 1, 3

@@ -12,9 +12,9 @@ from pathlib import Path
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.look import Reader
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.spark.reindex_job import reindex_keys
 from kafkafs.spark.session import session

@@ -11,8 +11,8 @@ from kafkafs.format.messages.schema import schema
 from kafkafs.format.messages.topic_records import FRAME_VERSION, InternalTopic, Message, parse_record
 from kafkafs.format.messages.writing import message_bytes, metadata_record
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.look import Reader
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.reader import Reader
 from tests.dump import internal_topics
 
 Pair = tuple[bytes | None, bytes | None]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.index import OffsetIndex, Probe
+from kafkafs.format.trace import moment, no_trace, probes_told
 from kafkafs.log.places import AtTime
-from kafkafs.log.trace import moment, no_trace, probes_told
 from kafkafs.view.grammar import Query, Suffix, parse_time_name
 
 LAST = 253_402_300_799_999
