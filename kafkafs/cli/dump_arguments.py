@@ -8,7 +8,7 @@ WINDOW = {
     "--from-offset": "the first offset",
     "--to-offset": "the first offset that is too large",
     "--from-time": "from the first record with this timestamp or a later one; written as in by-time/",
-    "--to-time": "up to the first record with this timestamp or a later one",
+    "--to-time": "up to the first record with this timestamp or a later one; +10m: so long after --from-time",
 }
 TOPICS = {
     "offsets": GROUPS_TOPIC,

@@ -9,7 +9,7 @@ from kafkafs.cli.endings import say
 from kafkafs.cli.spark_command import SparkProgress, named_directories
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
-from kafkafs.format.times import parse_time_ms
+from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
 from kafkafs.log.ownership import mode_of_copies
 from kafkafs.log.read_options import tier_source
 from kafkafs.log.topic_choice import topic_choice
@@ -72,7 +72,12 @@ def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
         return Specific(parse_offsets(offsets))
     if moment is None:
         return AllAt(otherwise)
-    milliseconds = parse_time_ms(moment, time.time_ns() // 1_000_000)
-    if milliseconds is None:
-        raise UsageError(f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, -1h")
+    now_ms, to_time = time.time_ns() // 1_000_000, arguments.to_time or ""
+    window = parse_window(arguments.from_time or "", to_time, now_ms) if to_time.startswith("+") else None
+    milliseconds = parse_time_ms(moment, now_ms) if window is None else window[side == "to"]
+    if milliseconds is None or isinstance(milliseconds, FromEnd):
+        raise UsageError(
+            f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, -1h, or with"
+            " --from-time a length: --to-time +10m"
+        )
     return Timestamps(milliseconds, "latest") if milliseconds > 0 else AllAt(EARLIEST)  # as in a range of by-time/

@@ -122,7 +122,9 @@ def add_grep(commands: Commands) -> None:
     part.add_argument("--from-offset", metavar="OFFSET", help="the first offset")
     part.add_argument("--to-offset", metavar="OFFSET", help="the first offset that is too large")
     part.add_argument("--from-time", metavar="TIME", help="from the first record at or after this; as in by-time/")
-    part.add_argument("--to-time", metavar="TIME", help="up to the first record at or after this")
+    part.add_argument(
+        "--to-time", metavar="TIME", help="up to the first record at or after this; +10m: so long after --from-time"
+    )
     parser.add_argument("--decoded", action="store_true", help="search and print values as .decoded.jsonl shows them")
     parser.set_defaults(failed=EXIT_USAGE)  # 1: not found
 

@@ -5,7 +5,7 @@ import time
 from typing import TypeAlias
 
 from kafkafs.errors import UsageError
-from kafkafs.format.times import Time, parse_int64, parse_time
+from kafkafs.format.times import Time, parse_int64, parse_time, parse_window
 
 Limits: TypeAlias = tuple[int | None, int | None, Time | None, Time | None]
 """The first offset, the first that is too large, and the same two of times; None for no limit."""
@@ -15,13 +15,24 @@ NO_LIMITS: Limits = (None, None, None, None)
 def limits(arguments: argparse.Namespace) -> Limits:
     """What the four flags say; UsageError for what is no offset or no time. A time back is from now, the same for all
     flags."""
-    now_ms = time.time_ns() // 1_000_000
     return (
         _offset("--from-offset", arguments.from_offset),
         _offset("--to-offset", arguments.to_offset),
-        _time("--from-time", arguments.from_time, now_ms),
-        _time("--to-time", arguments.to_time, now_ms),
+        *times(arguments.from_time, arguments.to_time),
     )
+
+
+def times(first: str | None, last: str | None) -> tuple[Time | None, Time | None]:
+    """What `--from-time` and `--to-time` say; None for no limit. UsageError for what is no time."""
+    now_ms = time.time_ns() // 1_000_000
+    if last is not None and last.startswith("+"):
+        if first is None:
+            raise UsageError(f"--to-time {last!r} counts from the time of --from-time, which is missing")
+        if (found := parse_window(first, last, now_ms)) is not None:
+            return found
+        if parse_window(first, "+0s", now_ms) is not None:
+            raise UsageError(f"--to-time {last!r} is not a time")
+    return _time("--from-time", first, now_ms), _time("--to-time", last, now_ms)
 
 
 def _offset(flag: str, text: str | None) -> int | None:

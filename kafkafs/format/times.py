@@ -7,6 +7,8 @@
     now  -90s  -15m  -1h  -2d        from now back; before 1970 it is 1970
     end-15m                          from the newest record of a partition back, where one is meant
 
+A window `T..+10m` ends that long after T, and `T-5m..+10m` begins before it: see `parse_window`.
+
 A basic date alone (`20210923`) is an integer like any other, so it is milliseconds. Dates are taken in all forms of
 ISO 8601: 2021-09-23, 2021-266, 2021-W38-4, and for their first day 2021-09 and 2021-W38. Only ASCII digits count.
 A date before 1970 is `BEFORE_1970`: no point, and in a range the log start.
@@ -34,6 +36,7 @@ these ranges are some weeks of 1970, the years 33658 to 128722, and years behind
 
 _SECONDS = re.compile(r"@([0-9]+)(?:\.([0-9]+))?")
 _AGO = re.compile(r"-([0-9]+)([smhd])")
+_LESS = re.compile(r"(.+)(-[0-9]+[smhd])")
 _AGO_UNIT_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 _ISO_ZONE = r"(?P<zone>[Zz]|(?P<sign>[+-])(?P<zone_hour>[01][0-9]|2[0-3])(?::?(?P<zone_minute>[0-5][0-9]))?)?"
@@ -67,14 +70,47 @@ Time = int | FromEnd
 
 def parse_time(text: str, now_ms: int) -> Time | None:
     """The time that `text` names, of a partition; for the rest see `parse_time_ms`."""
-    if text.startswith("end-"):
-        ago_ms = parse_ago_ms(text.removeprefix("end"))
-        return None if ago_ms is None else FromEnd(ago_ms)
-    return parse_time_ms(text, now_ms)
+    found = _parse_exact(text, now_ms)
+    return None if found is None else _known(found)
 
 
 def parse_time_ms(text: str, now_ms: int) -> int | None:
     """The epoch milliseconds that `text` names, in [0, 2^63), or BEFORE_1970; None where it names no time."""
+    found = parse_time(text, now_ms)
+    return None if isinstance(found, FromEnd) else found
+
+
+def parse_window(first: str, last: str, now_ms: int) -> tuple[Time, Time] | None:
+    """The window from `first` to `last`, which is a length such as `+10m`: it counts from the time in `first`, so that
+    `T-5m` and `+10m` are the quarter of an hour around T. None if either is something else."""
+    found, length_ms = _parse_named(first, now_ms), parse_ago_ms(f"-{last[1:]}") if last.startswith("+") else None
+    if found is None or length_ms is None:
+        return None
+    named, begin = found
+    return _known(begin), _known(_later(named, length_ms))
+
+
+def _parse_named(text: str, now_ms: int) -> tuple[Time, Time] | None:
+    """T, and where a window begins that names it: at T, or as long before it as `T-5m` says. Negative before 1970."""
+    whole = _parse_exact(text, now_ms)
+    if whole is not None:
+        return whole, whole
+    match = _LESS.fullmatch(text)
+    named = _parse_exact(match[1], now_ms) if match else None
+    ago_ms = parse_ago_ms(match[2]) if match else None
+    return None if named is None or ago_ms is None else (named, _later(named, -ago_ms))
+
+
+def _later(time: Time, by_ms: int) -> Time:
+    return FromEnd(time.ago_ms - by_ms) if isinstance(time, FromEnd) else min(time + by_ms, MAX_INT64)
+
+
+def _known(time: Time) -> Time:
+    return BEFORE_1970 if isinstance(time, int) and time < 0 else time
+
+
+def _parse_exact(text: str, now_ms: int) -> Time | None:
+    """A time by itself, negative before 1970."""
     if _DIGITS.fullmatch(text):
         return parse_int64(text)
     if text == "now":
@@ -83,6 +119,9 @@ def parse_time_ms(text: str, now_ms: int) -> int | None:
         return _parse_epoch_seconds(text)
     if text.startswith("-"):
         return _parse_ago(text, now_ms)
+    if text.startswith("end-"):
+        ago_ms = parse_ago_ms(text.removeprefix("end"))
+        return None if ago_ms is None else FromEnd(ago_ms)
     return _parse_iso(text)
 
 
@@ -143,7 +182,8 @@ def _parse_iso(text: str) -> int | None:
     local_s = day * 86_400 + _clock_seconds(match["hour"], match["minute"]) + int(match["second"] or 0)
     east_s = _clock_seconds(match["zone_hour"], match["zone_minute"])
     seconds = local_s + east_s if match["sign"] == "-" else local_s - east_s
-    return _milliseconds(seconds, match["fraction"]) if seconds >= 0 else BEFORE_1970
+    milliseconds = _milliseconds(seconds, match["fraction"])
+    return milliseconds if seconds >= 0 or milliseconds is None else min(milliseconds, BEFORE_1970)
 
 
 def _epoch_day(text: str) -> int | None:

@@ -8,7 +8,8 @@
     queries           `by-offset/`, `by-time/`: names by the `grammar`, and a node for each suffix; `by_key`: `by-key/`
     raw               the bytes of batches; `batches`: a line for each; `decoded`: records; `explain`: a lookup, told
     info, real_files  what else a partition's directory has; `dumped_file`: `segments/<file>.txt`
-    topic_directories `.topics/`; `merged`: all partitions of a topic by time; `missing_partitions`: its `info.json`
+    topic_directories `.topics/`; `merged`: all partitions of a topic by time; `merged_point`: the last of them before
+                      a time; `missing_partitions`: its `info.json`
     cluster_directory `.cluster/`; `schema_files`: its registry
 
     partition_view    one partition under the mount's options, and the attributes that its views share

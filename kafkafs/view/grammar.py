@@ -7,6 +7,7 @@
                  in a range also "end", the log end on disk
     by-time/     point = time | "end-" digits unit | "before-" either of them | "earliest" | "latest"
                  time is whatever `times` reads; "end-15m" counts back from the largest timestamp of the partition
+                 in a range `to` can be a length, "+10m" after the time that `from` names
     suffix       "" .jsonl .follow.jsonl .decoded.jsonl .decoded.follow.jsonl .key .value .batches.jsonl .explain
 
 `100...jsonl` is the open range `100..` with the suffix `.jsonl`. No point begins or ends with a dot, so a name has one
@@ -20,7 +21,7 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
 from kafkafs.format.names import OFFSET_DIGITS
-from kafkafs.format.times import BEFORE_1970, FromEnd, parse_int64, parse_time
+from kafkafs.format.times import BEFORE_1970, FromEnd, Time, parse_int64, parse_time, parse_window
 from kafkafs.log.places import Anchor, AtOffset, AtTime, BeforeTime, BetweenOffsets, BetweenTimes, TimeBound
 
 TIME_DIGITS = 13  # milliseconds, up to the year 2286
@@ -95,7 +96,7 @@ def parse_time_name(name: str, now_ms: int) -> Query[TimeTarget] | None:
     for stem, suffix in _splits(name):
         if (point := _parse_time_point(stem, now_ms)) is not None and point != BEFORE_1970 and _fits_point(suffix):
             return Query(AtTime(point) if isinstance(point, int | FromEnd) else point, suffix)
-        ends: tuple[TimeBound, TimeBound | None] | None = _parse_range(stem, parse_end)
+        ends: tuple[TimeBound, TimeBound | None] | None = _parse_window(stem, now_ms) or _parse_range(stem, parse_end)
         if ends and _fits_range(suffix, is_open=ends[1] is None):
             return Query(BetweenTimes(*ends, from_now=stem.startswith("now..")), suffix)
     return None
@@ -161,6 +162,18 @@ def _parse_range(text: str, parse: Callable[[str], Point | None]) -> tuple[Point
             return start, stop
         at = text.find("..", at + 1)
     return None
+
+
+def _parse_window(text: str, now_ms: int) -> tuple[Time, Time] | None:
+    """A range that ends some time after the time that it names."""
+    first, dots, last = text.rpartition("..")
+    found = parse_window(first, last, now_ms) if dots else None
+    return None if found is None else (_in_range(found[0]), _in_range(found[1]))
+
+
+def _in_range(time: Time) -> Time:
+    """A date before 1970 is 0, the log start."""
+    return 0 if time == BEFORE_1970 else time
 
 
 def _parse_offset(text: str) -> AtOffset | None:

@@ -56,7 +56,8 @@ POINTS = Section(
 RANGES = Section(
     "ranges",
     "FROM..TO is half-open: FROM is in it, TO is not. FROM.. goes to the end and grows with the log. A range is cut"
-    " down to what is there and may be empty; in by-offset/ the log end is called end.",
+    " down to what is there and may be empty; in by-offset/ the log end is called end. In by-time/ TO can be a length:"
+    " T..+10m, T-5m..+10m count from the time T.",
 )
 SUFFIXES = Section(
     "suffixes",

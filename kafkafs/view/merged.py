@@ -100,7 +100,7 @@ class _OfTopic(NoXattrs):
         return self._granted(*self._targeted())
 
     def _granted(self, views: Sequence[PartitionView], target: BetweenTimes) -> Attributes:
-        found = _of_each(
+        found = each_there(
             views, lambda view: (view.directory_attributes(), JsonFollower(view, target, self._lines).attributes())
         )
         if not found:
@@ -119,7 +119,7 @@ class _OfTopic(NoXattrs):
             raise self._gone()
         first, last, from_now = self._range
         if isinstance(first, FromEnd) or isinstance(last, FromEnd):
-            told = _of_each(views, lambda view: view.ask(lambda look: look.milliseconds(FromEnd(0))))
+            told = each_there(views, lambda view: view.ask(lambda look: look.milliseconds(FromEnd(0))))
             newest = max(told, default=0)
             first = first.before(newest) if isinstance(first, FromEnd) else first
             last = last.before(newest) if isinstance(last, FromEnd) else last
@@ -172,12 +172,12 @@ class MergedFollower(_OfTopic):
     def open(self) -> Stream:
         """What is visible now, and what becomes visible in the partitions of now."""
         views, target = self._targeted()
-        followers = _of_each(views, lambda view: (view, view.ask(lambda look: Follower(view, look, target))))
+        followers = each_there(views, lambda view: (view, view.ask(lambda look: Follower(view, look, target))))
         text = _Followed(self._lines(views[0]), followers)
         return Stream(text.pieces, 0, views[0].resources.text, text.has_more)
 
 
-def _of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answer]) -> list[Answer]:
+def each_there(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answer]) -> list[Answer]:
     """What each of the partitions answers that is still there."""
     answers = []
     for view in views:
@@ -187,7 +187,7 @@ def _of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answ
 
 
 def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
-    return _of_each(views, lambda view: view.ask(lambda look: _part(view, look, target)))
+    return each_there(views, lambda view: view.ask(lambda look: _part(view, look, target)))
 
 
 def _part(view: PartitionView, look: Look, target: BetweenTimes) -> _Part:

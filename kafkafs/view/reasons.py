@@ -14,8 +14,8 @@ from kafkafs.view.node import DirectoryNode
 
 OFFSETS = "an offset, earliest, latest or -N, or a range of them as FROM..TO or FROM.., and a suffix"
 TIMES = (
-    "milliseconds, @seconds, an ISO 8601 date, now, -15m or before-TIME, or a range of them as FROM..TO or FROM..,"
-    " and a suffix"
+    "milliseconds, @seconds, an ISO 8601 date, now, -15m or before-TIME, or a range of them as FROM..TO,"
+    " FROM..+10m or FROM.., and a suffix"
 )
 Parse = Callable[[str], object | None]
 """Reads a name: None for one that is no query."""

@@ -13,11 +13,11 @@ from functools import partial
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.places import BetweenTimes
-from kafkafs.view.decoded import Lines
+from kafkafs.log.places import BeforeTime, BetweenTimes
 from kafkafs.view.disks import DiskView
 from kafkafs.view.grammar import is_of_open_ranges_only, parse_time_name
 from kafkafs.view.merged import MergedFollower, MergedRange
+from kafkafs.view.merged_point import MergedPoint
 from kafkafs.view.missing_partitions import MissingPartitions, TopicInfo
 from kafkafs.view.node import Attributes, Entry, FileNode, Node
 from kafkafs.view.partition_view import PartitionView
@@ -27,7 +27,10 @@ from kafkafs.view.replica_directories import PartitionNames, Places
 from kafkafs.view.resources import Resources
 
 BY_TIME, INFO = "by-time", "info.json"
-_RANGES = "a range of times as FROM..TO or FROM.., and .jsonl or .decoded.jsonl; of FROM.. also .follow.jsonl"
+_NAMES = (
+    "a range of times as FROM..TO, FROM..+10m or FROM.., or before-TIME, and .jsonl or .decoded.jsonl; of FROM.. also"
+    " .follow.jsonl"
+)
 
 
 class TopicsDirectory:
@@ -155,7 +158,7 @@ class PartitionLink:
 
 
 class TopicByTime:
-    """Ranges of time over all partitions of a topic. It lists none."""
+    """Ranges of time, and points before a time, over all partitions of a topic. It lists none."""
 
     def __init__(self, topics: TopicsDirectory, topic: str) -> None:
         self._topics = topics
@@ -167,13 +170,12 @@ class TopicByTime:
         return []
 
     def child(self, name: str) -> FileNode:
-        """A file for any range of `by-time/` that has lines; NotFound for other names."""
-        parse = partial(_parse_range, now_ms=time.time_ns() // 1_000_000)
-        asked = parse(name)
-        if asked is None:
-            raise refused(f".topics/{self._topic}/{BY_TIME}", name, parse, _RANGES)
-        kind, range_, lines = asked
-        return kind(self._topic, self._views, range_, lines)
+        """A file for any range of `by-time/` that has lines, and for `before-<time>`; NotFound for other names."""
+        parse = partial(_parse, now_ms=time.time_ns() // 1_000_000)
+        made = parse(name)
+        if made is None:
+            raise refused(f".topics/{self._topic}/{BY_TIME}", name, parse, _NAMES)
+        return made(self._topic, self._views)
 
     def _views(self) -> list[PartitionView]:
         views = []
@@ -183,10 +185,16 @@ class TopicByTime:
         return views
 
 
-def _parse_range(name: str, now_ms: int) -> tuple[type[MergedRange | MergedFollower], BetweenTimes, type[Lines]] | None:
-    """What it is, of which range, with which lines."""
+def _parse(name: str, now_ms: int) -> Callable[[str, Callable[[], Sequence[PartitionView]]], FileNode] | None:
+    """What makes the file of that name, of a topic and its partitions."""
     query = parse_time_name(name, now_ms)
     lines = SHOWN[query.suffix].lines if query is not None else None
-    if query is None or lines is None or not isinstance(query.target, BetweenTimes):
+    if query is None or lines is None:
         return None
-    return MergedFollower if is_of_open_ranges_only(query.suffix) else MergedRange, query.target, lines
+    target = query.target
+    if isinstance(target, BeforeTime):
+        return lambda topic, views: MergedPoint(topic, views, target, lines)
+    if not isinstance(target, BetweenTimes):
+        return None
+    kind = MergedFollower if is_of_open_ranges_only(query.suffix) else MergedRange
+    return lambda topic, views: kind(topic, views, target, lines)

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
-from kafkafs.cli.export import _request
+from kafkafs.cli.export import _limit, _request
 from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
 from kafkafs.installation import install_command
@@ -81,3 +82,17 @@ def test_without_arrow_it_says_what_to_install(data, tmp_path):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.endswith(f"{install_command('spark')}\n")
+
+
+def test_a_window_is_the_time_and_what_is_around_it():
+    """`--from-time T-5m --to-time +10m`, as in `by-time/`."""
+
+    def limits(first: str | None, last: str | None) -> tuple[object, ...]:
+        asked = Namespace(from_offsets=None, to_offsets=None, from_time=first, to_time=last)
+        return _limit(asked, "from", EARLIEST), _limit(asked, "to", LATEST)
+
+    assert limits("5000-1s", "+2s") == (Timestamps(4000, "latest"), Timestamps(7000, "latest"))
+    assert limits("5000", "+2s") == (Timestamps(5000, "latest"), Timestamps(7000, "latest"))
+    for first, last in ((None, "+2s"), ("5000-1s", None), ("5000-1s", "9000"), ("end-5m", "+2s"), ("5000", "+2")):
+        with pytest.raises(UsageError, match="is no time"):
+            limits(first, last)

@@ -7,6 +7,7 @@ import pytest
 
 from kafkafs.cli.window import NO_LIMITS, limits
 from kafkafs.errors import UsageError
+from kafkafs.format.times import FromEnd
 
 
 def asked(**flags: str) -> Namespace:
@@ -33,6 +34,19 @@ def test_times_back_are_from_one_and_the_same_now():
     assert isinstance(to_ms, int)
     assert to_ms - from_ms == 3_600_000
     assert to_ms >= before_ms - 3_600_000
+
+
+def test_a_length_counts_from_the_time_that_is_named():
+    """`--from-time T-5m --to-time +10m` is the quarter of an hour around T."""
+    assert limits(asked(from_time="1970-01-01T01:00Z-5m", to_time="+10m")) == (None, None, 3_300_000, 4_200_000)
+    assert limits(asked(from_time="3600000", to_time="+1s"))[2:] == (3_600_000, 3_601_000)
+    assert limits(asked(from_time="end-10m-5m", to_time="+10m"))[2:] == (FromEnd(900_000), FromEnd(0))
+    with pytest.raises(UsageError, match=r"--to-time '\+10m' counts from the time of --from-time, which is missing"):
+        limits(asked(to_time="+10m"))
+    with pytest.raises(UsageError, match=r"--from-time 'x' is not a time"):
+        limits(asked(from_time="x", to_time="+10m"))
+    with pytest.raises(UsageError, match=r"--to-time '\+10' is not a time"):
+        limits(asked(from_time="5", to_time="+10"))
 
 
 @pytest.mark.parametrize(

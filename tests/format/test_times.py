@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.times import BEFORE_1970, MAX_INT64, doubt, parse_int64, parse_time_ms, probable_unit
+from kafkafs.format.times import (
+    BEFORE_1970,
+    MAX_INT64,
+    FromEnd,
+    doubt,
+    parse_int64,
+    parse_time,
+    parse_time_ms,
+    parse_window,
+    probable_unit,
+)
 
 NOW_MS = 1_632_390_207_806
 
@@ -173,3 +183,34 @@ def test_a_time_in_another_unit_is_recognised(unit: str | None, a_second: int) -
 @pytest.mark.parametrize("timestamp", [-1, 0, 5, 10**8, 2**63 - 1, -(2**63)])
 def test_other_times_are_milliseconds(timestamp: int) -> None:
     assert probable_unit(timestamp) is None
+
+
+@given(
+    base=st.integers(0, 10**13), before=st.integers(0, 10**6), after=st.integers(0, 10**6), unit=st.sampled_from("smhd")
+)
+def test_a_window_counts_from_the_time_in_it(base: int, before: int, after: int, unit: str) -> None:
+    unit_ms = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}[unit]
+    expected = base - before * unit_ms, base + after * unit_ms
+    for text in (str(base), f"@{base // 1000}.{base % 1000:03}"):
+        begin, end = expected
+        named = BEFORE_1970 if begin < 0 else begin
+        assert parse_time(f"{text}-{before}{unit}", 0) is None  # only a window begins so
+        assert parse_window(f"{text}-{before}{unit}", f"+{after}{unit}", 0) == (named, end)
+        assert parse_window(text, f"+{after}{unit}", 0) == (base, end)
+
+
+def test_windows_of_other_times() -> None:
+    """What is before 1970 keeps its distance: a window that reaches into 1970 ends where it ends."""
+    assert parse_window("1969-12-31T23:55Z", "+10m", 0) == (BEFORE_1970, 300_000)
+    assert parse_window("1969-01-01", "+10m", 0) == (BEFORE_1970, BEFORE_1970)
+    assert parse_window("now-5m", "+10m", 600_000) == (300_000, 1_200_000)
+    assert parse_window("-5m", "+10m", 600_000) == (300_000, 900_000)
+    assert parse_window("end-10m-5m", "+10m", 0) == (FromEnd(900_000), FromEnd(0))
+    assert parse_window("2021-09-23T09:43-05-5m", "+1m", 0) == (1632408180000 - 300_000, 1632408180000 + 60_000)
+    assert parse_window(str(2**63 - 1), "+1d", 0) == (2**63 - 1, 2**63 - 1)
+
+
+@pytest.mark.parametrize(("first", "last"), [("5", "10m"), ("5", "+10"), ("5", "+m"), ("5", "-10m"), ("", "+1m"),
+                                             ("x", "+1m"), ("5-5m-5m", "+1m"), ("5", "+1m+1m")])  # fmt: skip
+def test_what_is_no_window_is_none(first: str, last: str) -> None:
+    assert parse_window(first, last, 0) is None

@@ -123,7 +123,8 @@ def test_what_is_no_offset_name_is_none(name: str) -> None:
 
 
 NO_TIMES = """
-.. ..now now. -1 -5.. end 0..end ..latest latest..earliest.. @1...@2 @1. 1..2..3 -1h-.. -1h..+1h @-5..@5
+.. ..now now. -1 -5.. end 0..end ..latest latest..earliest.. @1...@2 @1. 1..2..3 -1h-.. @-5..@5
+5-1h +1h..+2h 5-1h..9 5..9-1h latest..+1h before-5..+1h 5..+1h.follow.jsonl 5..+1h.key ..+1h
 now.follow.jsonl -1h..now.follow.jsonl now...key now.json @5.jsonlx
 """
 
@@ -235,3 +236,17 @@ def test_times_that_the_log_tells(name: str, query: object) -> None:
 )  # fmt: skip
 def test_what_is_no_time_that_a_log_tells(name: str) -> None:
     assert parse_time_name(name, NOW_MS) is None
+
+
+def test_a_window_ends_some_time_after_the_time_in_it():
+    """`T-5m..+10m` is the quarter of an hour around T. A range that begins with `now` begins with the next record."""
+    for name, begin, stop in (("5000..+1s", 5000, 6000), ("600000-5m..+10m", 300_000, 1_200_000),
+                              ("1970-01-01T01:00+01:00..+1m", 0, 60_000), ("0-5m..+1m", 0, 60_000),
+                              ("-1h..+1h", NOW_MS - 3_600_000, NOW_MS), ("1969-12-31..+1h", 0, 0),
+                              ("end-5m..+1m", FromEnd(300_000), FromEnd(240_000)),
+                              ("end-5m-1h..+10m", FromEnd(3_900_000), FromEnd(-300_000))):  # fmt: skip
+        for suffix in (Suffix.RAW, Suffix.JSONL, Suffix.BATCHES):
+            assert parse_time_name(name + suffix.value, NOW_MS) == Query(BetweenTimes(begin, stop), suffix), name
+    assert parse_time_name("now..+1m", NOW_MS) == Query(
+        BetweenTimes(NOW_MS, NOW_MS + 60_000, from_now=True), Suffix.RAW
+    )

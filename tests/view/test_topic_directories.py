@@ -49,7 +49,8 @@ def test_a_directory_takes_its_topic_and_no_other(tmp_path):
             node(root, f".topics/{name}")
 
 
-@pytest.mark.parametrize("name", ["0..", "0...key", "5.jsonl", "latest.jsonl", "before-5.jsonl", "0...batches.jsonl",
+@pytest.mark.parametrize("name", ["0..", "0...key", "5.jsonl", "latest.jsonl", "before-5", "before-5.value",
+                                  "0...batches.jsonl",
                                   "0..9.follow.jsonl", "0...explain", "-5..7.jsonl", "x..y.jsonl", "0...jsonl.jsonl",
                                   "..7.jsonl", "0...txt", ".."])  # fmt: skip
 def test_what_is_no_range_with_lines_does_not_exist(tmp_path, name):

@@ -1,0 +1,124 @@
+"""`.topics/<topic>/by-time/before-<time>.jsonl`: the last record of a topic before a time.
+
+It is the last line of the merged range that ends there. A merged range takes a partition's lines as early as its
+largest timestamp so far allows. So the last line is that of the partition with the largest timestamp in the range. Of
+equal ones the partition with the larger number comes last.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+
+from kafkafs.disk.access import Access, common
+from kafkafs.disk.blocking import may_block
+from kafkafs.errors import CorruptData, DiskError, NotFound, TooLarge, Vanished
+from kafkafs.format.times import FromEnd
+from kafkafs.log.look import Look
+from kafkafs.log.places import BeforeTime, BetweenTimes
+from kafkafs.view.decoded import JsonPoint, Lines
+from kafkafs.view.merged import each_there
+from kafkafs.view.node import Attributes, BytesContent
+from kafkafs.view.partition_view import PartitionView
+
+Answer = TypeVar("Answer")
+
+
+class _Last(NamedTuple):
+    """The last record of a partition before the time."""
+
+    view: PartitionView
+    offset: int
+    timestamp: int
+
+
+class MergedPoint:
+    """The file: one line."""
+
+    lane = ".topics"
+
+    def __init__(
+        self, topic: str, views: Callable[[], Sequence[PartitionView]], target: BeforeTime, lines: type[Lines]
+    ) -> None:
+        """`views` are those of the partitions that are here now, by their numbers."""
+        self._topic = topic
+        self._views = views
+        self._target = target
+        self._lines = lines
+        self._told: JsonPoint | None = None
+
+    def attributes(self) -> Attributes:
+        """The true size, and the record's time; what all partitions grant together. NotFound without a record."""
+        views = self._all()
+        point = self._told = self._point(views)
+        own = point.attributes()
+        above = each_there(views, PartitionView.directory_attributes)
+        granted = [Access(own.uid, own.gid, own.mode)]
+        granted += [Access(each.uid, each.gid, each.mode).of_what_is_below() for each in above]
+        granted += [Access(each.uid, each.gid, each.mode) for each in each_there(views, self._range_attributes)]
+        uid, gid, mode = common(granted)
+        return own._replace(uid=uid, gid=gid, mode=mode & 0o444)
+
+    def open(self) -> BytesContent:
+        """The line that `attributes` told of, or the one that is last now."""
+        return (self._told or self._point(self._all())).open()
+
+    def xattrs(self) -> Mapping[str, bytes]:
+        """Those of the record, as in its partition."""
+        return (self._told or self._point(self._all())).xattrs()
+
+    def _all(self) -> Sequence[PartitionView]:
+        may_block()  # as many are asked
+        views = self._views()
+        if not views:
+            raise NotFound(f"nothing of the topic {self._topic!r} is here any more")
+        return views
+
+    def _range_attributes(self, view: PartitionView) -> Attributes:
+        return view.ask(lambda look: view.stream_attributes(look, look.log.start_offset, None))
+
+    def _point(self, views: Sequence[PartitionView]) -> JsonPoint:
+        target = BeforeTime(self._time(views))
+
+        def last(view: PartitionView) -> _Last:
+            """NotFound if the partition has none."""
+            found = _named(view, target.record)
+            return _Last(view, found.offset, found.timestamp)
+
+        there = each_there(views, last)
+        if not there:
+            raise NotFound(f"no record of {self._topic} is before {target.time}")
+        newest = max(each.timestamp for each in there)
+        largest = [_largest(each, BetweenTimes(max(newest, 0), target.time)) for each in there]
+        number = max(range(len(there)), key=lambda number: (largest[number], number))
+        return JsonPoint(there[number].view, target, self._lines)
+
+    def _time(self, views: Sequence[PartitionView]) -> int:
+        """The time; what counts back from the newest record means that of all partitions."""
+        time = self._target.time
+        if isinstance(time, int):
+            return time
+        return time.before(max(each_there(views, lambda view: view.ask(_newest)), default=0))
+
+
+def _named(view: PartitionView, question: Callable[[Look], Answer]) -> Answer:
+    """The partition's answer; its error names the partition."""
+    try:
+        return view.ask(question)
+    except (CorruptData, DiskError, TooLarge, Vanished) as error:
+        raise type(error)(f"{view.shown_as}: {error}") from None
+
+
+def _newest(look: Look) -> int:
+    return look.milliseconds(FromEnd(0))
+
+
+def _largest(last: _Last, since: BetweenTimes) -> int:
+    """The largest timestamp of the partition's visible records in the range, which ends with that record; -2 if it has
+    none there."""
+
+    def asked(look: Look) -> int:
+        """Of the log as it is."""
+        start, _ = since.offsets(look, isolated=True)
+        found = (int(records.rows["timestamp"].max()) for records in look.visible.records(start, last.offset + 1))
+        return max(found, default=-2)
+
+    return _named(last.view, asked)
