@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
             say(f"{where}: offsets {loss['first']} to {loss['last']}: {loss['reason']}")
         for end in each.get("endedTransactions", ()):
             outcome = f"{'aborted' if end['aborted'] else 'committed'} at offset {end['offset']}"
-            say(f"{where}: a transaction of producer {end['producerId']} lost its end, and is {outcome}")
+            say(f"{where}: a transaction of producer {end['producerId']} has no end there, and is {outcome}")
         for group in each.get("endedGroups", ()):
             say(f"{where}: that members left the group {printable(group)} was lost, and is written anew")
     if choices.method == "link":

@@ -88,21 +88,24 @@ def find_claims(directories: Sequence[DataDirectory], image: WholeImage | None) 
 def contents(claims: Sequence[Claim]) -> str:
     """How many records they hold, and of one the offsets; in words."""
     try:
+        counts = [_count(each.partition()) for each in claims]
+        count, is_whole = sum(records for records, _ in counts), all(whole for _, whole in counts)
+        told = f"{'1 record' if count == 1 else f'{count} records'}{'' if is_whole else ' and damage'}"
         if len(claims) != 1:
-            return _records(sum(_count(each.partition()) for each in claims))
+            return told
         log = claims[0].partition().log()
-        count = _count(claims[0].partition())
-        offsets = f", offsets {log.start_offset} to {log.end_offset - 1}" if log.end_offset > log.start_offset else ""
-        return f"{_records(count)}{offsets}"
+        return told + (f", offsets {log.start_offset} to {log.end_offset - 1}" * (log.end_offset > log.start_offset))
     except UNREADABLE as error:
         return f"which cannot be read: {error}"
 
 
-def _records(count: int) -> str:
-    return "1 record" if count == 1 else f"{count} records"
-
-
-def _count(partition: Partition) -> int:
+def _count(partition: Partition) -> tuple[int, bool]:
+    """Records that can be read, and whether nothing is damaged."""
     log = partition.log()
-    walked = (item for _, item in log.walk(log.start_offset, log.end_offset))
-    return sum(count_records(item, log.start_offset) for item in walked if isinstance(item, BatchRun))
+    count, is_whole = 0, True
+    for _, item in log.walk(log.start_offset, log.end_offset):
+        if isinstance(item, BatchRun):
+            count += count_records(item, log.start_offset)
+        else:
+            is_whole = False
+    return count, is_whole

@@ -26,7 +26,8 @@ from kafkafs.format.names import (
     METADATA_LOG,
     RECOVERY_POINTS,
 )
-from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.beyond import behind_metadata, groups_beyond
 from kafkafs.revive.changes import unchanged
@@ -121,17 +122,29 @@ def _revive(
     report["leftOut"] += [f"{name} is no longer on these disks, and was taken away again" for name in gone]
     added = _kept_for_ever(plan, choices)
     report["retentionAdded"] = [each.resource for each in added]
-    _write_cluster(plan, work, place, [*configs, *added])
+    _write_cluster(plan, work, place, [*configs, *added], _producer_ids(place) if choices.include else ())
     token = token_key() if plan.metadata.image and plan.metadata.image.tokens else b""
     place.write(SERVER_PROPERTIES, server_properties(told) + token)
     second = second_settings(told, plan.node, place.path.resolve())
     place.write(SECOND_PROPERTIES, second_properties(second, plan.cluster_id) + token)
-    report["leftOut"] += groups_beyond(Cluster([open_data_directory(place.path)], choices.reading), work.ends())
+    report["leftOut"] += groups_beyond(_own_cluster(place), work.ends())
     place.settle()
     place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node), through=True)
     place.write(CLEAN_SHUTDOWN, clean_shutdown(), through=True)
     place.finish({"request": request, **report})
     return report
+
+
+def _own_cluster(place: NewDirectory) -> Cluster:
+    """What the new directory itself tells: with what was left out, and with what was written anew."""
+    return Cluster([DataDirectory(place.path, ReadOptions())], ReadOptions())
+
+
+def _producer_ids(place: NewDirectory) -> list[int]:
+    """Those of transactions. The metadata of a cluster that began anew do not know the ids of what it set aside."""
+    cluster = _own_cluster(place)
+    cluster.look()
+    return [each for transaction, _ in cluster.transactions() for each in transaction.producer_ids]
 
 
 class _Scan(NamedTuple):
@@ -264,11 +277,13 @@ def _kept_for_ever(plan: Plan, choices: Choices) -> list[Config]:
     return [Config(TOPIC_RESOURCE, each.name, _RETENTION, "-1") for each in topics if _RETENTION not in each.configs]
 
 
-def _write_cluster(plan: Plan, work: _Work, place: NewDirectory, configs: Sequence[Config]) -> None:
-    """Checkpoints and metadata."""
+def _write_cluster(
+    plan: Plan, work: _Work, place: NewDirectory, configs: Sequence[Config], producer_ids: Sequence[int]
+) -> None:
+    """Checkpoints and metadata. `producer_ids`: some that are in use, beside those in logs."""
     _write_checkpoints(plan, work, place)
     metadata = plan.metadata
-    used = max((each["largestProducerId"] for each in work.told.values()), default=-1)
+    used = max((*producer_ids, *(each["largestProducerId"] for each in work.told.values())), default=-1)
     as_of = metadata.as_of
     timestamp_ms = as_of.timestamp if as_of and as_of.timestamp is not None else time.time_ns() // 1_000_000
     state = State(

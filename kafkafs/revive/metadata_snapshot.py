@@ -207,11 +207,12 @@ def kept_configs(
             continue
         for name, value in configs.items():
             if kind == BROKER_RESOURCE and resource not in ("", str(node)):
-                sentences.append(f"the setting {name} of broker {resource} is left out: that broker is gone")
-            elif kind == BROKER_RESOURCE and (name in settings or _is_of_a_machine(name, value)):
                 sentences.append(
-                    f"the setting {name} of {_whose(kind, resource)} is left out: the new node has its own"
+                    f"the setting {name} of broker {resource} is left out: the new cluster has node {node} alone"
                 )
+            elif kind == BROKER_RESOURCE and (name in settings or _is_of_a_machine(name, value)):
+                why = "the new node has its own" if name in settings else "it is about the machine of then"
+                sentences.append(f"the setting {name} of {_whose(kind, resource)} is left out: {why}")
             elif kind == GROUP_RESOURCE and not target.has_new_groups:
                 sentences.append(
                     f"the setting {name}={value} of group {resource} is left out: the target has none such"

@@ -37,7 +37,9 @@ class SetAside:
         in_use = [each.directory for each in claims if not each.mark]
         if len(in_use) > 1:
             read_from(in_use, name)  # refuses two of one broker
-        replica, sentences = choose(name, [each.replica() for each in claims], state)
+        replica, sentences = choose(
+            name, [each.replica() for each in claims], state, has_aside=bool(self._aside[number])
+        )
         chosen = next(each for each in claims if each.partition() is replica.partition)
         if chosen.mark:
             sentences.append(f"{name} is revived from {chosen.place} ({contents([chosen])}): {chosen.act}")

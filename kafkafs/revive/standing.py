@@ -33,6 +33,9 @@ from kafkafs.revive.tally import Tally
 _NO_EPOCH = -1
 """That of batches of older formats."""
 
+_UNREADABLE = (-2, -1)
+"""How far a replica got that cannot be read. Source: `log.replicas.progress`."""
+
 
 class Under(NamedTuple):
     """Offsets that were appended under one leader epoch: [start, end)."""
@@ -91,6 +94,8 @@ class Standing:
     def told(self) -> str:
         """Its place, offsets and epochs, in words."""
         start, end = self.span
+        if self.progress == _UNREADABLE:
+            return f"{self.replica.place!r} (which cannot be read)"
         if start == end:
             offsets = f"empty at offset {end}"
         else:
@@ -133,8 +138,11 @@ def _parting(one: Standing, other: Standing) -> int:
     return start if start >= other_end else min(end, max(start, other_start))
 
 
-def choose(name: str, candidates: Sequence[Replica], state: PartitionState | None) -> tuple[Replica, list[str]]:
-    """The replica that counts, the others beside it, and what there is to tell of it all."""
+def choose(
+    name: str, candidates: Sequence[Replica], state: PartitionState | None, *, has_aside: bool = False
+) -> tuple[Replica, list[str]]:
+    """The replica that counts, the others beside it, and what there is to tell of it all. `has_aside`: some replicas
+    are no candidates, because a broker has set them aside."""
     standings = [Standing(each) for each in candidates]
     complete = {*state.isr, *state.eligible} if state else set[int]()
     in_sync = [each for each in standings if each.node in complete]
@@ -148,8 +156,9 @@ def choose(name: str, candidates: Sequence[Replica], state: PartitionState | Non
             f"{name}: {last.told()} is taken, which {proof}, and not {furthest.told()}, which got further but lacks"
             " some of its records"
         )
-    elif complete and chosen not in in_sync and chosen.node is not None:
-        sentences.append(_out_of_sync(name, chosen, in_sync, sorted(complete)))
+    elif complete and chosen not in in_sync and None not in {each.node for each in standings}:
+        kind = " in use" if has_aside else ""
+        sentences.append(_out_of_sync(name, chosen, in_sync, f"broker {', '.join(map(str, sorted(complete)))}", kind))
     if not alone:
         sentences += [each for other in standings if other is not chosen for each in _more(name, other, chosen)]
     others = tuple(each.replica for each in standings if each is not chosen)
@@ -168,17 +177,17 @@ def _last_leader(
     return max(in_sync or standings, key=lambda each: each.progress), "was in sync when the metadata end"
 
 
-def _out_of_sync(name: str, chosen: Standing, in_sync: Sequence[Standing], complete: Sequence[int]) -> str:
-    brokers = ", ".join(map(str, complete))
+def _out_of_sync(name: str, chosen: Standing, in_sync: Sequence[Standing], brokers: str, kind: str) -> str:
     if not in_sync:
         return (
-            f"{name}: no disk has a replica that was in sync (of broker {brokers}), so its last records may be missing;"
+            f"{name}: no disk has a replica{kind} that was in sync (of {brokers}), so its last records may be missing;"
             f" taken is {chosen.told()}"
         )
     there = " and ".join(each.told() for each in in_sync)
+    whole = "" if any(each.besides(chosen) for each in in_sync) else ", and lacks nothing of it"
     return (
-        f"{name}: {chosen.told()} is taken though it was not in sync when the metadata end: it has all that the"
-        f" replica in sync has, of broker {brokers}: {there}"
+        f"{name}: {chosen.told()} is taken though it was not in sync when the metadata end: it got further than the"
+        f" replica in sync, of {brokers}: {there}{whole}"
     )
 
 

@@ -24,3 +24,12 @@ def test_contents_are_told_in_words(tmp_path):
     told = [contents([each]) for each in claims]
     assert told == ["25 records, offsets 0 to 24", "0 records", "1 record, offsets 7 to 7"]
     assert contents(claims) == "26 records"
+
+
+def test_damage_is_told_beside_the_records_that_can_be_read(tmp_path):
+    directory = disk(tmp_path / "a", 1, {"t-0": Made([(0, 30)], ONE)})
+    (log,) = (tmp_path / "a/t-0").glob("*.log")
+    data = bytearray(log.read_bytes())
+    data[len(data) // 2] ^= 1
+    log.write_bytes(data)
+    assert contents(find_claims([directory], None)["t"]) == "20 records and damage, offsets 0 to 29"

@@ -4,7 +4,14 @@ from itertools import product
 
 import pytest
 
+from kafkafs.format.names import METADATA_LOG
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.revive.job import revive
+from kafkafs.revive.metadata_log import read_metadata
+from kafkafs.revive.plan import Choices
 from kafkafs.revive.topics import made_up_id
+from tests.cluster.writing import Data, metadata, transaction
 from tests.revive.replicas import UUID, Made, disk
 from tests.revive.test_topics import chosen, image, shape
 
@@ -64,11 +71,11 @@ def test_a_new_metadata_log_that_knows_no_topic_leaves_all_to_include(tmp_path):
     """A broker that began with empty metadata has set everything aside."""
     logs = {aside("stray"): Made([(0, 30)], ONE), aside("stray", number=2): Made([(0, 20)], ONE)}
     directory = disk(tmp_path / "a", 1, logs)
-    for metadata in (image(), None):
-        left = chosen([directory], metadata)
+    for known in (image(), None):
+        left = chosen([directory], known)
         assert left.topics == []
         assert len([each for each in left.sentences if "--include stray" in each]) == 2
-        taken = chosen([directory], metadata, include=["stray"])
+        taken = chosen([directory], known, include=["stray"])
         assert shape(taken) == {"t": [True, False, True]}
         assert taken.topics[0].topic_id == ONE
 
@@ -109,3 +116,18 @@ def test_partitions_that_the_topic_does_not_have_are_named(tmp_path):
     logs = {"t-0": Made([(0, 5)], ONE), aside("stray", number=7): Made([(0, 30)], ONE)}
     (sentence,) = chosen([disk(tmp_path / "a", 1, logs)], image(("t", ONE, 1))).sentences
     assert "30 records" in sentence
+
+
+def test_producer_ids_of_transactions_that_were_set_aside_are_not_given_out_again(tmp_path):
+    """The metadata of a broker that began anew know none of them, and the first record of a new producer would be
+    taken for one that is there."""
+    path = tmp_path / "disk"
+    data = Data(path)
+    data.write("__transaction_state-0", [transaction("t", producerId=41_234, previousProducerId=-1)])
+    (path / "__transaction_state-0").rename(path / aside("stray", "__transaction_state"))
+    data.write(METADATA_LOG, [metadata("TopicRecord", name="new", topicId=TWO)])
+    report = revive([path], Choices(to=tmp_path / "new", include=("stray",)))
+    assert "__transaction_state" in {each["topic"] for each in report["revived"]}
+    told = read_metadata([open_data_directory(tmp_path / "new")], ReadOptions()).image
+    assert told is not None
+    assert told.next_producer_id == 42_000

@@ -42,7 +42,7 @@ def test_a_leader_that_wrote_nothing_loses_nothing_to_the_longer_log(tmp_path):
     taken, (sentence,) = told(tmp_path, [LONG, UNCLEAN], isr=(2,))
     assert taken == 1
     for word in (
-        f"'{tmp_path}/1/t-0' (offsets 0 to 99, last leader epoch 0)", "was not in sync",
+        f"'{tmp_path}/1/t-0' (offsets 0 to 99, last leader epoch 0)", "was not in sync", "lacks nothing",
         f"'{tmp_path}/2/t-0' (offsets 0 to 59, last leader epoch 0, leader of epoch 5 without a record)",
     ):  # fmt: skip
         assert word in sentence
@@ -73,6 +73,7 @@ def test_metadata_that_are_older_than_an_epoch_prove_nothing(tmp_path):
     taken, sentences = told(tmp_path, [LONG, SEVEN], isr=(1,), leader_epoch=2)
     assert taken == 2
     assert any("60 to 99" in each for each in sentences)
+    assert not any("lacks nothing" in each for each in sentences)
 
 
 @pytest.mark.parametrize("has_notes", [True, False])
@@ -94,3 +95,9 @@ def test_logs_without_an_epoch_in_common_part_at_once(tmp_path):
     taken, (sentence,) = told(tmp_path, [Made([(1, 50)]), Made([(2, 20)])])
     assert taken == 2
     assert "offsets 0 to 49 of leader epoch 1" in sentence
+
+
+def test_a_disk_of_a_node_that_is_not_known_may_have_been_in_sync(tmp_path):
+    disks = [disk(tmp_path / str(node), node, {"t-0": LONG._replace(topic_id=ONE)}) for node in (1, 2)]
+    (tmp_path / "2/meta.properties").write_text("version=1\n")
+    assert chosen(disks, image(("t", ONE, 1), isr=(3,))).sentences == []

@@ -42,6 +42,7 @@ from kafkafs.spark.audit.partition_check import (
     missing_partitions,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
+from kafkafs.spark.audit.set_aside_check import check_set_aside
 from kafkafs.spark.audit.time_units import OddTimes, check_units, odd_times
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.locations import Tiered, data_directory
@@ -137,7 +138,7 @@ def joined(
     """
     directories = [data_directory(path, tiered) for path in data_directories]
     report = _Growing(topics, found)
-    report.tell([*check_twins(directories), *check_topic_ids(directories)])
+    report.tell([*check_twins(directories), *check_topic_ids(directories), *check_set_aside(directories)])
     coming = _Coming(reports, [directory.path for directory in directories])
     for directory in directories:
         ends: dict[tuple[str, int], int] = {}
