@@ -10,7 +10,6 @@ from kafkafs.cli.spark_command import SparkProgress, named_directories
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
-from kafkafs.log.ownership import mode_of_copies
 from kafkafs.log.read_options import tier_source
 from kafkafs.log.topic_choice import topic_choice
 from kafkafs.spark.export.export_job import export
@@ -20,6 +19,7 @@ from kafkafs.spark.locations import data_directories
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
 from kafkafs.spark.session import session
 from kafkafs.spark.source_options import Choice
+from kafkafs.view.ownership import mode_of_copies
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -5,12 +5,12 @@ import sys
 
 from kafkafs.cli.endings import say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, file_to_write, named_directories, write_shown
-from kafkafs.log.ownership import mode_of_copies
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.locations import data_directories
 from kafkafs.spark.missing import missing_topics, refuse_missing
 from kafkafs.spark.profile.profile_job import profile
 from kafkafs.spark.session import session
+from kafkafs.view.ownership import mode_of_copies
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -24,7 +24,7 @@
     replicas         one partition in the data directories of several brokers; `divergence`: where two of them part
     tier             segments that a broker has moved to a remote tier; `tiered`: where the log of such a topic begins
     read_options     what a reader can choose; `topic_choice`: which topics a command is to look at
-    checkpoint_files, meta_properties, ownership   what stands beside partitions, and whose all of it is
+    checkpoint_files, meta_properties   the files beside partitions
 
 The way of a lookup, here of a time; an offset enters one step later. It is the only one, and `.explain` shows it:
 

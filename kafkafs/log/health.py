@@ -18,6 +18,16 @@ from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.segment_health import IndexState, LogAttributes, SegmentHealth
 from kafkafs.log.segment_search import Newest, has_true_end, newest
 
+__all__ = [
+    "LogAttributes",
+    "SegmentHealth",
+    "attributes_of_logs",
+    "gaps_in_a_tier",
+    "is_compacted_away",
+    "look_at_all",
+    "problems_of_listing",
+]
+
 
 def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
     """The health of each of a partition's segments, in their order. NotFound where its directory is gone."""
@@ -29,6 +39,16 @@ def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
             _looked(segment, segment.files, inside) if isinstance(segment.files, SegmentFiles) else _of_a_tier(segment)
             for segment in segments
         ]
+
+
+def attributes_of_logs(segments: Sequence[Segment]) -> list[LogAttributes] | None:
+    """The attributes of each segment's log; None if a log is not there as it was listed, or is not on the disk."""
+    local = [segment.files for segment in segments if isinstance(segment.files, SegmentFiles)]
+    if len(local) < len(segments):
+        return None
+    with local[-1].inside() as inside:
+        found = [files.log_attributes(inside) for files in local]
+    return [each for each in found if each is not None] if None not in found else None
 
 
 def gaps_in_a_tier(segments: Sequence[Segment]) -> list[str]:

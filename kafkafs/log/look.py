@@ -3,6 +3,8 @@
 A `Look` belongs to one `Log`, and so to one moment. A place (`places`) asks it for offsets, times and records. Its two
 `Reader`s have the records as a consumer would get them: one by one at an offset or a time (`lookup`), or straight on.
 
+The bytes of a raw range are `Extent`s of its log.
+
 A corrupt batch ends the reading with CorruptData after all that stands before it, or is passed over on request.
 """
 
@@ -14,6 +16,7 @@ from kafkafs.format.batch import batch_at
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.times import Time
 from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.extents import Extent, extent_of, extents_between
 from kafkafs.log.log import Log, newest_ms
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.outcomes import OpenTransactions
@@ -21,6 +24,8 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import scan_start
 from kafkafs.log.visible import Visible
+
+__all__ = ["Extent", "Look", "Reader", "extent_of", "extents_between"]
 
 
 class Reader:

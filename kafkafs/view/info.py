@@ -13,12 +13,11 @@ from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.format.times import probable_unit
-from kafkafs.log.health import gaps_in_a_tier, look_at_all, problems_of_listing
+from kafkafs.log.health import SegmentHealth, gaps_in_a_tier, look_at_all, problems_of_listing
 from kafkafs.log.log import Log, largest_in, newest_data
 from kafkafs.log.look import Look
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_health import SegmentHealth
 from kafkafs.log.tiered import log_start, uploaded_epochs
 from kafkafs.view.made import MadeFile
 from kafkafs.view.node import Attributes

@@ -10,14 +10,13 @@ from kafkafs.disk.cached_value import OVERHEAD, AnswerCache, CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.health import LogAttributes, attributes_of_logs
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import PointTarget
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_files import SegmentFiles
-from kafkafs.log.segment_health import LogAttributes
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.missing_partitions import MissingPartitions
@@ -218,17 +217,8 @@ class PartitionView:
 
 
 def _granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
-    local = [segment.files for segment in segments if isinstance(segment.files, SegmentFiles)]
-    if len(local) < len(segments):
-        return None
-    logs = []
-    with local[-1].inside() as inside:
-        for files in local:
-            found = files.log_attributes(inside)
-            if found is None:
-                return None
-            logs.append(found)
-    return _granted_together(logs)
+    logs = attributes_of_logs(segments)
+    return None if logs is None else _granted_together(logs)
 
 
 def _granted_together(logs: Sequence[LogAttributes]) -> tuple[Access, int]:

@@ -9,9 +9,8 @@ from contextlib import suppress
 from typing import ClassVar
 
 from kafkafs.errors import Lost
-from kafkafs.log.extents import extents_between
 from kafkafs.log.log import Log
-from kafkafs.log.look import Look
+from kafkafs.log.look import Look, extents_between
 from kafkafs.log.places import RangeTarget
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.node import Attributes, NoXattrs

@@ -17,10 +17,9 @@ from kafkafs.disk.budget import Budget
 from kafkafs.disk.prefetch import Prefetch
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
-from kafkafs.log.extents import Extent, extent_of, extents_between
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, LocatedBatch
-from kafkafs.log.look import Look
+from kafkafs.log.look import Extent, Look, extent_of, extents_between
 from kafkafs.log.places import Anchor, AtOffset, BetweenOffsets, PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing

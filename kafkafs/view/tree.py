@@ -12,11 +12,11 @@ from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.errors import NotFound
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.look import Look
-from kafkafs.log.ownership import Owner, owner_of
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.by_key import ByKey
 from kafkafs.view.disks import DiskView
 from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node
+from kafkafs.view.ownership import Owner, owner_of
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.real_files import Segments

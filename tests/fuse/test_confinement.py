@@ -20,7 +20,7 @@ CHILD = """
 import errno, importlib, json, logging, os, resource, signal, sys, threading
 from pathlib import Path
 from kafkafs.fuse.sandbox import confinement, landlock, syscalls
-from kafkafs.log.ownership import Owner
+from kafkafs.view.ownership import Owner
 logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
 
 def status(thread="self"):

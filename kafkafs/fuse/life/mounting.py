@@ -39,10 +39,10 @@ from kafkafs.fuse.serve.sweeping import sweep
 from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.log.ownership import Owner
 from kafkafs.log.read_options import EXACT
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Tree
+from kafkafs.view.ownership import Owner
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MIN_TASKS = 4  # idle tasks kept to take requests

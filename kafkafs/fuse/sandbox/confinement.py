@@ -29,7 +29,7 @@ from kafkafs.disk.system_calls import last_error, libc, signal_at_parents_end
 from kafkafs.fuse.sandbox import landlock
 from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.sandbox.syscalls import refuse_all_but_reading
-from kafkafs.log.ownership import Owner
+from kafkafs.view.ownership import Owner
 
 CAP_SETPCAP, CAP_DAC_READ_SEARCH = 8, 2
 _PR_GET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_KEEPCAPS = 2, 4, 8

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kafkafs.disk.directory import Directory
-from kafkafs.log import ownership
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory, open_data_directory
-from kafkafs.log.ownership import Owner, mode_of_copies, owner_of
+from kafkafs.view import ownership
+from kafkafs.view.ownership import Owner, mode_of_copies, owner_of
 from tests.log.making import made, write_partition
 from tests.nobody import let_in, takes_root
 

@@ -1,0 +1,80 @@
+"""The door of `log`: what the layers above import of it is counted, and may only get less."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import kafkafs
+
+ROOT = Path(kafkafs.__file__).parent
+CONTRACT = "the layers above see log through its door"
+BELOW = {"errors", "installation", "format", "disk", "log", "__main__", "__init__", "py"}
+MODULES, NAMES = 14, 81
+"""What is seen of `log` from above, repairs and checks apart. The goal is 14 and 55."""
+
+LEFT = 10
+"""Imports that go past the door by name, repairs and checks apart. A number here only ever gets smaller."""
+
+LOOPS = {"kafkafs/log/retries.py": 2}
+"""The loops that try again if files vanish (`Vanished`)."""
+
+REPAIRS = ("kafkafs.revive", "kafkafs.spark.audit", "kafkafs.spark.reindex_job", "kafkafs.spark.profile")
+
+
+def contract():
+    contracts = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    return next(each for each in contracts if each["name"] == CONTRACT)
+
+
+def test_the_contract_names_all_layers_above_and_all_rooms_behind_the_door():
+    modules = {f"kafkafs.log.{path.stem}" for path in (ROOT / "log").iterdir() if path.stem[:1] != "_"}
+    layers = {f"kafkafs.{path.stem}" for path in ROOT.iterdir() if path.stem not in BELOW and path.stem[:1] != "_"}
+    closed = set(contract()["forbidden_modules"])
+    assert set(contract()["source_modules"]) == layers
+    assert closed <= modules
+    assert len(modules - closed) == MODULES
+
+
+def test_what_is_seen_of_log_only_gets_less():
+    closed = set(contract()["forbidden_modules"])
+    seen = {
+        (node.module, alias.name)
+        for path in ROOT.rglob("*.py")
+        if path.relative_to(ROOT).parts[0] != "log" and not _of_repairs(path)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kafkafs.log.")
+        for alias in node.names
+        if node.module not in closed
+    }
+    assert len(seen) <= NAMES, sorted(f"{module} {name}" for module, name in seen)
+
+
+def _of_repairs(path: Path) -> bool:
+    module = ".".join(("kafkafs", *path.relative_to(ROOT).with_suffix("").parts))
+    return module.startswith(REPAIRS)
+
+
+def test_imports_past_the_door_only_get_fewer():
+    past = [each for each in contract()["ignore_imports"] if not each.startswith(REPAIRS)]
+    assert len(past) <= LEFT, past
+
+
+def test_only_two_loops_try_again():
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        count = sum(_tries_again(node) for node in ast.walk(ast.parse(path.read_text())))
+        if count:
+            found[str(path.relative_to(ROOT.parent))] = count
+    assert found == LOOPS
+
+
+def _tries_again(node: ast.AST) -> bool:
+    """True if it is a loop without an end, or with a number of rounds, and goes on behind a Vanished."""
+    is_loop = isinstance(node, ast.While) or (isinstance(node, ast.For) and "range(" in ast.unparse(node.iter))
+    return is_loop and any(
+        isinstance(each, ast.ExceptHandler)
+        and each.type is not None
+        and "Vanished" in ast.unparse(each.type)
+        and not isinstance(each.body[-1], ast.Raise)
+        for each in ast.walk(node)
+    )
