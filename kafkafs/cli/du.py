@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kafkafs.cli.endings import EXIT_FAILED, say
+from kafkafs.cli.progress import Progress
 from kafkafs.cli.tables import aligned, human
+from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import read_once
 from kafkafs.errors import KafkafsError, UsageError, printable
@@ -20,8 +22,9 @@ from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 from kafkafs.overview.configs import parse_set
-from kafkafs.overview.report import Question, Report, Row, report
-from kafkafs.overview.scanning import LEFT, Tell
+from kafkafs.overview.deep import read_all
+from kafkafs.overview.report import Question, Read, Report, Row, rows_of
+from kafkafs.overview.scanning import LEFT, DirectoryCount, Tell, count
 
 HEAD = ("TOPIC", "SIZE", "SEGMENTS", "POLICY", "RETENTION", "DELETABLE", "NEXT DELETION", "KEPT BY")
 _NUMBERS = (1, 2, 5)
@@ -38,7 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     here = {name.topic: None for directory in directories for name in directory.names().values() if not name.mark}
     topics = {**here, **(image.ids if image is not None else {})}
     question = Question(at_ms, parse_set(arguments.set, topics), file, arguments.partitions)
-    found = report(directories, image, question, problems.append)
+    counts = [(directory, count(directory, problems.append)) for directory in directories]
+    read = _read(directories, counts, problems) if arguments.deep else None
+    found = rows_of(counts, image, question, read)
     for problem in problems:
         say(problem)
     if found.defaults:
@@ -74,6 +79,25 @@ def image_of(directories: Sequence[DataDirectory], tell: Tell) -> Image | None:
     for problem in metadata.problems:
         tell(problem)
     return metadata.image
+
+
+def _read(
+    directories: Sequence[DataDirectory], counts: Sequence[tuple[DataDirectory, DirectoryCount]], problems: list[str]
+) -> Read:
+    """The contents of all logs; what is damaged is added to `problems`."""
+    cluster, progress = Cluster(directories, ReadOptions()), Progress()
+    cluster.look()
+    names = {number: each.transactional_id for each, _ in cluster.transactions() for number in each.producer_ids}
+    names |= {each.producer_id: each.transactional_id for each, _ in cluster.transactions()}
+    with progress:
+        show = progress.show if progress.is_shown else _unseen
+        read = read_all(counts, names, lambda done, size: show("du", done, size))
+    problems += [problem for each in read.values() for problem in each.problems]
+    return read
+
+
+def _unseen(_name: str, _done: int, _size: int) -> None:
+    """Shows nothing."""
 
 
 def moment(text: str | None) -> int:

@@ -174,6 +174,9 @@ def add_du(commands: Commands) -> None:
     parser.add_argument("data_dirs", nargs="+", metavar="DATA_DIR", help="a Kafka data directory, one of log.dirs")
     parser.add_argument("--json", action="store_true", help="print lines of JSON, in bytes and milliseconds")
     parser.add_argument("--partitions", action="store_true", help="a row for each partition, not for each topic")
+    parser.add_argument(
+        "--deep", action="store_true", help="read all logs: what keys, values, headers and framing take"
+    )
     parser.add_argument("--at", metavar="TIME", help="what a broker would delete then; as in by-time/ (default: now)")
     parser.add_argument(
         "--set", action="append", default=[], metavar="TOPIC.CONFIG=VALUE",

@@ -10,6 +10,7 @@ from kafkafs.format.names import METADATA_TOPIC
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import node_id
 from kafkafs.overview.configs import Settings, TopicSettings
+from kafkafs.overview.contents import Contents
 from kafkafs.overview.retention import Limits, Reason, Retention, retention
 from kafkafs.overview.scanning import Counted, DirectoryCount, Leftover, Tell, count
 
@@ -37,15 +38,28 @@ class Usage:
     deletable: int = 0
     next_deletion_ms: int | None = None
     kept: Counter[Reason] = field(default_factory=Counter)
+    contents: Contents | None = None
 
     def row(self, topic: str | None, partition: int | None, path: str | None) -> Row:
         """As a line of JSON has it."""
-        return {
+        row = {
             "topic": topic, "partition": partition, "path": path, "bytes": self.size, "logBytes": self.log_bytes,
             "indexBytes": self.index_bytes, "records": self.records, "oldest": self.oldest_ms, "newest": self.newest_ms,
             "segments": self.segments, "policy": self.policy, "retentionMs": self.retention_ms,
             "retentionBytes": self.retention_bytes, "deletable": self.deletable,
             "nextDeletion": self.next_deletion_ms, "kept": dict(sorted(self.kept.items())),
+        }  # fmt: skip
+        return row if self.contents is None else row | self._deep(self.contents)
+
+    def _deep(self, contents: Contents) -> Row:
+        framing = self.log_bytes - contents.stored + contents.unpacked - contents.key - contents.value - contents.header
+        return {
+            "oldest": contents.oldest_ms, "newest": contents.newest_ms, "keyBytes": contents.key,
+            "valueBytes": contents.value, "headerBytes": contents.header, "framingBytes": framing,
+            "compressionRatio": contents.unpacked / contents.stored if contents.stored else None,
+            "supersededBytes": contents.superseded, "tombstones": contents.tombstones,
+            "transactionalIds": len(contents.transactional), "producers": len(contents.producers),
+            "schemas": {str(number): count for number, count in sorted(contents.schemas.items())},
         }  # fmt: skip
 
 
@@ -66,14 +80,22 @@ class Question:
     by_partition: bool = False
 
 
+Read = Mapping[tuple[DataDirectory, str], Contents]
+"""The contents of logs that were read, by data directory and the partition's directory there."""
+
+
 def report(directories: Sequence[DataDirectory], image: Image | None, question: Question, tell: Tell) -> Report:
     """All rows, the largest first; what cannot be looked at is told."""
-    counts = [(directory, count(directory, tell)) for directory in directories]
-    return rows_of(counts, image, question)
+    return rows_of([(directory, count(directory, tell)) for directory in directories], image, question)
 
 
-def rows_of(counts: Sequence[tuple[DataDirectory, DirectoryCount]], image: Image | None, question: Question) -> Report:
-    """The rows of what was counted."""
+def rows_of(
+    counts: Sequence[tuple[DataDirectory, DirectoryCount]],
+    image: Image | None,
+    question: Question,
+    read: Read | None = None,
+) -> Report:
+    """The rows of what was counted, with what was read of it."""
     replicas = replica_counts(image)
     defaults: dict[str, TopicSettings] = {}
     found: defaultdict[tuple[str, int], list[Usage]] = defaultdict(list)
@@ -87,6 +109,7 @@ def rows_of(counts: Sequence[tuple[DataDirectory, DirectoryCount]], image: Image
                 known[topic] = _OF_RAFT if topic == METADATA_TOPIC else settings.of(topic)
             has_replicas = replicas.get((topic, each.name.partition), 1) > 1
             usage = _usage(each, known[topic], has_replicas, question.at_ms)
+            usage.contents = None if read is None else read[directory, each.name.directory]
             found[topic, each.name.partition].append(usage)
         defaults.update(known)
         leftovers += counted.leftovers
@@ -95,12 +118,15 @@ def rows_of(counts: Sequence[tuple[DataDirectory, DirectoryCount]], image: Image
     if not question.by_partition:
         rows = [usage.row(topic, None, None) for topic, usage in by_topic(partitions).items()]
     rows.sort(key=lambda row: (-row["bytes"], row["topic"], row["partition"] or 0))
-    left = [_left(each) for each in leftovers]
+    left = [_left(each, read is not None) for each in leftovers]
     left.sort(key=lambda row: (-row["bytes"], row["path"]))
     total = together([*partitions.values(), *(Usage(size=each.size) for each in leftovers)])
     total.policy = total.retention_ms = total.retention_bytes = None
+    sums = total.row(None, None, None)
+    for name in ("transactionalIds", "producers") if read is not None else ():
+        sums[name] = sum(row[name] for row in rows)  # as all numbers of the total: of one in two topics, two
     names = Counter(name for each in defaults.values() for name in each.defaults)
-    return Report([*rows, *left, total.row(None, None, None)], names)
+    return Report([*rows, *left, sums], names)
 
 
 def replica_counts(image: Image | None) -> dict[tuple[str, int], int]:
@@ -150,7 +176,19 @@ def together(usages: Sequence[Usage], are_replicas: bool = False) -> Usage:
         sum(each.deletable for each in usages),
         min((each.next_deletion_ms for each in usages if each.next_deletion_ms is not None), default=None),
         sum((each.kept for each in usages), Counter[Reason]()),
+        _added(each.contents for each in usages),
     )
+
+
+def _added(contents: Iterable[Contents | None]) -> Contents | None:
+    """The contents together; None of none."""
+    known = [each for each in contents if each is not None]
+    if not known:
+        return None
+    added = Contents()
+    for each in known:
+        added.add(each)
+    return added
 
 
 def _same(values: Iterable[Value | None]) -> Value | None:
@@ -158,7 +196,8 @@ def _same(values: Iterable[Value | None]) -> Value | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _left(leftover: Leftover) -> Row:
+def _left(leftover: Leftover, is_deep: bool) -> Row:
     name = leftover.name
     topic, partition = (None, None) if name is None else (name.topic, name.partition)
-    return Usage(size=leftover.size).row(topic, partition, leftover.path)
+    usage = Usage(size=leftover.size, contents=Contents() if is_deep else None)
+    return usage.row(topic, partition, leftover.path)

@@ -109,3 +109,14 @@ def test_a_table_is_for_people(tmp_path):
 def test_the_word_for_a_length_has_its_two_largest_units():
     told = {0: "0s", 1: "1ms", 1000: "1s", 61_000: "1m1s", 604_800_000: "7d", 90_061_001: "1d1h"}
     assert {each: length(each) for each in told} == told
+
+
+def test_deep_reads_all_logs():
+    rows, _ = asked("--deep", CLUSTER.path)
+    deep = [
+        "keyBytes", "valueBytes", "headerBytes", "framingBytes", "compressionRatio", "supersededBytes", "tombstones",
+        "transactionalIds", "producers", "schemas",
+    ]  # fmt: skip
+    assert all(list(row)[-len(deep) :] == deep for row in rows)
+    told = {row["topic"]: row for row in rows if row["path"] is None}
+    assert told["__consumer_offsets"]["keyBytes"] > 0

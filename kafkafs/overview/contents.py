@@ -1,0 +1,143 @@
+"""What is in a partition's log, by reading all of it: which parts of records take the bytes, and what could go.
+
+All batches that are in its files count, also those below the log start. Control records are framing.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kafkafs.errors import KafkafsError
+from kafkafs.format.batch import Batches, is_control, is_transactional
+from kafkafs.format.fields import find_fields
+from kafkafs.format.names import OWN_TOPICS
+from kafkafs.format.native.layout import FIELD_HEADER_ID, FIELD_PREFIX_ID, FIELD_SLOT, V2
+from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.tables import Numbers
+from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.log import Log
+from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.overview.record_sizes import RecordSizes, header_bytes
+from kafkafs.overview.superseded import Superseded, key_hashes
+
+_OPTIONS = ReadOptions()
+
+
+@dataclass
+class Contents:
+    """The parts of a log, made to be added up. `stored` and `unpacked`: bytes of valid batches, in the file and when
+    unpacked."""
+
+    stored: int = 0
+    unpacked: int = 0
+    key: int = 0
+    value: int = 0
+    header: int = 0
+    superseded: int = 0
+    tombstones: int = 0
+    oldest_ms: int | None = None
+    newest_ms: int | None = None
+    producers: set[int] = field(default_factory=set)
+    transactional: set[int | str] = field(default_factory=set)
+    schemas: Counter[int] = field(default_factory=Counter)
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, other: "Contents") -> None:
+        """Adds those of another partition."""
+        for name in ("stored", "unpacked", "key", "value", "header", "superseded", "tombstones"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.oldest_ms = min((each for each in (self.oldest_ms, other.oldest_ms) if each is not None), default=None)
+        self.newest_ms = max((each for each in (self.newest_ms, other.newest_ms) if each is not None), default=None)
+        self.producers |= other.producers
+        self.transactional |= other.transactional
+        self.schemas += other.schemas
+
+
+def read_contents(partition: Partition) -> Contents:
+    """Reads a partition's log; what is damaged is in `problems`, and counts as framing."""
+    found, name, replaced = Contents(), partition.name.directory, Superseded()
+    try:
+        log = partition.log()
+        _pass(log, found, replaced)
+        while replaced.finish():
+            _pass(log, None, replaced)
+    except KafkafsError as error:
+        found.problems.append(f"{name}: {error}")
+    found.superseded = replaced.size
+    return found
+
+
+def _pass(log: Log, found: Contents | None, replaced: Superseded) -> None:
+    """Reads all records, in order; without `found` for `replaced` alone."""
+    for segment in log.segments:
+        for item in segment.walk(Start(0, segment.base_offset), log.walk_end(segment)):
+            if isinstance(item, Damage):
+                if found is not None:
+                    found.problems.append(
+                        f"{log.name.directory}: {segment.log_name}: {item.size} bytes at position {item.position} are"
+                        " no valid batch"
+                    )
+            else:
+                _take(log, item, found, replaced)
+
+
+def _take(log: Log, run: BatchRun, found: Contents | None, replaced: Superseded) -> None:
+    """Takes in a run of batches."""
+    control, sizes = is_control(run.rows), RecordSizes(run.rows, run.position)
+    unpacked = _headers(run.rows)
+    for piece in decode(run.data, run.position, run.rows, _OPTIONS.max_batch, _OPTIONS.memory):
+        if isinstance(piece, Refusal):
+            if found is not None:
+                found.problems.append(f"{log.name.directory}: {piece.error}")
+                unpacked += int(run.rows["size"][piece.batch]) - V2.records
+            continue
+        taken = sizes.of(piece)
+        unpacked += int(taken.sum())
+        is_data = ~control[piece.rows["batch"]]
+        if not is_data.all():
+            piece, taken = Records(piece.data, piece.rows[is_data]), taken[is_data]
+        if len(piece):
+            replaced.add(key_hashes(piece), taken[piece.rows["key_size"] >= 0])
+            if found is not None:
+                _take_records(log, piece, found)
+    if found is None:
+        return
+    found.stored += int(run.rows["size"].sum())
+    found.unpacked += unpacked
+    ids = run.rows["producer_id"]
+    found.producers.update(np.unique(ids[ids >= 0]).tolist())
+    found.transactional.update(np.unique(ids[is_transactional(run.rows) & (ids >= 0)]).tolist())
+
+
+def _headers(rows: Batches) -> int:
+    """The bytes of batches beside their records. A plain message of v0 or v1 is a record itself."""
+    is_wrapper = (rows["magic"] < 2) & ((rows["attributes"] & 7) != 0)
+    return int((rows["magic"] >= 2).sum()) * V2.records + int(np.where(rows["magic"][is_wrapper] == 1, 34, 26).sum())
+
+
+def _take_records(log: Log, piece: Records, found: Contents) -> None:
+    rows = piece.rows
+    found.key += int(np.maximum(rows["key_size"], 0).sum(dtype=np.int64))
+    found.value += int(np.maximum(rows["value_size"], 0).sum(dtype=np.int64))
+    found.header += int(header_bytes(piece).sum())
+    found.tombstones += int(((rows["key_size"] >= 0) & (rows["value_size"] < 0)).sum())
+    times = rows["timestamp"][(rows["timestamp"] >= 0) & (rows["offset"] >= log.start_offset)]
+    if len(times):
+        oldest, newest = int(times.min()), int(times.max())
+        found.oldest_ms = oldest if found.oldest_ms is None else min(found.oldest_ms, oldest)
+        found.newest_ms = newest if found.newest_ms is None else max(found.newest_ms, newest)
+    if log.name.topic not in OWN_TOPICS:
+        found.schemas.update(_schemas(piece))
+
+
+def _schemas(piece: Records) -> dict[int, int]:
+    """How many keys and values name which schema of a registry."""
+    fields, named = find_fields(piece)
+    if not named:
+        return {}
+    kinds = fields[:, FIELD_SLOT.kind]
+    ids: Numbers = fields[:, FIELD_SLOT.id][(kinds == FIELD_PREFIX_ID) | (kinds == FIELD_HEADER_ID)]
+    found, counts = np.unique(ids[ids > 0], return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))

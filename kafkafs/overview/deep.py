@@ -1,0 +1,60 @@
+"""The contents of all partitions of some data directories, read by a process for each processor."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from kafkafs.disk.forked import ForkedProcess, heard
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.overview.contents import Contents, read_contents
+from kafkafs.overview.scanning import DirectoryCount
+
+_Task = tuple[int, str]
+_Told = tuple[_Task, Contents]
+
+
+def read_all(
+    counts: Sequence[tuple[DataDirectory, DirectoryCount]],
+    names: Mapping[int, str],
+    show: Callable[[int, int], None],
+    processes: int | None = None,
+) -> dict[tuple[DataDirectory, str], Contents]:
+    """What was read, by data directory and the partition's name there. `names`: transactional ids by producer id.
+    `show` hears how many bytes of how many are done.
+
+    The largest logs come first, so that no process is left alone with one.
+    """
+    sizes = {
+        (number, each.name.directory): each.log_bytes
+        for number, (_, counted) in enumerate(counts)
+        for each in counted.partitions
+    }
+    waiting, done, total = sorted(sizes, key=lambda task: -sizes[task]), 0, sum(sizes.values())
+    waiting.reverse()
+    started: list[ForkedProcess[_Task, _Told]] = []
+    found: dict[tuple[DataDirectory, str], Contents] = {}
+
+    def serve(task: _Task, tell: Callable[[_Told], None]) -> None:
+        """Reads one log."""
+        number, name = task
+        tell((task, read_contents(counts[number][0].partition(name))))
+
+    try:
+        for _ in range(min(processes or len(os.sched_getaffinity(0)), len(waiting))):
+            started.append(ForkedProcess(serve))
+            started[-1].give(waiting.pop())
+        busy = list(started)
+        while busy:
+            for process in heard(busy):
+                task, contents = process.received()
+                contents.transactional = {names.get(int(each), each) for each in contents.transactional}
+                found[counts[task[0]][0], task[1]] = contents
+                done += sizes[task]
+                show(done, total)
+                if waiting:
+                    process.give(waiting.pop())
+                else:
+                    busy.remove(process)
+    finally:
+        for process in started:
+            process.end()
+    return found
