@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from kafkafs.cli.endings import EXIT_FAILED, say
+from kafkafs.cli.group_history import print_history
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.group_records import Commit
@@ -52,21 +53,27 @@ class Offsets(NamedTuple):
 def run(arguments: argparse.Namespace) -> int:
     """All groups' offsets, or those of some: 1 where one of them is not there, or where something was left out."""
     directories, names = _read(arguments.words, arguments.group)
+    if arguments.history and (len(names) != 1 or arguments.sort):
+        raise UsageError("--history is of one group, in the order of the log: name it by --group, without --sort")
     check_one_cluster(directories)
     cluster = Cluster(directories, ReadOptions())
     cluster.look()
     if not cluster.group_partitions:
         raise NotFound("no partition of __consumer_offsets is on these disks: nothing is known of groups")
+    is_table = arguments.form == "table" or (arguments.form is None and sys.stdout.isatty())
     wanted = {os.fsencode(name) for name in names}
     found = [each for each in cluster.groups() if not wanted or each.name in wanted]
     for problem in (*cluster_ids(directories)[1], *cluster.problems(), *files.missing(cluster, GROUPS_TOPIC)):
         say(problem)
     left_out = any(True for _ in cluster.group_problems())
+    if arguments.history:
+        print_history(cluster, names[0], arguments.topic, is_table=is_table)
+        return EXIT_FAILED if left_out else 0
     _check_found(names, {each.name for each in found})
     offsets = _offsets(cluster, found, arguments.topic)
     if arguments.topic is not None:
         offsets = _about(arguments.topic, offsets)
-    if arguments.form == "table" or (arguments.form is None and sys.stdout.isatty()):
+    if is_table:
         show(cluster, offsets, arguments.sort or "lag", arguments.topic)
     else:
         _print_lines(offsets, arguments.sort or "name")

@@ -141,7 +141,12 @@ def add_groups(commands: Commands) -> None:
         help="show who had read how far",
         usage="%(prog)s [OPTIONS] DATA_DIR... [GROUP]",
         description=_GROUPS,
-        examples=["kafkafs groups /var/kafka-logs", "kafkafs groups /var/kafka-logs checkout --json | jq .lag"],
+        examples=[
+            "kafkafs groups /var/kafka-logs",
+            "kafkafs groups /var/kafka-logs checkout --json | jq .lag",
+            "kafkafs groups --table --sort behind --topic orders /var/kafka-logs",
+            "kafkafs groups --history --group checkout /var/kafka-logs | jq 'select(.change < 0)'",
+        ],
     )
     parser.add_argument(
         "words", nargs="+", metavar="DATA_DIR... [GROUP]", help="log.dirs of one broker or several, and a group's name"
@@ -157,6 +162,9 @@ def add_groups(commands: Commands) -> None:
         help="furthest behind first, in records (default of the table) or in time, or by name (default of JSON)",
     )  # fmt: skip
     parser.add_argument("--topic", metavar="TOPIC", help="only what is about this topic")
+    parser.add_argument(
+        "--history", action="store_true", help="each record about one group that is left, a deleted one's too, in order"
+    )
 
 
 _DU = """Shows what fills the disk: each topic, the largest first, then leftovers and the total. DELETABLE is what a

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from kafkafs.cluster.coordinators import GroupPartition, TransactionPartition, partition_for
 from kafkafs.cluster.following import Following, Replay, until
+from kafkafs.cluster.group_history import Histories, History
 from kafkafs.cluster.group_records import Commit, Group, Topics
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import AsOf, Metadata
@@ -59,6 +60,7 @@ class Cluster:
         self._problems: dict[str, str] = {}
         self._open = OpenScans()
         self.progress = Progress(self.partition, options)
+        self._histories = Histories(options, until_ms)
         self._looked: CachedValue[bool] = CachedValue(options.log_fresh_s, options.clock)
         self._topics = Topics(self.topic_name, self.partition_count)
         self._named: dict[str, str] = {}
@@ -206,6 +208,17 @@ class Cluster:
         """The names of the groups' directories, in order."""
         names = {name for partition in self._groups.values() for name in partition.names()}
         return sorted(path for path in map(file_name, names) if path is not None)
+
+    def history_source(self, name: bytes) -> Partition | None:
+        """The partition that has records about that group, which may be deleted; None without any."""
+        there = [each.number for each in self._groups.values() if each.values.kept.had(name)]
+        number = min(there, key=lambda each: (self._is_stale(name, each) is True, each), default=None)
+        return None if number is None else self._sources[f"{GROUPS_TOPIC}-{number}"].partition
+
+    def history(self, name: bytes) -> History | None:
+        """Each record about that group that is left, though the group may be deleted; None without any."""
+        partition = self.history_source(name)
+        return None if partition is None else self._histories.of(name, partition, self.progress.ends_then)
 
     def commits(self, found: FoundGroup) -> list[Commit]:
         """The offsets of a group, as they stand where it was found."""

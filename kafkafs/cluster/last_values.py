@@ -69,6 +69,7 @@ class KeptRecords:
             " PRIMARY KEY (name, producer, kind, rest)) WITHOUT ROWID"
         )
         self._database.execute("CREATE INDEX pending ON kept (producer) WHERE producer >= 0")
+        self._database.execute("CREATE TABLE gone (name BLOB PRIMARY KEY) WITHOUT ROWID")
 
     def put(self, key: bytes, kept: LastValue) -> None:
         """The value of that key; of one that is pending, beside the one in effect."""
@@ -87,11 +88,13 @@ class KeptRecords:
         """The key has no value any more, nor a pending one."""
         kind, name, rest = _parts(key)
         self._settled().execute("DELETE FROM kept WHERE name = ? AND kind = ? AND rest = ?", (name, kind, rest))
+        self._database.execute("INSERT OR IGNORE INTO gone VALUES (?)", (name,))
 
     def settle_pending(self, producer: int, take_effect: bool) -> list[bytes]:
         """What is pending for that producer takes effect, unless something newer has, or is dropped: names."""
         rows: list[_Row] = self._settled().execute(f"{_ROWS} WHERE producer = ?", (producer,)).fetchall()
         self._database.execute("DELETE FROM kept WHERE producer = ?", (producer,))
+        self._database.executemany("INSERT OR IGNORE INTO gone VALUES (?)", {row[:1] for row in rows})
         if take_effect:
             self._database.executemany(
                 "INSERT INTO kept VALUES (?, -1, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET offset = excluded.offset,"
@@ -107,6 +110,11 @@ class KeptRecords:
     def has(self, name: bytes) -> bool:
         """Whether it is one of `names`."""
         return self._settled().execute("SELECT 1 FROM kept WHERE name = ? LIMIT 1", (name,)).fetchone() is not None
+
+    def had(self, name: bytes) -> bool:
+        """True if any record was about that name, though nothing may be kept of it."""
+        sql = "SELECT 1 FROM gone WHERE name = ?"
+        return self.has(name) or self._database.execute(sql, (name,)).fetchone() is not None
 
     def of(self, name: bytes) -> list[Kept]:
         """What is kept of one name; what is pending comes behind what is in effect."""

@@ -6,6 +6,7 @@ together, partition by partition, each in the log that its ends are told of.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE
 from kafkafs.log.log import Log, largest_timestamps, newest_data
 from kafkafs.log.look import Reader
-from kafkafs.log.many_lookups import first_timestamps
+from kafkafs.log.many_lookups import first_timestamps, offsets_after
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.tiered import log_start
@@ -71,6 +72,25 @@ class Progress:
             return partition.answer(lambda log: self._in_log(partition, log, offsets))
         except UNREADABLE:
             return Ends(), {}
+
+    def ends_then(self, topic: str, number: int, times: Iterable[int]) -> Mapping[int, int | None]:
+        """For each time, find the log end that a broker would have told then: see `offsets_after`. A time is missing if
+        the partition is not here or cannot be read, None if the answer may be in a tier that is not read.
+
+        Any thread may call this.
+        """
+        partition = self._partition(topic, number)
+        try:
+            return {} if partition is None else partition.answer(lambda log: self._ends_in(partition, log, times))
+        except UNREADABLE:
+            return {}
+
+    def _ends_in(self, partition: Partition, log: Log, times: Iterable[int]) -> Mapping[int, int | None]:
+        options = replace(self._options, isolation="read_uncommitted")
+        found = offsets_after(Reader(log, options, partition.transactions), times)
+        if log_start(log, partition.root) >= log.start_offset:
+            return found
+        return {time: None if offset == log.start_offset else offset for time, offset in found.items()}
 
     def _in_log(self, partition: Partition, log: Log, offsets: Iterable[int]) -> tuple[Ends, Mapping[int, Standing]]:
         ends = _ends(log, partition.root)

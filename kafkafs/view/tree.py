@@ -92,7 +92,8 @@ class Root:
     def _cluster_directory(self) -> "ClusterDirectory":
         """Imported only when it is first asked for: that takes as long as all the rest of this tree."""
         from kafkafs.cluster.cluster import Cluster
-        from kafkafs.view.cluster_directory import ClusterDirectory, Sources
+        from kafkafs.view.cluster_directory import ClusterDirectory
+        from kafkafs.view.cluster_sources import Sources
 
         resources = self._resources
         cluster = Cluster(self._directories, resources.options)

@@ -24,6 +24,8 @@ FIELDS = {
     "group.json": GROUP,
     "offsets.jsonl": "group topic topicId partition offset leaderEpoch metadata commitTimestamp expireTimestamp pending"
     " producerId logStartOffset highWatermark logEndOffset lag nextTimestamp lagMs",
+    "history.jsonl": "logOffset timestamp event topic partition offset metadata commitTimestamp change logEndThen"
+    " lagThen transaction state generation members",
     "transactions.jsonl": "transactionalId producerId producerEpoch state timeoutMs startTimestamp lastUpdateTimestamp"
     " partitions coordinatorPartition",
     "open-transactions.jsonl": "topic partition producerId producerEpoch coordinatorEpoch firstOffset lastTimestamp"
@@ -265,7 +267,8 @@ def test_every_line_has_its_fields_in_order_as_python_writes_them(root, cluster)
 
 
 OF_COORDINATORS = (
-    "state.json", "groups.jsonl", "group.json", "offsets.jsonl", "transactions.jsonl", "open-transactions.jsonl",
+    "state.json", "groups.jsonl", "group.json", "history.jsonl", "offsets.jsonl", "transactions.jsonl",
+    "open-transactions.jsonl",
 )  # fmt: skip
 
 

@@ -1,0 +1,161 @@
+"""What the nodes of `.cluster/` share: the cluster, asked under its lock, and what its partitions grant together."""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple, TypeVar
+
+from kafkafs.cluster.cluster import Cluster
+from kafkafs.cluster.files import LISTS
+from kafkafs.cluster.row_lines import PackedLines
+from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC
+from kafkafs.disk.access import Access, common
+from kafkafs.disk.blocking import acquired, may_block
+from kafkafs.disk.cached_value import CachedValue
+from kafkafs.errors import NotFound
+from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC
+from kafkafs.log.partition import Partition
+from kafkafs.view.made import MadeFile, MadeTexts
+from kafkafs.view.node import KEEP_S, Attributes, Kind
+from kafkafs.view.resources import Resources
+from kafkafs.view.topic_access import GONE, partition_access
+
+Answer = TypeVar("Answer")
+ShownAs = Callable[[Partition], str | None]
+"""The name that the root of the mount shows a partition by."""
+
+
+class Granted(NamedTuple):
+    """What partitions grant together, and when the newest of their logs was written."""
+
+    access: Access
+    mtime_ns: int
+
+
+class Sources:
+    """The cluster, and what the partitions that it is told by grant."""
+
+    def __init__(
+        self, cluster: Cluster, resources: Resources, root: Callable[[], Attributes], shown_as: ShownAs
+    ) -> None:
+        self.cluster = cluster
+        self.schemas = resources.schemas
+        self.shown_as = shown_as
+        self.budget = resources.text
+        self.texts = resources.made
+        self.exact = resources.options.exact
+        self._root = root
+        self._clock = resources.options.clock
+        self._granted: dict[tuple[str, ...], CachedValue[Granted]] = {}
+        self._answers: dict[str, tuple[object, PackedLines]] = {}  # each with the version that it is of
+
+    def lines(self, name: str) -> PackedLines:
+        """The lines of that file as of now; who asks while another makes them waits, and gets the same. NotFound where
+        there is nothing any more that tells them."""
+        return self.ask(lambda cluster: self._lines(cluster, name))
+
+    def _lines(self, cluster: Cluster, name: str) -> PackedLines:
+        version = LISTS[name].version(cluster)
+        known = self._answers.get(name)
+        if known is not None and version is not None and known[0] == version:
+            return known[1]
+        self._answers.pop(name, None)
+        lines = LISTS[name].lines(cluster)
+        if lines is None:
+            raise NotFound(f".cluster/{name} has no source any more")
+        made = PackedLines(lines)
+        if version is not None:
+            self._answers[name] = version, made
+        return made
+
+    def ask(self, question: Callable[[Cluster], Answer]) -> Answer:
+        """`question` asked of the cluster as it is now."""
+        may_block()
+        with acquired(self.cluster.lock):
+            self.cluster.look()
+            return question(self.cluster)
+
+    def granted(self, topics: tuple[str, ...]) -> Granted:
+        """What the partitions of all those topics grant together; without a topic, all partitions."""
+        cached = self._granted.setdefault(topics, CachedValue(KEEP_S / 2, self._clock))
+        granted = cached.fresh()
+        if granted is None:
+            may_block()
+            partitions = [partition for topic in topics for partition in self._partitions(topic)]
+            granted = cached.store(self._of(partitions if topics else self.cluster.partitions()))
+        return granted
+
+    def _partitions(self, topic: str) -> list[Partition]:
+        if topic != SCHEMAS_TOPIC:
+            return self.cluster.sources(topic)
+        partition = self.schemas.partition()
+        return [] if partition is None else [partition]
+
+    def root(self) -> Granted:
+        """What the root of the mount grants."""
+        about = self._root()
+        return Granted(Access(about.uid, about.gid, about.mode), about.mtime_ns)
+
+    def with_partitions(self, places: Iterable[tuple[str, int]]) -> Granted:
+        """As of groups, and of these partitions, whose ends are told as well."""
+        granted = self.granted((GROUPS_TOPIC, METADATA_TOPIC))
+        found = [self.cluster.partition(*place) for place in sorted(set(places))]
+        here = [partition for partition in found if partition is not None]
+        if not here:
+            return granted
+        more = self._of(here)
+        return Granted(common([granted.access, more.access]), max(granted.mtime_ns, more.mtime_ns))
+
+    def _of(self, partitions: Sequence[Partition]) -> Granted:
+        granted, newest = [], 0
+        for partition in partitions:
+            with suppress(*GONE):
+                one, mtime_ns = partition_access(partition)
+                granted.append(one)
+                newest = max(newest, mtime_ns)
+        return Granted(common(granted), newest) if granted else self.root()
+
+
+class ClusterNode:
+    """What all nodes here share."""
+
+    kind: Kind = "directory"
+
+    def __init__(self, sources: Sources, topics: tuple[str, ...]) -> None:
+        self._sources = sources
+        self._topics = topics
+
+    def attributes(self) -> Attributes:
+        """What all its sources grant."""
+        return self._attributes(self._sources.granted(self._topics))
+
+    def _attributes(self, granted: Granted, kind: Kind | None = None) -> Attributes:
+        """Those of a node of this kind, of what is `granted`."""
+        kind = self.kind if kind is None else kind
+        uid, gid, mode = granted.access
+        mode &= 0o444
+        if kind == "directory":
+            mode |= mode >> 2
+        return Attributes(
+            kind,
+            0o777 if kind == "symlink" else mode,
+            uid,
+            gid,
+            0,
+            0,
+            granted.mtime_ns,
+            2 if kind == "directory" else 1,
+            0.0 if kind == "symlink" else KEEP_S / 2,
+        )
+
+
+class ClusterFile(MadeFile, ClusterNode):
+    """A file of lines. The cluster is asked, and the lines are written, when its size is."""
+
+    kind: Kind = "file"
+
+    @property
+    def _texts(self) -> MadeTexts:  # type: ignore[override]
+        return self._sources.texts
+
+    def _about(self) -> Attributes:
+        return self._attributes(self._sources.granted(self._topics))
