@@ -2,13 +2,14 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from kafkafs.cli.tables import aligned
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.group_history import COMMIT, EXPIRE
 from kafkafs.cluster.row_lines import Json, Row, line
 from kafkafs.errors import NotFound, printable
-from kafkafs.log.trace import moment
+from kafkafs.format.trace import moment
 
 _HEAD = (
     "LOG-OFFSET", "TIME", "EVENT", "TOPIC", "PARTITION", "OFFSET", "CHANGE", "END-THEN", "LAG-THEN", "TRANSACTION",
@@ -18,6 +19,7 @@ _FIELDS = (
     "logOffset", "timestamp", "event", "topic", "partition", "offset", "change", "logEndThen", "lagThen", "transaction",
     "state", "generation", "members",
 )  # fmt: skip
+_NUMBERS = frozenset((0, 4, 5, 6, 7, 8, 11, 12))
 _UNKNOWN = "-"
 
 
@@ -30,7 +32,8 @@ def print_history(cluster: Cluster, group: str, topic: str | None, *, is_table: 
     if topic is not None:
         rows = _about(topic, rows)
     if is_table:
-        _print_table([_HEAD, *map(_columns, rows)])
+        for text in aligned([_HEAD, *map(_columns, rows)], _NUMBERS):
+            print(text)
         return
     for row in rows:
         sys.stdout.buffer.write(line(row))
@@ -57,9 +60,3 @@ def _text(name: str, value: Json) -> str:
     if name == "timestamp" and isinstance(value, int):
         return moment(value)
     return f"{value:+d}" if name == "change" and isinstance(value, int) else printable(str(value))
-
-
-def _print_table(table: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for row in table:
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())

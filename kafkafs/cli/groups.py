@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from kafkafs.cli.endings import EXIT_FAILED, say
 from kafkafs.cli.group_history import print_history
+from kafkafs.cli.tables import aligned
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.group_records import Commit
@@ -23,7 +24,7 @@ from kafkafs.log.read_options import ReadOptions
 
 HEAD = ("GROUP", "TOPIC", "PARTITION", "COMMITTED", "END", "LAG", "BEHIND", "MEMBER")
 TOTAL = "TOTAL"
-_NUMBERS = slice(2, 7)  # the columns that stand to the right
+_NUMBERS = range(2, 7)  # the columns that stand to the right
 _UNKNOWN = "-"
 _UNITS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
 _AT_ONCE = 20_000
@@ -195,11 +196,8 @@ def show(cluster: Cluster, groups: Iterable[Offsets], order: str, topic: str | N
         unknown = sum(line.lag is None for line in counted)
         note = f"{unknown} unknown" if unknown else ""
         table.append((TOTAL, note, "", "", "", str(sum(line.lag or 0 for line in counted)), "", ""))
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for row in table:
-        texts = [text.ljust(width) for text, width in zip(row, widths, strict=True)]
-        texts[_NUMBERS] = [text.rjust(width) for text, width in zip(row[_NUMBERS], widths[_NUMBERS], strict=True)]
-        print("  ".join(texts).rstrip())
+    for text in aligned(table, _NUMBERS):
+        print(text)
 
 
 def _lines(cluster: Cluster, group: Offsets, topic: str | None) -> Iterator[GroupLine]:
