@@ -24,6 +24,7 @@ from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.session import in_one_sentence
 from kafkafs.spark.source import KafkafsDataSource
 from kafkafs.spark.source_options import Choice
+from tests.cluster.writing import Data
 from tests.kafka import registered
 from tests.kafka.broker import Broker
 from tests.kafka.dataset import Dataset
@@ -242,6 +243,19 @@ def test_json_is_what_from_json_makes(spark: SparkSession, tmp_path: Path) -> No
     assert found.count() == 32, "but for a cut order, a null and bytes that are no text"
     places = ["partition", "offset"]
     assert same(found.select(*places, "value"), theirs.join(found, places, "left_semi"))
+
+
+def test_json_of_several_topics_has_the_fields_of_all(spark: SparkSession, tmp_path: Path) -> None:
+    """Topics whose fields differ are read together, and no value is lost."""
+    data = Data(tmp_path)
+    data.write("a-0", [(None, b'{"id": 1, "name": "x"}'), (None, b"no json")])
+    data.write("b-0", [(None, b'{"id": "k", "at": 1.5}')])
+    read = frame(spark, tmp_path, subscribe="a,b", value="json")
+    assert dict(read.dtypes)["value"] == "struct<at:double,id:string,name:string>"
+    found = [
+        (row["value"] and tuple(row["value"]), row["valueBytes"]) for row in read.orderBy("topic", "offset").collect()
+    ]
+    assert found == [((None, "1", "x"), None), (None, b"no json"), ((1.5, "k", None), None)]
 
 
 DISK = {"subscribe": "orders"}
