@@ -4,6 +4,7 @@ data directories.
     spark.read.format("kafkafs").option("path", "/var/kafka-logs").option("subscribe", "test").load()
 
     source          what Spark is told about; `source_options` says what is wanted, `frame` which columns that has
+    refusals        errors as Spark shows them
     locations       the data directory that each partition is read from, of several replicas one
     missing         partitions that the metadata name, and that no disk here has
     planning        limits -> a range of offsets of each partition, of one look at all -> ranges for each task

@@ -20,6 +20,7 @@ from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.offsets import LATEST, AllAt, PartitionOffsets
 from kafkafs.spark.planning import planned
+from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.stream_offset import stream_offset
@@ -44,6 +45,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
             return ReadMinRows(self._options.min_offsets_per_trigger)
         return ReadAllAvailable()
 
+    @in_a_sentence()
     def prepareForTriggerAvailableNow(self) -> None:
         """From now on the stream ends where the logs end now."""
         self._target = self._latest = self._now()
@@ -66,6 +68,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
                 " unless it is given, as in Spark's own source; set it to earliest to read them"
             )
 
+    @in_a_sentence()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # type: ignore[override]
         """Where the micro-batch that begins at `start` ends; `start` itself where it is too early for one.
 

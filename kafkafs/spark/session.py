@@ -46,7 +46,7 @@ _LOCAL_SETTINGS = {
 _JAVAS_PART = ("jars", "assembly")  # of a release, and of a source tree
 _ANSWER_S = 10.0
 _OF_PY4J = ("KeyboardInterrupt while sending command.", "Exception while sending command.")
-_RAISED = re.compile(r"^(?:[\w.]+: )*kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
+_RAISED = re.compile(r"^(?:.*: )?kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _LAST_ERROR = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 

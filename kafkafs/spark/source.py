@@ -7,15 +7,16 @@ from importlib.util import find_spec
 
 import pyarrow as pa
 import pyspark
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from kafkafs.errors import UsageError
+from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame, frame_of
 from kafkafs.spark.locations import chosen
 from kafkafs.spark.missing import missing_of, told
 from kafkafs.spark.planning import PartitionLooks, planned
+from kafkafs.spark.refusals import RefusedStream, in_a_sentence
 from kafkafs.spark.source_options import SourceOptions, batch_options, stream_options
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import NAME_ALL, data_loss, in_executor, tasks
@@ -31,6 +32,7 @@ class KafkafsDataSource(DataSource):
         """What stands in `format(...)`."""
         return "kafkafs"
 
+    @in_a_sentence()
     def schema(self) -> StructType:
         """The columns: see `frame`. A table is refused while it is made: Spark asks with its provider."""
         if "provider" in self.options:
@@ -41,13 +43,17 @@ class KafkafsDataSource(DataSource):
         self._frame = frame_of(self.options)
         return self._frame.schema
 
+    @in_a_sentence()
     def reader(self, schema: StructType) -> DataSourceReader:
         """For `spark.read`."""
         return BatchReader(batch_options(self.options), self._frame_with(schema))
 
-    def streamReader(self, schema: StructType) -> StreamReader:
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """For `spark.readStream`."""
-        return stream_reader(stream_options(self.options), self._frame_with(schema))
+        try:
+            return stream_reader(stream_options(self.options), self._frame_with(schema))
+        except KafkafsError as error:
+            return RefusedStream(error)
 
     def _frame_with(self, schema: StructType) -> Frame:
         """The frame whose schema Spark was told, or that of a schema of one's own, with which it asks for no other."""
@@ -65,6 +71,7 @@ class BatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions, frame: Frame) -> None:
         self._options, self._frame = options, frame
 
+    @in_a_sentence()
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
         options = self._options

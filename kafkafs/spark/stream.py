@@ -19,6 +19,7 @@ from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.missing import missing_of, told
 from kafkafs.spark.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict
 from kafkafs.spark.planning import PartitionLook, PartitionLooks, planned
+from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream_offset import KnownLogs, StreamOffset, stream_offset
 from kafkafs.spark.tasks import NAME_ALL, data_loss, in_executor, tasks
@@ -41,6 +42,7 @@ class StreamReader(DataSourceStreamReader):
         self._at_end: PartitionOffsets = {}
         """Of those the ones at which a log ended."""
 
+    @in_a_sentence()
     def initialOffset(self) -> dict[str, Any]:
         """Where a new stream starts: as the options say, by default at the end. The same each time: Spark asks once for
         where the first micro-batch may end, and once for what it reads."""
@@ -62,6 +64,7 @@ class StreamReader(DataSourceStreamReader):
         named = {name for name, at in starting.offsets.items() if at >= 0} if isinstance(starting, Specific) else ()
         return {name: at if name in named else min(at, ends.get(name, at)) for name, at in starts.items()}
 
+    @in_a_sentence()
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # as before 4.2
         """Where the logs end now."""
         self._latest = self._now()
@@ -72,6 +75,7 @@ class StreamReader(DataSourceStreamReader):
         """The ends of the logs as last seen, for the query's progress."""
         return to_dict(self._latest) if self._latest else None
 
+    @in_a_sentence()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
         self._check_partitions()

@@ -19,6 +19,7 @@ from kafkafs.log.read_options import Isolation
 from kafkafs.log.reading import Window, records
 from kafkafs.spark.locations import partition
 from kafkafs.spark.planning import PartitionRange
+from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
 
 logger = logging.getLogger(__name__)
@@ -42,9 +43,10 @@ def in_executor(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The batches of a task. Spark has its Python collect all garbage after each task (pyspark/daemon.py), and looking
     through what modules have made is a tenth of a scan's time: what is there at a process's first batch, for which
     Arrow imports pandas where it is installed, stays, so it may."""
-    for batch in batches:
-        _exempt_modules()
-        yield batch
+    with in_a_sentence():
+        for batch in batches:
+            _exempt_modules()
+            yield batch
 
 
 @cache
