@@ -9,16 +9,22 @@ import kafkafs
 ROOT = Path(kafkafs.__file__).parent
 CONTRACT = "the layers above see log through its door"
 BELOW = {"errors", "installation", "format", "disk", "log", "__main__", "__init__", "py"}
-MODULES, NAMES = 14, 81
-"""What is seen of `log` from above, repairs and checks apart. The goal is 14 and 55."""
+MODULES, NAMES = 14, 67
+"""What is seen of `log` from above, repairs, checks and dumps apart. The goal is 14 and 55."""
 
 LEFT = 10
-"""Imports that go past the door by name, repairs and checks apart. A number here only ever gets smaller."""
+"""Imports that go past the door by name, repairs, checks and dumps apart. A number here only ever gets smaller."""
 
 LOOPS = {"kafkafs/log/retries.py": 2}
 """The loops that try again if files vanish (`Vanished`)."""
 
-REPAIRS = ("kafkafs.revive", "kafkafs.spark.audit", "kafkafs.spark.reindex_job", "kafkafs.spark.profile")
+REPAIRS = (
+    "kafkafs.revive",
+    "kafkafs.spark.audit",
+    "kafkafs.spark.reindex_job",
+    "kafkafs.spark.profile",
+    "kafkafs.dump",
+)
 
 
 def contract():
@@ -44,7 +50,7 @@ def test_what_is_seen_of_log_only_gets_less():
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kafkafs.log.")
         for alias in node.names
-        if node.module not in closed
+        if ".".join((node.module or "").split(".")[:3]) not in closed
     }
     assert len(seen) <= NAMES, sorted(f"{module} {name}" for module, name in seen)
 

@@ -14,13 +14,12 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound
 from kafkafs.format.batch import Batches
 from kafkafs.format.messages.topic_records import InternalTopic, Problem, Unreadable
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.log.batch_runs import Damage, Start
 from kafkafs.log.lineage import Went, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reading import ask_again
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import BatchRun, Damage, Segment
 
 
 class Replay(Protocol):
@@ -94,20 +93,20 @@ class Following:
             first = self._replay.begin(log)
             begin = max(first, log.start_offset)  # a snapshot may be ahead of the log
             for segment in log.segments_from(begin) if begin <= log.end_offset else ():  # what may not be read is told
-                self._segment(log, segment, None, first)
+                self._segment(log, segment, log.walk_segment(segment, first), first)
         else:
             number, start = place
-            for segment in log.segments[number:]:
-                self._segment(log, segment, start, log.start_offset)
-                start = Start(0, segment.next_base or log.end_offset)
+            for at, segment in enumerate(log.segments[number:]):
+                runs = log.walk_segment(segment, segment.base_offset if at else start)
+                self._segment(log, segment, runs, log.start_offset)
         self._read = log
         return True
 
-    def _segment(self, log: Log, segment: Segment, start: Start | None, first: int) -> None:
+    def _segment(self, log: Log, segment: Segment, runs: Iterator[BatchRun | Damage], first: int) -> None:
         name = f"{self.partition.name.directory}/{segment.log_name}"
         try:
             segment.log()  # or else: of a last one that may not be read the log's end is the beginning
-            for item in segment.walk(start or log.start_at(segment, first), log.walk_end(segment)):
+            for item in runs:
                 if isinstance(item, Damage):
                     self._replay.tell(
                         f"{name}: no valid batch in {item.size} bytes at {item.position}: offsets {item.base_offset} to"

@@ -15,7 +15,7 @@ from kafkafs.cluster.row_lines import known
 from kafkafs.cluster.rows import NO_OFFSET, Ends
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE
-from kafkafs.log.log import Log, largest_timestamps, newest_data
+from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.many_lookups import first_timestamps, offsets_after
 from kafkafs.log.partition import Partition
@@ -105,7 +105,7 @@ class Progress:
     def _newest_of(self, log: Log) -> int | None:
         """The largest timestamp of a log's records, as `info.json` tells it."""
         if log not in self._newest:
-            found = newest_data(log, largest_timestamps(log))
+            found = log.newest_data(log.largest_timestamps())
             is_told = found is not None and found.base_offset >= log.start_offset
             self._newest[log] = found.timestamp if found is not None and is_told else None
         return self._newest[log]

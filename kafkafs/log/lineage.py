@@ -252,37 +252,37 @@ class LogIdentity:
         """That of all that was read, where `later` is that of what was read last."""
         return LogIdentity(later.topic_id or self.topic_id, self.first or later.first, later.last or self.last)
 
+    @classmethod
+    def of(cls, log: Log, start: int, end: int) -> "LogIdentity":
+        """The identity of the offsets [start, end) of a log; of their bytes only two headers are read."""
+        return cls(topic_id(log), _mark(log, start), _mark(log, end - 1))
 
-def identity(log: Log, start: int, end: int) -> LogIdentity:
-    """That of the offsets [start, end) of a log; of their bytes only two headers are read."""
-    return LogIdentity(topic_id(log), _mark(log, start), _mark(log, end - 1))
+    @classmethod
+    def before(cls, log: Log, end: int) -> "LogIdentity":
+        """The identity of a log for a reader that has read up to `end`: the topic id, and the last batch that begins
+        before `end`."""
+        last = _mark(log, end - 1)
+        return cls(topic_id(log), last=last if last is not None and last.base_offset < end else None)
 
+    def difference(self, log: Log) -> str | None:
+        """The reason why a log is not the known one, in words behind its name; None if nothing says so."""
+        if self.is_another_topic(log):
+            return f"was deleted and made anew: its topic id was {self.topic_id} and is {topic_id(log)}"
+        for mark in filter(None, (self.first, self.last)):
+            if mark.last_offset >= log.end_offset:
+                return (
+                    f"ends at offset {log.end_offset} now, and reached to {mark.last_offset}: it was cut, or made anew"
+                )
+            if mark.last_offset >= log.start_offset and not _holds(log, mark):
+                return f"has another batch at offset {mark.base_offset} than it had: it was cut, or made anew"
+            later = (each.start_offset for each in leader_epochs(log) if each.epoch > mark.leader_epoch >= 0)
+            if (start := min(later, default=log.end_offset)) <= mark.last_offset:
+                return f"was cut at offset {start}, where a later leader epoch begins, and has grown anew since"
+        return None
 
-def identity_before(log: Log, end: int) -> LogIdentity:
-    """The identity of a log for a reader that has read up to `end`: the topic id, and the last batch that begins before
-    `end`."""
-    last = _mark(log, end - 1)
-    return LogIdentity(topic_id(log), last=last if last is not None and last.base_offset < end else None)
-
-
-def difference(known: LogIdentity, log: Log) -> str | None:
-    """Why a log is not the one that is known, in words behind its name; None where nothing says so."""
-    if is_another_topic(known, log):
-        return f"was deleted and made anew: its topic id was {known.topic_id} and is {topic_id(log)}"
-    for mark in filter(None, (known.first, known.last)):
-        if mark.last_offset >= log.end_offset:
-            return f"ends at offset {log.end_offset} now, and reached to {mark.last_offset}: it was cut, or made anew"
-        if mark.last_offset >= log.start_offset and not _holds(log, mark):
-            return f"has another batch at offset {mark.base_offset} than it had: it was cut, or made anew"
-        later = (each.start_offset for each in leader_epochs(log) if each.epoch > mark.leader_epoch >= 0)
-        if (start := min(later, default=log.end_offset)) <= mark.last_offset:
-            return f"was cut at offset {start}, where a later leader epoch begins, and has grown anew since"
-    return None
-
-
-def is_another_topic(known: LogIdentity, log: Log) -> bool:
-    """True if the topic was deleted and created again: both ids are known, and they differ."""
-    return known.topic_id is not None and topic_id(log) not in (None, known.topic_id)
+    def is_another_topic(self, log: Log) -> bool:
+        """True if the topic was deleted and created again: both ids are known, and they differ."""
+        return self.topic_id is not None and topic_id(log) not in (None, self.topic_id)
 
 
 def _mark(log: Log, offset: int) -> BatchMark | None:

@@ -256,9 +256,10 @@ class Log:
         count = len(sound) if sound.all() else int(np.argmin(sound))
         return offsets[:count], positions[:count], end
 
-    def start_at(self, segment: Segment, offset: int) -> Start:
-        """The place in a segment from which a walk comes by the offset."""
-        return scan_start(segment, offset)
+    def walk_segment(self, segment: Segment, start: Start | int) -> Iterator[BatchRun | Damage]:
+        """All that a segment has from a place on, or from the batch that reaches an offset."""
+        begin = start if isinstance(start, Start) else scan_start(segment, start)
+        yield from segment.walk(begin, self.walk_end(segment))
 
     def growing(self) -> list[Segment]:
         """The last segment, if it may be read: the file that what is empty yet will be read from."""
@@ -283,49 +284,47 @@ class Log:
             largest = max(largest, indexes.shown_largest() if is_whole else indexes.indexed_between(start, end))
         return largest
 
+    def newest_data(self, largest: Sequence[int | None]) -> Newest | None:
+        """The newest batch of data, as headers tell; `largest` is the largest timestamp of each segment's batches, None
+        where it has none.
 
-def newest_data(log: Log, largest: Sequence[int | None]) -> Newest | None:
-    """The newest batch of data, as headers tell; `largest` is the largest timestamp of each segment's batches, None
-    where it has none.
+        Markers carry wall-clock times and do not count. If a batch begins below the log start, its records may be older
+        than its header states: then nobody knows without reading all of them.
+        """
 
-    Markers carry wall-clock times and do not count. Where a batch begins below the log start, its records may be older
-    than its header states: then nobody knows without reading all of them.
-    """
+        def visible(rows: Batches) -> Batches:
+            """Batches of data, not emptied by compaction, that reach the log start."""
+            return chosen(rows, ~is_control(rows) & (rows["last_offset"] >= self.start_offset) & (rows["count"] > 0))
 
-    def visible(rows: Batches) -> Batches:
-        """Batches of data, not emptied by compaction, that reach the log start."""
-        return chosen(rows, ~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0))
+        found: Newest | None = None
+        visible_segments = self.visible_segments()
+        times = largest[len(largest) - len(visible_segments) :]
+        with_times = [
+            (time, segment) for time, segment in zip(times, visible_segments, strict=True) if time is not None
+        ]
+        for time, segment in sorted(with_times, key=lambda one: -one[0]):
+            if found is not None and time <= found.timestamp:
+                break
+            try:
+                other = newest(segment, self.walk_end(segment), visible)
+            except (Denied, NotFound, DiskError):  # a gap
+                continue
+            found = max(filter(None, (found, other)), default=None)
+        return found
 
-    found: Newest | None = None
-    visible_segments = log.visible_segments()
-    times = largest[len(largest) - len(visible_segments) :]
-    with_times = [(time, segment) for time, segment in zip(times, visible_segments, strict=True) if time is not None]
-    for time, segment in sorted(with_times, key=lambda one: -one[0]):
-        if found is not None and time <= found.timestamp:
-            break
+    def newest_ms(self) -> int:
+        """The largest timestamp of its data, transactions aside; -1 where no record has one."""
+        found = self.newest_data(self.largest_timestamps())
+        return -1 if found is None else found.timestamp
+
+    def largest_timestamps(self) -> list[int | None]:
+        """Of each segment: see `largest_in`."""
+        return [self.largest_in(segment) for segment in self.segments]
+
+    def largest_in(self, segment: Segment) -> int | None:
+        """The largest timestamp of a segment's batches, markers too; None where none has one, or it cannot be known."""
         try:
-            other = newest(segment, log.walk_end(segment), visible)
-        except (Denied, NotFound, DiskError):  # a gap
-            continue
-        found = max(filter(None, (found, other)), default=None)
-    return found
-
-
-def newest_ms(log: Log) -> int:
-    """The largest timestamp of its data, transactions aside; -1 where no record has one."""
-    found = newest_data(log, largest_timestamps(log))
-    return -1 if found is None else found.timestamp
-
-
-def largest_timestamps(log: Log) -> list[int | None]:
-    """Of each segment: see `largest_in`."""
-    return [largest_in(log, segment) for segment in log.segments]
-
-
-def largest_in(log: Log, segment: Segment) -> int | None:
-    """The largest timestamp of a segment's batches, markers too; None where none has one, or it cannot be known."""
-    try:
-        found = largest_timestamp(segment, log.walk_end(segment))
-    except (Denied, NotFound, DiskError):
-        return None
-    return found if found >= 0 else None
+            found = largest_timestamp(segment, self.walk_end(segment))
+        except (Denied, NotFound, DiskError):
+            return None
+        return found if found >= 0 else None

@@ -17,7 +17,7 @@ from kafkafs.format.records import Records, Refusal
 from kafkafs.format.times import Time
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.extents import Extent, extent_of, extents_between
-from kafkafs.log.log import Log, newest_ms
+from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
@@ -148,5 +148,5 @@ class Look:
         if isinstance(time, int):
             return time
         if self._newest_ms is None:
-            self._newest_ms = newest_ms(self.log)
+            self._newest_ms = self.log.newest_ms()
         return time.before(self._newest_ms)

@@ -14,7 +14,7 @@ from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.format.trace import no_trace
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.log import Log, largest_in
+from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import Candidate, batches_at_or_after
@@ -118,7 +118,7 @@ class _TimeFinder:
     def _by_index(self, time: int) -> int:
         while self._number < len(self._segments):
             segment = self._segments[self._number]
-            largest = largest_in(self._log, segment)
+            largest = self._log.largest_in(segment)
             if largest is not None and largest > time:
                 self._walk = self._candidates(segment, time)
                 for candidate in self._walk:

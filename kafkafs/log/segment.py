@@ -16,10 +16,12 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Lost, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, Batches, batch_at, is_overfull, parse_batch
 from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
-from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import KnownOverlaps, contents, overlapping
 from kafkafs.log.segment_files import Files
+
+__all__ = ["BatchRun", "Damage", "Segment", "SegmentIndexes", "is_at_its_place"]
 
 _PASSING = (Vanished, DiskError, Denied)  # may be otherwise the next time
 
@@ -277,6 +279,10 @@ class Segment:
         data = file.read(position, size)
         self.check(file)
         return data
+
+    def walk_whole(self, log_end: int) -> Iterator[BatchRun | Damage]:
+        """Everything up to `log_end`, read in long pieces."""
+        return self.walk(Start(0, self.base_offset, first_read=LONGEST_READ), log_end)
 
     def goes_on_in(self, later: "Segment", last: Batch) -> bool:
         """True if `later` has the same file, and `last` stands in it where it stood: so does everything before it."""

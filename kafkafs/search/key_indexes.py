@@ -39,10 +39,9 @@ from kafkafs.format.key_index import (
 )
 from kafkafs.format.records import Refusal
 from kafkafs.format.tables import Numbers
-from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.look import Look, Reader
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import BatchRun, Damage, Segment
 
 _LOW = 0xFFFFFFFF
 """The bits of a row that are an offset; the hash stands above them."""

@@ -9,14 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.format.records import Records, Refusal
-from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look, Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reading import resume
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import Damage, Segment
 from kafkafs.search.selection import FieldMaker, Selection
 
 UNIT_BYTES = 16 << 20

@@ -12,9 +12,8 @@ from kafkafs.errors import NotFound, TooLarge
 from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.key_index import KeyCollector, KeyRows, merged, new_seed
 from kafkafs.format.records import Refusal
-from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.look import Reader
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import BatchRun, Damage, Segment
 from kafkafs.search.key_indexes import KeyIndex, index_of
 
 logger = logging.getLogger(__name__)

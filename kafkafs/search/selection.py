@@ -21,7 +21,7 @@ from kafkafs.format.memory import Bytes
 from kafkafs.format.native.layout import NEEDLE_HEADERS, NEEDLE_KEY, NEEDLE_VALUE
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
-from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.segment import BatchRun
 
 _CASELESS = frozenset("kKsSiI")
 """Letters that `re.IGNORECASE` takes for others outside of ASCII, too: the Kelvin sign, the long s, the dotted i."""

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
-from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.reading import ask_again
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import BatchRun, Damage, Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.locations import Tiered, data_directories, data_directory, every_location
 from kafkafs.spark.source_options import Replicas
@@ -45,7 +44,7 @@ class SegmentLook:
 
     def of(self, segment: Segment) -> Iterator[BatchRun | Damage]:
         """The same of another segment of this log."""
-        return segment.walk(Start(0, segment.base_offset, first_read=LONGEST_READ), self.log.walk_end(segment))
+        return segment.walk_whole(self.log.walk_end(segment))
 
     def check(self) -> None:
         """Vanished where the segment's files are not those any more that were looked at. The broker renames a log

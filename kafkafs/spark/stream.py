@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kafkafs.cluster.topic_partitions import TopicPartitions
-from kafkafs.log.lineage import difference, is_another_topic
 from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.locations import Location, chosen
@@ -117,9 +116,9 @@ class StreamReader(DataSourceStreamReader):
         if name not in begun.at and start:
             lost(f"the new partition {name} begins at offset {start}; some of its records may have been missed")
         for known, begin in ((ends.logs.get(name), end), (begun.logs.get(name), look.start_offset)):
-            if known is not None and (reason := difference(known, look.log)):
+            if known is not None and (reason := known.difference(look.log)):
                 lost(f"{name} {reason}; some of its records may have been missed")
-                return min(end, begin if is_another_topic(known, look.log) else start)
+                return min(end, begin if known.is_another_topic(look.log) else start)
         if end < start:
             lost(f"{name} went back from offset {start} to {end}")
         return min(start, end)

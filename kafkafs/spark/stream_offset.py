@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkafs.errors import UsageError
-from kafkafs.log.lineage import BatchMark, LogIdentity, difference, identity_before
+from kafkafs.log.lineage import BatchMark, LogIdentity
 from kafkafs.log.log import Log
 from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, to_dict
 from kafkafs.spark.planning import PartitionLooks
@@ -85,11 +85,11 @@ class KnownLogs:
         seen = self._seen.get(name)
         if seen is not None and seen[0] is log and seen[1:3] == (end, known):
             return seen[3]
-        is_same = known is not None and difference(known, log) is None
+        is_same = known is not None and known.difference(log) is None
         if known is not None and is_same and before.at.get(name) == end:
             found = known  # a batch that was compacted meanwhile begins no micro-batch
         else:
-            found = identity_before(log, end)
+            found = LogIdentity.before(log, end)
             if known is not None and is_same:
                 found = known.went_on(found)
         self._seen[name] = log, end, known, found

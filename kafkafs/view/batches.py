@@ -6,11 +6,10 @@ from typing import NamedTuple
 from kafkafs.format.batch import Batch, walk
 from kafkafs.format.jsonl import batch_lines, unreadable_line
 from kafkafs.format.tables import copied
-from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look
 from kafkafs.log.places import RangeTarget
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import Damage, Segment
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.range_file import Make, RangeFile

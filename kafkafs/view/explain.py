@@ -8,10 +8,9 @@ from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.format.times import doubt
 from kafkafs.format.trace import moment
-from kafkafs.log.batch_runs import Damage
 from kafkafs.log.look import Look
 from kafkafs.log.places import AtOffset, AtTime, BeforeTime, PointTarget
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import Damage, Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes, BytesContent

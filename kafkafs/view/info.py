@@ -14,7 +14,7 @@ from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_meta
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.format.times import probable_unit
 from kafkafs.log.health import SegmentHealth, gaps_in_a_tier, look_at_all, problems_of_listing
-from kafkafs.log.log import Log, largest_in, newest_data
+from kafkafs.log.log import Log
 from kafkafs.log.look import Look
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.segment import Segment
@@ -172,7 +172,7 @@ def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
     """The largest timestamp of the segment's batches, markers too; None where none has one, or it cannot be known."""
     found = health.largest
     if found is None:
-        return largest_in(log, segment)
+        return log.largest_in(segment)
     return found if found >= 0 else None
 
 
@@ -197,7 +197,7 @@ def _oldest(look: Look) -> int | None:
 
 def _newest(log: Log, largest: Sequence[int | None]) -> int | None:
     """The largest timestamp of the data, where headers tell it; `largest` is that of each segment's batches."""
-    found = newest_data(log, largest)
+    found = log.newest_data(largest)
     return found.timestamp if found is not None and found.base_offset >= log.start_offset else None
 
 

@@ -11,7 +11,6 @@ from kafkafs.disk.budget import KEPT_FILES
 from kafkafs.disk.data_file import LocalFile
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.log.extents import extents_between
-from kafkafs.log.log import largest_timestamps, newest_data
 from kafkafs.log.lookup import Lookup
 from kafkafs.view.node import LinkNode
 from tests.counting import counted
@@ -195,12 +194,12 @@ def test_the_newest_batch_of_data(tmp_path: Path) -> None:
     emptied = Made(v2_around(b"", 0, 4, 5, -1, 9_000), ())
     write_partition(tmp_path, {0: [made(0, [3, 7])], 2: [made(2, [5, 4]), emptied], 6: [marker(6, 1, True)]})
     log = log_of(tmp_path)
-    found = newest_data(log, largest_timestamps(log))
+    found = log.newest_data(log.largest_timestamps())
     assert found is not None
     assert (found.timestamp, found.base_offset) == (7, 0)
     write_start(tmp_path, 2)
     log = log_of(tmp_path)
-    found = newest_data(log, largest_timestamps(log))
+    found = log.newest_data(log.largest_timestamps())
     assert found is not None
     assert (found.timestamp, found.base_offset) == (5, 2)
 
@@ -208,7 +207,7 @@ def test_the_newest_batch_of_data(tmp_path: Path) -> None:
 def test_nothing_has_no_newest(tmp_path: Path) -> None:
     write_partition(tmp_path, {0: [marker(0, 1, True)]})
     log = log_of(tmp_path)
-    assert newest_data(log, largest_timestamps(log)) is None
+    assert log.newest_data(log.largest_timestamps()) is None
 
 
 def test_the_latest_record_is_looked_for_once_in_each_segment(tmp_path):

@@ -22,7 +22,7 @@ import numpy as np
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
-from kafkafs.log.lineage import BatchMark, LogIdentity, difference, identity
+from kafkafs.log.lineage import BatchMark, LogIdentity
 from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.spark import planning
 from kafkafs.spark.export.output import CLAIM, Output
@@ -216,7 +216,7 @@ def _check_same(looks: PartitionLooks, plan: ExportPlan) -> None:
                 f" or made anew; {_ELSEWHERE}"
             )
         known = plan.logs.get(name, topics.get(name.topic))
-        if known is not None and (reason := difference(known, look.log)):
+        if known is not None and (reason := known.difference(look.log)):
             raise UsageError(f"{name} {reason}; {_ELSEWHERE}")
 
 
@@ -252,7 +252,7 @@ def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> Export
         start, end = max(starts[name], look.start_offset), min(ends[name], look.visible_end)
         if start >= end:
             continue
-        added.logs[name] = identity(look.log, start, end)
+        added.logs[name] = LogIdentity.of(look.log, start, end)
         for each, size in planning.pieces_of(PartitionRange(look.location, start, end), look, request.file_bytes):
             added.units.append(FileUnit(each, size, _file(each), request.by))
     return added
