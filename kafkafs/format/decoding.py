@@ -6,15 +6,17 @@ Protobuf comes by Python. Whatever does not fit stands in the line as in `.jsonl
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
+from kafkafs.format.connect_secrets import config_records, redacted_values
 from kafkafs.format.fields import NAME, TAIL, TEXT, Fields, OneField, find_fields, payload_of
 from kafkafs.format.jsonl import line_head, long_field, long_headers, padded_prefix
+from kafkafs.format.known_topics import known_texts
 from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
 from kafkafs.format.messages.message_json import decoded_json
 from kafkafs.format.messages.topic_records import InternalTopic, internal_topic
@@ -42,6 +44,7 @@ class DecodedLines:
         self._prefix, self._padded = padded_prefix(topic, partition)
         self._decoders = decoders
         self._topic = internal_topic(topic)
+        self._known = known_texts(topic)
         self._held = bytearray()  # texts and tails that Python has made
         self._reasons: dict[int, str] = {}  # of fields of a chunk that Python could not decode
         self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
@@ -63,10 +66,12 @@ class DecodedLines:
     def _decoded(self, records: Records) -> Iterator["_Part"]:
         """All those records by and by."""
         rows = np.ascontiguousarray(records.rows)  # which the kernel of lines takes as they lie
+        configs = config_records(records)
         for start in range(0, len(rows), _CHUNK):
-            yield from self._chunk(Records(records.data, rows[start : start + _CHUNK]))
+            own = [number - start for number in configs if 0 <= number - start < _CHUNK]
+            yield from self._chunk(Records(records.data, rows[start : start + _CHUNK]), own)
 
-    def _chunk(self, records: Records) -> Iterator["_Part"]:
+    def _chunk(self, records: Records, configs: Sequence[int]) -> Iterator["_Part"]:
         fields, named = find_fields(records)
         if named and self._topic is None:
             if self._decoders.is_full():
@@ -80,6 +85,7 @@ class DecodedLines:
                 stop = fill_fields(self._topic, records, fields, done, self._hold)
             else:
                 stop = self._decode(records, fields, 2 * done, texts) // 2
+                self._replace(records, fields, (done, stop), configs)
             if stop == done:
                 size *= _GROWTH
                 size = min(size, TEXT_MOST) if size < TEXT_MOST * _GROWTH else size
@@ -123,6 +129,15 @@ class DecodedLines:
             return 0
         field[TEXT] = IN_HELD, *self._hold(text)
         return len(text)
+
+    def _replace(self, records: Records, fields: Fields, part: tuple[int, int], configs: Sequence[int]) -> None:
+        """Sets the texts of a part of the records of which the topic's name or the key says what their bytes are.
+        `configs`: the records that may be of a config topic of Kafka Connect."""
+        known = self._known(records, *part) if self._known is not None else ()
+        own = [number for number in configs if part[0] <= number < part[1]]
+        for number, text in (*known, *redacted_values(records, own)):
+            fields[number][TEXT] = IN_HELD, *self._hold(text)
+            fields[number][TAIL] = NOWHERE, 0, 0
 
     def _tell(self, fields: Fields, first: int, stop: int) -> None:
         """Sets the tails of fields [first, stop)."""
