@@ -46,6 +46,11 @@ class Lost(DiskError):
     error" there, behind all that stands before it."""
 
 
+class Sealed(Lost):
+    """A remote tier has it, and it cannot be read here: no key, or a format that kafkafs does not read. Reading past it
+    would leave sound records out, so `corrupt=skip` does not: "Input/output error"."""
+
+
 class TooLarge(KafkafsError):
     """Unpacking would need more memory than `-o max_batch=` grants: "File too large"."""
 
@@ -105,6 +110,7 @@ ERRNO: dict[type[KafkafsError], int] = {
     DiskError: errno.EIO,
     Unanswered: errno.EIO,
     Lost: errno.EIO,
+    Sealed: errno.EIO,
     TooLarge: errno.EFBIG,
     Denied: errno.EACCES,
     Vanished: errno.ESTALE,

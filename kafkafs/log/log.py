@@ -5,6 +5,7 @@ the segment with the largest base at or below them, and on to the next where com
 """
 
 from bisect import bisect_right
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
@@ -14,17 +15,17 @@ import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import Denied, DiskError, NotFound
+from kafkafs.errors import Denied, DiskError, Lost, NotFound, Sealed
 from kafkafs.format.batch import Batch, Batches, batch_at, is_control
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
-from kafkafs.log.segment import Segment, is_at_its_place
+from kafkafs.log.segment import ANY_OFFSET, Segment, is_at_its_place
 from kafkafs.log.segment_search import Newest, batch_reaching, closed_end, largest_timestamp, newest, scan_start
 
-_ANY_OFFSET = 2**63 - 1
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
     grown_from = (known.position, known.end_offset) if known is not None and start is not None else None
     if start is None:
         segment.indexes.forget()
-        start = scan_start(segment, _ANY_OFFSET)
+        start = scan_start(segment, ANY_OFFSET)
     last = _last_batch(file, start, about.st_size, search=not searched)
     if last is None and start.position > 0:
         last = _last_batch(file, Start(0, segment.base_offset), about.st_size)
@@ -198,9 +199,9 @@ class Log:
         reached = takewhile(lambda segment: segment.base_offset < end, self.segments_from(start))
         return filter(Segment.is_readable, reached if start < end else ())
 
-    def walk(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
+    def walk(self, start: int, end: int, lenient: bool = False) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end), in order, and the segment that it stands in. A run may begin before
-        `start` and end behind `end`."""
+        `start` and end behind `end`. Lost for offsets that a tier should have and has not, unless `lenient`."""
         begin: Start | None = None
         start, end = max(start, self.start_offset), min(end, self.end_offset)
         if start >= end:
@@ -208,15 +209,24 @@ class Log:
         for segment in self.readable_from(start):  # opened one by one, as the reader gets there
             if segment.base_offset >= end:
                 return
-            begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
-            for item in segment.walk(begin, self.walk_end(segment), start):
-                if item.last_offset < start:
-                    continue
-                if isinstance(item, Damage) and item.base_offset >= end:
-                    return
-                yield segment, item
-                if item.last_offset >= end - 1:
-                    return
+            try:
+                begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
+                for item in segment.walk(begin, self.walk_end(segment), start, ANY_OFFSET if lenient else start):
+                    if item.last_offset < start:
+                        continue
+                    if isinstance(item, Damage) and item.base_offset >= end:
+                        return
+                    yield segment, item
+                    if item.last_offset >= end - 1:
+                        return
+            except Lost as error:
+                self.pass_lost(error, lenient)
+
+    def pass_lost(self, error: Lost, lenient: bool) -> None:
+        """Goes on behind what a tier has lost if `lenient`, or raises."""
+        if not lenient or isinstance(error, Sealed):
+            raise error
+        logger.warning("%s: passing over what a tier has lost: %s", self.name.directory, error)
 
     def locate(self, offset: int, trace: Trace = no_trace) -> LocatedBatch:
         """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.

@@ -12,16 +12,18 @@ import threading
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from kafkafs.errors import Denied, DiskError, NotFound, TooLarge
+from kafkafs.errors import Denied, DiskError, Lost, NotFound, TooLarge
 from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records
 from kafkafs.format.trace import Trace, moment, no_trace
-from kafkafs.log.batch_runs import Damage
+from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Found
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import batches_at_or_after, largest_timestamp, scanned_to
 from kafkafs.log.visible import Visible
+
+_LATEST = 2**63 - 1
 
 
 class Lookup:
@@ -124,22 +126,38 @@ class Lookup:
 
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """
-        log, outcomes = self.log, None if as_broker else Outcomes(self.log)
+        log, lenient = self.log, self._visible.options.corrupt_skip
+        outcomes = None if as_broker else Outcomes(log, lenient)
         for number, segment in enumerate(self._segments_reaching(timestamp, trace)):
             if number:
                 trace("going on to a later segment, which Kafka would not do")
-            for item in batches_at_or_after(segment, timestamp, log.walk_end(segment), log.start_offset, trace):
-                if isinstance(item, Damage):
-                    continue
-                batch, run, _ = item
-                if batch.base_offset >= self._visible.end:  # nor does anything behind it show
-                    return None
-                record = self._visible.record_at_or_after(segment, batch, run, timestamp, outcomes, trace)
-                if not isinstance(record, Records | TooLarge):
-                    continue
-                if trace is not no_trace:  # what a message of an old format spans takes unpacking
-                    trace(scanned_to(segment, batch.end - item.start.position, item.start, batch))
-                return segment, batch, record
+            try:
+                found = self._at_in(segment, timestamp, outcomes, trace)
+            except Lost as error:
+                log.pass_lost(error, lenient)
+                continue
+            if found is not None:
+                return None if found[2] is None else (*found[:2], found[2])
+        return None
+
+    def _at_in(
+        self, segment: Segment, timestamp: int, outcomes: Outcomes | None, trace: Trace
+    ) -> tuple[Segment, Batch, Records | TooLarge | None] | None:
+        """The same, of one segment; without a record if nothing from that batch on shows."""
+        log, lenient = self.log, self._visible.options.corrupt_skip
+        end = log.walk_end(segment)
+        for item in batches_at_or_after(segment, timestamp, end, log.start_offset, trace, lenient):
+            if isinstance(item, Damage):
+                continue
+            batch, run, _ = item
+            if batch.base_offset >= self._visible.end:  # nor does anything behind it show
+                return segment, batch, None
+            record = self._visible.record_at_or_after(segment, batch, run, timestamp, outcomes, trace)
+            if not isinstance(record, Records | TooLarge):
+                continue
+            if trace is not no_trace:  # what a message of an old format spans takes unpacking
+                trace(scanned_to(segment, batch.end - item.start.position, item.start, batch))
+            return segment, batch, record
         return None
 
     def _segments_reaching(self, timestamp: int, trace: Trace) -> Iterator[Segment]:
@@ -165,7 +183,8 @@ class Lookup:
                 self._largest.append(max(largest, self._largest[-1]) if number else largest)
 
     def _largest_of(self, segment: Segment) -> int:
-        """Of a gap what its time index tells, if the disk gives that: later segments must not depend on this one."""
+        """Of a gap what its time index tells, if the disk gives that: later segments must not depend on this one. If a
+        tier has lost even that, see `_time_behind`."""
         try:
             return largest_timestamp(segment, self.log.walk_end(segment))
         except Denied:
@@ -173,4 +192,19 @@ class Lookup:
         except DiskError:
             if segment.next_base is None:
                 raise
-            return segment.indexes.indexed_largest()
+            try:
+                return segment.indexes.indexed_largest()
+            except Lost:
+                return self._time_behind(segment)
+
+    def _time_behind(self, lost: Segment) -> int:
+        """The largest timestamp that is taken for that of a lost segment: that of the first batch behind it. So a time
+        that this batch reaches may lead to a lost record, and is an error; a later time is not."""
+        for segment in self.log.segments_from(lost.next_base or 0):
+            try:
+                for item in segment.walk(Start(0, segment.base_offset), self.log.walk_end(segment)):
+                    if isinstance(item, BatchRun):
+                        return int(item.rows["max_timestamp"][0])
+            except (Denied, Lost):
+                continue
+        return _LATEST

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.errors import Lost
 from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
 from kafkafs.format.records import Records, Refusal, decode
@@ -23,7 +24,7 @@ from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.lineage import Went, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.producer_snapshots import newest_open
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import ANY_OFFSET, Segment
 
 EMPTIED = -2
 """In the place of a control type: a marker that says nothing any more."""
@@ -111,15 +112,19 @@ def _follow(rows: Batches, found: dict[int, int]) -> None:
             found.setdefault(producer, int(rows["base_offset"][begun[0]]))
 
 
-def _batch_runs(log: Log, first: int, start: Start) -> Iterator[BatchRun]:
+def _batch_runs(log: Log, first: int, start: Start, lenient: bool = False) -> Iterator[BatchRun]:
     """Runs from `start` in the segment of that number on. A function, no method of `Outcomes`: the two would hold each
     other, and a buffer, until the collector comes."""
+    needed = ANY_OFFSET if lenient else 0
     for number in range(first, len(log.segments)):
         segment = log.segments[number]
         place = start if number == first else Start(0, segment.base_offset)
-        for item in segment.walk(place, log.walk_end(segment)) if segment.is_readable() else ():
-            if isinstance(item, BatchRun):
-                yield item
+        try:
+            for item in segment.walk(place, log.walk_end(segment), needed=needed) if segment.is_readable() else ():
+                if isinstance(item, BatchRun):
+                    yield item
+        except Lost as error:
+            log.pass_lost(error, lenient)
 
 
 class _Markers(NamedTuple):
@@ -133,8 +138,9 @@ class Outcomes:
     """Whether transactional batches below the last stable offset were aborted, asked in offset order: the scan begins
     at the first that is asked about, and none is begun twice."""
 
-    def __init__(self, log: Log) -> None:
-        self._log = log
+    def __init__(self, log: Log, lenient: bool = False) -> None:
+        """`lenient`: markers that a tier has lost are passed over."""
+        self._log, self._lenient = log, lenient
         self._ahead: Iterator[BatchRun] | None = None
         self._met: dict[int, list[_Markers]] = {}
 
@@ -147,7 +153,7 @@ class Outcomes:
         producers, offsets = rows["producer_id"][asked], rows["last_offset"][asked]
         if self._ahead is None:
             start = Start(int(rows["position"][asked[0]]), int(rows["base_offset"][asked[0]]))
-            self._ahead = _batch_runs(self._log, self._log.segments.index(segment), start)
+            self._ahead = _batch_runs(self._log, self._log.segments.index(segment), start, self._lenient)
         if len(self._met) > _PRODUCERS_KEPT:  # forget those that were passed
             self._met = {each: own for each, own in self._met.items() if own and own[-1].offsets[-1] > offsets[0]}
         for producer in set(producers.tolist()):

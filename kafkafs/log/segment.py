@@ -17,11 +17,15 @@ from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Lost, Van
 from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, Batches, batch_at, is_overfull, parse_batch
 from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
+from kafkafs.log.gaps import Holes
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import KnownOverlaps, contents, overlapping
 from kafkafs.log.segment_files import Files
 
-__all__ = ["BatchRun", "Damage", "Segment", "SegmentIndexes", "is_at_its_place"]
+__all__ = ["ANY_OFFSET", "BatchRun", "Damage", "Segment", "SegmentIndexes", "is_at_its_place"]
+
+ANY_OFFSET = 2**63 - 1
+"""Larger than every offset."""
 
 _PASSING = (Vanished, DiskError, Denied)  # may be otherwise the next time
 
@@ -301,10 +305,11 @@ class Segment:
             return rows[:-1]
         return rows
 
-    def walk(self, start: Start, log_end: int, passed: int = 0) -> Iterator[BatchRun | Damage]:
+    def walk(self, start: Start, log_end: int, passed: int = 0, needed: int = 0) -> Iterator[BatchRun | Damage]:
         """What stands from `start` up to `log_end`, all of this generation of the log.
 
-        Of large batches that end below the offset `passed` the bytes may be left out, see `batch_runs.Bounds`.
+        Of large batches that end below the offset `passed` the bytes may be left out, see `batch_runs.Bounds`. Lost
+        where offsets from `needed` on are missing that were uploaded to a tier.
         """
         file = self.log()
         next_base = self.next_base
@@ -312,6 +317,9 @@ class Segment:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
         bounds = Bounds(log_end, start.first_offset, next_base, True, passed, partial(self.sound_batches, file))
         runs = batch_runs(file, start.position, bounds, start.window, start.first_read)
+        if needed < ANY_OFFSET and self.files.may_be_cut:
+            holes = Holes(self.object or self.log_name, file, self.indexes.offset_index, needed)
+            runs = holes.check(runs, start.first_offset, self.next_base)
         del start  # with its window: a walk can be a long one
         for item in runs:
             self.check(file)

@@ -40,6 +40,10 @@ class Files(Protocol):
         """Whether the log goes on behind the offsets that count of it."""
 
     @property
+    def may_be_cut(self) -> bool:
+        """True if nothing but the log itself tells whether all of it is there. Asked once the log is open."""
+
+    @property
     def log_seen(self) -> tuple[int, int]:
         """The log's size and time of change when it was listed."""
 
@@ -100,6 +104,7 @@ class SegmentFiles:
     object = None
     largest = None
     trouble = ""
+    may_be_cut = False
 
     @property
     def is_cut_short(self) -> bool:

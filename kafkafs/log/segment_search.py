@@ -21,10 +21,9 @@ from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOf
 from kafkafs.format.trace import Trace, moment, no_trace, probes_told
 from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.overlaps import first_offset, span
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import ANY_OFFSET, Segment
 
 _ENTRIES_TRIED = 8
-_ANY = 2**63 - 1
 
 
 def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
@@ -96,7 +95,7 @@ def batch_reaching(segment: Segment, offset: int, log_end: int, trace: Trace = n
     """The first batch whose last offset is at or after `offset`, or the damage that owns it; None behind the last."""
     start = scan_start(segment, offset, trace)
     scanned = 0
-    for item in segment.walk(start, log_end, _ANY):
+    for item in segment.walk(start, log_end, ANY_OFFSET, offset):
         if item.last_offset < offset:
             scanned += item.end - item.position
             continue
@@ -183,22 +182,23 @@ class _Contradiction(Exception):
 
 
 def batches_at_or_after(
-    segment: Segment, timestamp: int, log_end: int, min_offset: int, trace: Trace
+    segment: Segment, timestamp: int, log_end: int, min_offset: int, trace: Trace, lenient: bool = False
 ) -> Iterator[Candidate | Damage]:
     """The batches with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, in order, and
     the damage between them.
 
-    Damage may come twice, where the scan starts over.
+    Damage may come twice, where the scan starts over. `lenient`: offsets that a tier lacks
+    are passed over.
     """
     entry = _entry(segment, timestamp, trace)
     start = scan_start(segment, max(entry.offset, min_offset), trace)
     is_used = entry.slot >= 0 and entry.offset > min_offset
     try:
-        yield from _scan(segment, start, timestamp, log_end, entry if is_used else None, trace)
+        yield from _scan(segment, start, timestamp, log_end, entry if is_used else None, trace, lenient)
         return
     except _Contradiction:
         trace(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
-    yield from _scan(segment, Start(0, segment.base_offset), timestamp, log_end, None, trace)
+    yield from _scan(segment, Start(0, segment.base_offset), timestamp, log_end, None, trace, lenient)
 
 
 def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
@@ -229,11 +229,12 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
 
 
 def _scan(
-    segment: Segment, start: Start, timestamp: int, log_end: int, entry: TimestampOffset | None, trace: Trace
-) -> Iterator[Candidate | Damage]:
+    segment: Segment, start: Start, timestamp: int, log_end: int, entry: TimestampOffset | None, trace: Trace,
+    lenient: bool,
+) -> Iterator[Candidate | Damage]:  # fmt: skip
     """`batches_at_or_after` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
     item: BatchRun | Damage | None = None
-    for item in segment.walk(start, log_end, 0 if entry is None else entry.offset + 1):
+    for item in segment.walk(start, log_end, 0 if entry is None else entry.offset + 1, ANY_OFFSET if lenient else 0):
         if isinstance(item, Damage):
             trace(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
             yield item

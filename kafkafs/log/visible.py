@@ -144,12 +144,12 @@ class Visible:
 
     def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
-        outcomes = Outcomes(self.log)
+        outcomes = Outcomes(self.log, lenient=self.options.corrupt_skip)
         begin = self.overlaps.begin(start)
-        walked = self.log.walk(begin, end)
+        walked = self.log.walk(begin, end, self.options.corrupt_skip)
         first = next(walked, None)
         if (anew := self.overlaps.begin(start)) < begin:  # what was passed on the way there has given reason to look
-            begin, first, walked = anew, None, self.log.walk(anew, end)
+            begin, first, walked = anew, None, self.log.walk(anew, end, self.options.corrupt_skip)
         for segment, item in walked if first is None else chain((first,), walked):
             if isinstance(item, Damage):
                 if item.last_offset >= start:

@@ -77,7 +77,10 @@ def _objects(
         sealed = seal(file.read_bytes()) if file.stat().st_size else b""
         places[name] = {"position": len(indexes), "size": len(sealed)}
         indexes += sealed
-    epochs = log.with_name(f"{stem}.leader_epoch_checkpoint").read_text().split("\n")[2:-1]
+    lines = log.with_name(f"{stem}.leader_epoch_checkpoint").read_text().split("\n")[2:-1]
+    known = [(int(epoch), int(start)) for epoch, start in map(str.split, lines)]
+    behind = [start for _, start in known[1:]] + [1 << 62]
+    epochs = {str(epoch): max(base, start) for (epoch, start), stop in zip(known, behind, strict=True) if stop > base}
     end, largest = _end(data)
     sizes = [len(chunk) for chunk in chunks]
     index: dict[str, object] = {"originalChunkSize": CHUNK, "originalFileSize": len(data)}
@@ -96,9 +99,7 @@ def _objects(
                 "id": segment_id,
             },
             "startOffset": base, "endOffset": end, "maxTimestampMs": largest, "brokerId": 1,
-            "eventTimestampMs": 1, "segmentLeaderEpochs": {
-                epoch.split()[0]: max(base, int(epoch.split()[1])) for epoch in epochs
-            }, "txnIdxEmpty": False,
+            "eventTimestampMs": 1, "segmentLeaderEpochs": epochs, "txnIdxEmpty": False,
         },
     }  # fmt: skip
     if key is not None:

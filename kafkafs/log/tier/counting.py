@@ -1,11 +1,15 @@
 """Which uploads make the log, and up to which offset each.
 
-A tier holds more than the log: second tries after a crash, uploads of former leaders whose records were cut later. What
-counts is the lineage, the leader epochs and first offsets that the partition's own checkpoint has: an upload is good up
-to the first offset at which it has another epoch. Behind that its batches are gone for ever, though the upload is
+A tier holds more than the log: second tries after a crash, uploads of former leaders whose records were cut later. The
+lineage decides: the leader epochs and first offsets of the partition's own checkpoint. An upload is good up to the
+first offset at which it has another epoch. Its batches behind that offset are gone for ever, though the upload is
 finished. Source: RemoteLogManager, RemoteLogLeaderEpochState.
+
+A tiered log is not compacted. So offsets that no upload has, between two uploads or before the first one, are a gap:
+a piece of its own, which nobody can read.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -13,75 +17,171 @@ from kafkafs.log.tier.upload import Epochs, Upload
 
 
 class Piece(NamedTuple):
-    """The offsets [upload.base_offset, stop) of an upload; `stop` is None where that is all of the last one."""
+    """The offsets [upload.base_offset, stop) of an upload; `stop` is None for all of the last upload of a tier alone."""
 
     upload: Upload
     stop: int | None
 
 
-def good_until(upload: Upload, lineage: Epochs) -> int | None:
-    """The offset behind the last one of the upload that is of that lineage; None where nothing tells it.
+class _Good(NamedTuple):
+    """An upload, and the offset behind its last one that is of the lineage; None if nothing tells that offset."""
 
-    At most its base offset where nothing of it counts. Offsets before the lineage begins are of its first epoch or an
-    earlier one: the first entry of a checkpoint is cut to the log start.
+    upload: Upload
+    until: int | None
+
+
+def good_until(upload: Upload, lineage: Epochs) -> int | None:
+    """The offset behind the last one of the upload that is of that lineage; None if nothing tells it.
+
+    At most its base offset if nothing of it counts. If the upload's end is not known, it may end earlier than here.
     """
     end = None if upload.end_offset is None else upload.end_offset + 1
-    if upload.epochs is None or not lineage:
-        return end
-    own = dict(upload.epochs)
-    for number, (epoch, start) in enumerate(lineage):
-        stop = lineage[number + 1][1] if number + 1 < len(lineage) else None
-        first = max(start, upload.base_offset)
-        if (stop is not None and first >= stop) or (end is not None and first >= end):
-            continue
-        if epoch not in own or own[epoch] > first:
-            return first
-    return end
+    parts = _parts_at(upload, lineage)
+    return min((each for each in (end, parts) if each is not None), default=None)
 
 
-def pieces(uploads: Iterable[Upload], lineage: Epochs, local_start: int | None) -> list[Piece]:
-    """The pieces that make the log below `local_start`, where a disk goes on with it; None where no disk does.
+def _parts_at(upload: Upload, lineage: Epochs) -> int | None:
+    """The first offset at which the epochs of an upload are not those of the lineage; None if there is no such offset.
 
-    They begin at the bases of uploads, in order, without overlaps. Of two that begin together the one counts that is
-    good for longer; one that begins inside of another takes over where it is.
+    Offsets before the lineage begins are of its first epoch or an earlier one: a checkpoint is cut to the log start.
     """
-    found: list[tuple[Upload, int | None]] = []
-    for upload in sorted(uploads, key=_order):
-        until = good_until(upload, lineage)
-        if until is not None and until <= upload.base_offset:
+    own = upload.epochs
+    if not own or not lineage:
+        return None
+    base = upload.base_offset
+    borders = {base, *(start for _, start in own), *(start for _, start in lineage)}
+    for offset in sorted(each for each in borders if each >= base):
+        epoch = epoch_at(own, offset)
+        is_before = offset < lineage[0][1]
+        if epoch > lineage[0][0] if is_before else epoch != epoch_at(lineage, offset):
+            return offset
+    return None
+
+
+def epoch_at(epochs: Epochs, offset: int) -> int:
+    """The epoch of an offset; the first one for offsets before all of them, -1 without any."""
+    if not epochs:
+        return -1
+    return epochs[max(0, bisect_right(epochs, offset, key=lambda each: each[1]) - 1)][0]
+
+
+def needs_ends(uploads: Sequence[Upload], lineage: Epochs) -> bool:
+    """True if uploads may overlap, so that the log's pieces depend on where each upload ends: two begin together, or
+    some are not of the lineage."""
+    if len({each.base_offset for each in uploads}) < len(uploads):
+        return True
+    bases = sorted(each.base_offset for each in uploads)
+    for each in uploads:
+        behind = bisect_right(bases, each.base_offset)
+        parts = _parts_at(each, lineage)
+        if parts is not None and behind < len(bases) and parts < bases[behind]:
+            return True
+    return False
+
+
+def pieces(
+    uploads: Iterable[Upload], lineage: Epochs, local_start: int | None, log_start: int | None = None
+) -> list[Piece]:
+    """The pieces that make the log below `local_start`, the first offset of the disk; None if there is no disk.
+
+    They follow one another without overlaps and without holes: a gap is a piece, too. Of two uploads that begin
+    together the longer one counts. One that begins inside another takes over there. One that cannot be read counts only
+    for offsets that no other upload has. `log_start`, if known, is the offset with which the log begins: offsets in front
+    of the first upload are a gap then. Else retention may have deleted them.
+    """
+    good = _bounded([_Good(each, good_until(each, lineage)) for each in uploads], local_start)
+    found = _tiled([each for each in good if not each.upload.trouble], local_start)
+    floor = lineage[0][1] if lineage else 0
+    begin = None if log_start is None else max(log_start, floor)
+    return list(_filled(found, [each for each in good if each.upload.trouble], begin, floor, local_start))
+
+
+def _bounded(good: Iterable[_Good], local_start: int | None) -> list[_Good]:
+    """The uploads that count for any offset, in order. An upload whose end is not known goes on to the next base."""
+    kept = [
+        each
+        for each in good
+        if (each.until is None or each.until > each.upload.base_offset)
+        and (local_start is None or each.upload.base_offset < local_start)
+    ]
+    bases = sorted({each.upload.base_offset for each in kept})
+    bounded = []
+    for upload, until in kept:
+        if upload.end_offset is None:
+            at = bisect_right(bases, upload.base_offset)
+            behind = bases[at] if at < len(bases) else local_start
+            until = min((each for each in (until, behind) if each is not None), default=None)  # noqa: PLW2901
+            if behind is None:
+                until = None  # noqa: PLW2901 (the last upload of a tier alone: its log tells where it ends)
+        bounded.append(_Good(upload, until))
+    return sorted(bounded, key=lambda each: (each.upload.base_offset, -(each.until or 0), each.upload.segment_id))
+
+
+def _tiled(good: Sequence[_Good], local_start: int | None) -> list[Piece]:
+    """The uploads that add something, each up to the base of the next one."""
+    kept: list[_Good] = []
+    for each in good:
+        reach = kept[-1].until if kept else -1
+        if reach is None or (each.until is not None and each.until <= reach):
             continue
-        if local_start is not None and upload.base_offset >= local_start:
-            continue
-        if found and _reaches(found[-1][1], until, found[-1][0].base_offset == upload.base_offset):
-            continue
-        if found and found[-1][0].base_offset == upload.base_offset:
-            found.pop()
-        found.append((upload, until))
-    return list(_cut(found, local_start))
-
-
-def _order(upload: Upload) -> tuple[int, int]:
-    return upload.base_offset, -(upload.end_offset if upload.end_offset is not None else 0)
-
-
-def _reaches(before: int | None, until: int | None, same_base: bool) -> bool:
-    """Whether the upload before is good for at least as long, so that this one adds nothing."""
-    if before is None or until is None:
-        return same_base  # of two tries, of which nothing is told, either is right
-    return before >= until
-
-
-def _cut(found: Sequence[tuple[Upload, int | None]], local_start: int | None) -> Iterable[Piece]:
-    for number, (upload, until) in enumerate(found):
-        behind = found[number + 1][0].base_offset if number + 1 < len(found) else local_start
+        if kept and kept[-1].upload.base_offset == each.upload.base_offset:
+            continue  # a second try, of which nothing is known
+        kept.append(each)
+    found = []
+    for number, (upload, until) in enumerate(kept):
+        behind = kept[number + 1].upload.base_offset if number + 1 < len(kept) else local_start
         stops = [stop for stop in (until, behind) if stop is not None]
-        if behind is None:
-            stops.clear()  # the last one of a tier alone: its log tells where it ends
-        yield Piece(upload, min(stops) if stops else None)
+        found.append(Piece(upload, min(stops) if stops and behind is not None else None))
+    return found
+
+
+def _filled(
+    found: Sequence[Piece], troubled: Sequence[_Good], begin: int | None, floor: int, local_start: int | None
+) -> Iterable[Piece]:
+    """The pieces, and between them those of uploads that cannot be read, or gaps. Nothing is missed below `floor`."""
+    at = begin
+    if at is None and troubled:
+        at = troubled[0].upload.base_offset
+    for piece in [*found, None]:
+        if piece is not None:
+            behind: int | None = piece.upload.base_offset
+        elif local_start is None and troubled:  # a tier alone that ends with what cannot be read
+            behind = max(each.until or each.upload.base_offset + 1 for each in troubled)
+        else:
+            behind = local_start
+        if at is not None and behind is not None and max(at, floor) < behind:
+            yield from _between(max(at, floor), behind, troubled)
+        if piece is not None:
+            yield piece
+            if piece.stop is None:
+                return
+            at = max(piece.stop, at or 0)
+
+
+def _between(at: int, behind: int, troubled: Sequence[_Good]) -> Iterable[Piece]:
+    """What stands for the offsets [at, behind), of which no upload that can be read has any."""
+    for upload, until in troubled:
+        first, stop = max(at, upload.base_offset), behind if until is None else min(until, behind)
+        if first >= stop:
+            continue
+        if first > at:
+            yield gap(at, first)
+        yield Piece(upload._replace(base_offset=first), stop)
+        at = stop
+    if at < behind:
+        yield gap(at, behind)
+
+
+def gap(first: int, stop: int) -> Piece:
+    """The piece that stands for offsets that are nowhere in the tier."""
+    trouble = f"offsets {first} to {stop - 1} are in no upload: a gap in the offsets"
+    return Piece(Upload(first, "", {}, trouble=trouble), stop)
 
 
 def contradicts(piece: Piece, told: Upload, lineage: Epochs) -> bool:
-    """Whether what was read of an upload, once it was opened, says that the pieces have to be found anew with all that
-    can be read: it ends elsewhere than its piece, or is of another lineage."""
+    """True if what was read of an upload, once it was opened, says that the pieces have to be found again: it ends
+    elsewhere than its piece, or is of another lineage."""
     until = good_until(told, lineage)
-    return until is not None and piece.stop is not None and until != piece.stop
+    if until is None or piece.stop is None:
+        return False
+    return until < piece.stop if told.end_offset is None else until != piece.stop

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Protocol
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
-from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, Unsupported, UsageError
+from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, Sealed, Unsupported, UsageError
 from kafkafs.format.checkpoints import parse_leader_epochs
-from kafkafs.format.names import parse_partition_name, parse_segment_file
+from kafkafs.format.names import LEADER_EPOCHS, parse_partition_name, parse_segment_file
 from kafkafs.format.tiers.manifest import LARGEST, Manifest, parse_manifest
 from kafkafs.format.tiers.tier_names import (
     EPOCHS,
@@ -52,6 +52,10 @@ class Layout(Protocol):
     def told(self, upload: Upload) -> Upload:
         """The upload with all that can be read of it. DiskError, NotFound where that cannot be had."""
 
+    def lineage(self, partition: TierPartition, upload: Upload) -> Epochs:
+        """The leader epochs of the partition up to the upload's end, as its broker knew them. Empty if nothing tells
+        them. DiskError, NotFound where that cannot be had."""
+
     def open(self, upload: Upload, kind: str) -> DataFile:
         """One of its files: "log", "index", "timeindex", "txnindex". NotFound where there is no object any more."""
 
@@ -67,6 +71,9 @@ class _BrokersFiles:
     def open(self, upload: Upload, kind: str) -> DataFile:
         """See `Layout`."""
         return plain_file(self._objects, upload.files.get(kind), kind, upload, self._cache, self._options)
+
+    def _read_epochs(self, found: Object) -> Epochs:
+        return _epochs(self._objects.read(found.key, 0, min(found.size, _EPOCHS_SIZE)), found.key)
 
 
 class LocalTiered(_BrokersFiles):
@@ -89,9 +96,12 @@ class LocalTiered(_BrokersFiles):
 
     def told(self, upload: Upload) -> Upload:
         """See `Layout`: its epochs. Where it ends only its log tells."""
-        found = upload.files[EPOCHS]
-        data = self._objects.read(found.key, 0, min(found.size, _EPOCHS_SIZE))
-        return upload._replace(epochs=_epochs(data, found.key))
+        return upload._replace(epochs=self._read_epochs(upload.files[EPOCHS]))
+
+    def lineage(self, partition: TierPartition, upload: Upload) -> Epochs:  # noqa: ARG002 (its files have it)
+        """See `Layout`."""
+        found = upload.files.get(EPOCHS)
+        return () if found is None else self._read_epochs(found)
 
 
 class Plain(_BrokersFiles):
@@ -114,6 +124,12 @@ class Plain(_BrokersFiles):
     def told(self, upload: Upload) -> Upload:
         """See `Layout`: there is nothing else."""
         return upload
+
+    def lineage(self, partition: TierPartition, upload: Upload) -> Epochs:  # noqa: ARG002 (one file is for all)
+        """See `Layout`."""
+        folder = f"{partition.topic}-{partition.partition}"
+        found = next((each for each in self._objects.files(folder) if each.key == f"{folder}/{LEADER_EPOCHS}"), None)
+        return () if found is None else self._read_epochs(found)
 
 
 class Aiven:
@@ -169,8 +185,14 @@ class Aiven:
         """See `Layout`."""
         found = self._manifest(upload)
         return upload._replace(
-            size=found.chunks.size, end_offset=found.end_offset, epochs=found.epochs, largest=found.max_timestamp
-        )
+            size=found.chunks.size, end_offset=found.end_offset, epochs=found.epochs, largest=found.max_timestamp,
+            is_measured=True,
+        )  # fmt: skip
+
+    def lineage(self, partition: TierPartition, upload: Upload) -> Epochs:  # noqa: ARG002 (its indexes have it)
+        """See `Layout`: a manifest has the epochs of its own segment alone."""
+        file = self.open(upload, EPOCHS)
+        return _epochs(file.read(0, min(file.size, _EPOCHS_SIZE)), upload.object)
 
     def open(self, upload: Upload, kind: str) -> DataFile:
         """See `Layout`."""
@@ -179,7 +201,7 @@ class Aiven:
             cipher = None
             if manifest.encryption is not None:
                 if self._keys is None:
-                    raise Lost(manifest.encryption.sentence)
+                    raise Sealed(manifest.encryption.sentence)
                 cipher = self._keys.cipher(manifest.encryption)
             if kind == "log":
                 return chunked_log(self._objects, upload, manifest, cipher, self._cache, self._options)
@@ -199,7 +221,8 @@ class Aiven:
         except (CorruptData, Unsupported) as error:
             if isinstance(error, CorruptData):  # a store may send otherwise the next time
                 self._cache.forget(found)
-            raise Lost(f"the manifest {found.key!r} cannot be used: {error}") from error
+            kind = Sealed if isinstance(error, Unsupported) else Lost
+            raise kind(f"the manifest {found.key!r} cannot be used: {error}") from error
         place = parse_object_directory(found.key.rpartition("/")[0])
         if (told.start_offset, told.segment_id, (told.topic_id, told.partition)) != (*upload[:2], place):
             raise Lost(f"the manifest {found.key!r} is of another segment: {told.segment_id} of {told.topic_id}")

@@ -5,7 +5,7 @@ from weakref import ReferenceType, ref
 
 from kafkafs.disk.chunked_file import inode_of
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import Denied, DiskError, Lost, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, Lost, NotFound, Sealed, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
 from kafkafs.log.tier.counting import Piece, contradicts
@@ -84,7 +84,7 @@ class RemoteFiles:
         except NotFound as error:
             raise Vanished(f"{self.object!r} went away: {error}") from error
         except Denied as error:  # no right of whoever reads the mount
-            raise Lost(str(error)) from error
+            raise Sealed(str(error)) from error
         if contradicts(self._piece, told, self._lineage):
             self._doubted.add(self.upload.segment_id)
             raise Vanished(f"{self.object!r} is another piece of the log than its name says; open it again")
@@ -101,6 +101,11 @@ class RemoteFiles:
         told, stop = self.told, self._piece.stop
         return stop is not None and (told.end_offset is None or told.end_offset + 1 > stop)
 
+    @property
+    def may_be_cut(self) -> bool:
+        """See `Files`: the metadata topic and a manifest tell how long an object has to be."""
+        return not self.told.is_measured
+
     def name_of(self, kind: str) -> str:
         """The name that the file had on the broker's disk."""
         return segment_file(self.base_offset, kind)
@@ -115,7 +120,7 @@ class RemoteFiles:
             except NotFound as error:
                 raise Vanished(f"{self.object!r} went away: {error}") from error
             except Denied as error:
-                raise Lost(str(error)) from error
+                raise Sealed(str(error)) from error
             self._open[kind] = ref(file)
         if kind == "log" and file.size != self.log_size():
             raise Lost(f"{self.object!r} has {file.size} bytes, and {self.log_size()} were uploaded")

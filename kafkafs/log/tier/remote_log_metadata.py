@@ -45,7 +45,7 @@ class _State:
             epochs = tuple(sorted((each["leaderEpoch"], each["offset"]) for each in value["segmentLeaderEpochs"]))
             upload = Upload(
                 value["startOffset"], segment_id, {}, value["segmentSizeInBytes"], value["endOffset"], epochs,
-                value["maxTimestampMs"],
+                value["maxTimestampMs"], is_measured=True,
             )  # fmt: skip
             known[segment_id] = upload, state
         elif state == _DELETED:

@@ -19,13 +19,14 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.disk.sources import open_objects, read_keys
-from kafkafs.errors import DiskError, KafkafsError, NotFound, Unanswered, UsageError
+from kafkafs.errors import DiskError, KafkafsError, Unanswered, UsageError
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
-from kafkafs.log.tier.counting import Piece, pieces
+from kafkafs.log.tier.counting import Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
+from kafkafs.log.tier.told_uploads import ToldUploads, newest_lineage
 from kafkafs.log.tier.upload import Epochs, Upload
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ class TierPart:
         self._lock, self._relisting = threading.Lock(), threading.Lock()
         self._known: CachedValue[tuple[int | None, tuple[Segment, ...]]] = CachedValue(RELIST_S, tier.options.clock)
         self._doubted: set[str] = set()
+        self._told = ToldUploads()
         self._is_expired = True
         self._unlisted: Segment | None = None  # what stands for all that was not asked for yet
 
@@ -195,18 +197,38 @@ class TierPart:
         partition = self._partition()
         if partition is None:
             return ()
-        lineage, earlier = self._lineage(), () if self._known.latest is None else self._known.latest[1]
+        earlier = () if self._known.latest is None else self._known.latest[1]
         try:
             layout = self._tier.layout
-            uploads = _counted(layout.uploads(partition), self._finished(partition))
-            if self._doubted or len({each.base_offset for each in uploads}) < len(uploads):
-                uploads = [_told(layout, each) for each in uploads]
-                lineage = lineage or _newest_lineage(uploads)
+            finished = self._finished(partition)
+            uploads, start = _counted(layout.uploads(partition), finished), self._log_start()
+            if not uploads and start is None:
+                return ()
+            uploads, lineage = self._with_what_decides(layout, partition, uploads, finished is not None)
         except (DiskError, UsageError) as error:
             return self._unknown(str(error), local_start, earlier)
-        made = pieces(uploads, lineage, local_start)
+        made = pieces(uploads, lineage, local_start, start)
         known = {each.base_offset: each for each in earlier}
         return tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in made)
+
+    def _with_what_decides(
+        self, layout: Layout, partition: TierPartition, uploads: list[Upload], is_told: bool
+    ) -> tuple[list[Upload], Epochs]:
+        """The uploads with all that decides which of them count, and the lineage.
+
+        Names are enough for a bucket as long as no two uploads begin together: whoever opens an upload that is not as
+        its name says has all of them read (`doubted`). `is_told`: the metadata topic tells of them.
+        """
+        lineage, is_near = self._lineage(), not self._tier.is_far
+        if is_told and lineage:
+            return uploads, lineage
+        is_plain = len({each.base_offset for each in uploads}) == len(uploads)
+        if is_near or self._doubted or not (lineage and is_plain):
+            uploads = self._told.told(layout, uploads)
+            lineage = lineage or newest_lineage(layout, partition, uploads)
+        if is_near or self._doubted or needs_ends(uploads, lineage):
+            uploads = self._told.with_ends(layout, uploads)
+        return uploads, lineage
 
     def _unknown(self, trouble: str, local_start: int | None, earlier: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """What is known of a tier that does not answer, and one segment that is an error in place of what is not.
@@ -230,24 +252,6 @@ def _counted(found: Sequence[Upload], finished: dict[str, Upload] | None) -> lis
     gone = "{!r} is not in the tier, and the metadata topic calls it finished"
     missing = [told._replace(trouble=gone.format(told.object)) for name, told in finished.items() if name not in there]
     return counted + missing
-
-
-def _told(layout: Layout, upload: Upload) -> Upload:
-    if upload.epochs is not None:
-        return upload
-    try:
-        return layout.told(upload)
-    except NotFound:
-        return upload  # it goes away: who opens it hears so
-
-
-def _newest_lineage(uploads: Sequence[Upload]) -> Epochs:
-    """Of a tier alone: the epochs of the newest upload, which every earlier one of this lineage has, too."""
-    with_epochs = [each for each in uploads if each.epochs]
-    if not with_epochs:
-        return ()
-    newest = max(with_epochs, key=lambda each: (each.epochs[-1][0] if each.epochs else -1, each.base_offset))
-    return newest.epochs or ()
 
 
 def _segment(layout: Layout, piece: Piece, lineage: Epochs, doubted: set[str], earlier: dict[int, Segment]) -> Segment:

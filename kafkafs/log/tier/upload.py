@@ -19,6 +19,7 @@ class Upload(NamedTuple):
     end_offset: int | None = None  # of its last record
     epochs: Epochs | None = None
     largest: int | None = None  # timestamp of its records [ms]
+    is_measured: bool = False  # size and end are those that the broker noted: a shorter object would be noticed
     trouble: str = ""  # why nothing of it can be read, as far as that is known: it counts, and is an error
 
     @property
@@ -33,4 +34,7 @@ class Upload(NamedTuple):
 
     def told(self, other: "Upload") -> "Upload":
         """This one, with what is known of it elsewhere."""
-        return self._replace(size=other.size, end_offset=other.end_offset, epochs=other.epochs, largest=other.largest)
+        return self._replace(
+            size=other.size, end_offset=other.end_offset, epochs=other.epochs, largest=other.largest,
+            is_measured=other.is_measured,
+        )  # fmt: skip

@@ -12,7 +12,11 @@ def upload(base: int, end: int, epochs: Epochs, name: str = "") -> Upload:
 
 
 def counted(found: list[Piece]) -> list[tuple[str, int, int | None]]:
-    return [(piece.upload.segment_id, piece.upload.base_offset, piece.stop) for piece in found]
+    """The pieces; a gap has the id "gap"."""
+    return [
+        ("gap" if "a gap" in piece.upload.trouble else piece.upload.segment_id, piece.upload.base_offset, piece.stop)
+        for piece in found
+    ]
 
 
 def test_a_former_lives_uploads_count_up_to_where_the_new_one_parted():
@@ -27,6 +31,7 @@ def test_a_former_lives_uploads_count_up_to_where_the_new_one_parted():
     assert counted(pieces(without, lineage, 1400)) == [
         ("0-899", 0, 900),
         ("900-1199", 900, 1000),
+        ("gap", 1000, 1100),
         ("1100-1399", 1100, 1400),
     ]
 
@@ -50,6 +55,50 @@ def test_what_is_not_told_is_settled_by_its_neighbours():
     piece = pieces(bare, ((0, 0), (1, 40)), 80)[0]
     assert contradicts(piece, upload(0, 49, ((0, 0),)), ((0, 0), (1, 40)))
     assert not contradicts(piece, upload(0, 49, ((0, 0), (1, 40))), ((0, 0), (1, 40)))
+
+
+def test_an_upload_whose_end_is_not_known_swallows_none_behind_it():
+    """Regression: a broker was started again, so the checkpoint has an epoch at the log's end."""
+    lineage = ((0, 0), (8, 3600))
+    bare = [Upload(base, str(base), {}, 1, None, ((0, 0),)) for base in (0, 320, 640)]
+    assert counted(pieces(bare, lineage, 960)) == [("0", 0, 320), ("320", 320, 640), ("640", 640, 960)]
+    assert counted(pieces(bare, lineage, None)) == [("0", 0, 320), ("320", 320, 640), ("640", 640, None)]
+    assert not contradicts(pieces(bare, (), 960)[0], bare[0], lineage)
+
+
+def test_an_upload_has_the_epoch_of_the_lineage_at_each_offset():
+    """Two epochs of its own are in the lineage, and one between them is not."""
+    lost = upload(0, 99, ((0, 0), (3, 40), (5, 60)))
+    assert good_until(lost, ((0, 0), (5, 60))) == 40
+    assert good_until(lost, ((5, 60),)) == 100, "below the log start"
+    assert good_until(lost, ((0, 0), (3, 40), (4, 60), (5, 80))) == 60
+
+
+def test_a_gap_is_a_piece():
+    """Between uploads, before the first one and behind the last; below the log start nothing is missed."""
+    uploads = [upload(100, 199, ((0, 0),)), upload(300, 399, ((0, 0),))]
+    assert counted(pieces(uploads, ((0, 0),), 500, 0)) == [
+        ("gap", 0, 100), ("100-199", 100, 200), ("gap", 200, 300), ("300-399", 300, 400), ("gap", 400, 500),
+    ]  # fmt: skip
+    assert counted(pieces(uploads, ((0, 150),), 400)) == [
+        ("100-199", 100, 200), ("gap", 200, 300), ("300-399", 300, 400),
+    ]  # fmt: skip
+    assert counted(pieces(uploads, ((0, 0),), 400, 250)) == [
+        ("100-199", 100, 200), ("gap", 250, 300), ("300-399", 300, 400),
+    ]  # fmt: skip
+    assert counted(pieces(uploads, (), None)) == [("100-199", 100, 200), ("gap", 200, 300), ("300-399", 300, None)]
+    assert counted(pieces(uploads, ((0, 350),), None)) == [("100-199", 100, 200), ("300-399", 300, None)]
+    assert counted(pieces([], ((0, 0),), 400, 0)) == [("gap", 0, 400)]
+
+
+def test_what_cannot_be_read_counts_for_what_nothing_else_has():
+    lost = upload(0, 299, ((0, 0),), "lost")._replace(trouble="it is not in the tier")
+    uploads = [lost, upload(100, 199, ((0, 0),))]
+    assert counted(pieces(uploads, ((0, 0),), 400)) == [
+        ("lost", 0, 100), ("100-199", 100, 200), ("lost", 200, 300), ("gap", 300, 400),
+    ]  # fmt: skip
+    assert counted(pieces([lost], ((0, 0),), 300)) == [("lost", 0, 300)]
+    assert counted(pieces([lost], ((0, 0),), None)) == [("lost", 0, 300)]
 
 
 @st.composite
@@ -92,6 +141,8 @@ def test_each_offset_is_of_an_upload_that_has_it_in_the_lineage(history):
     owner: dict[int, Upload] = {}
     for piece in found:
         assert piece.stop is not None
+        if piece.upload.trouble:
+            continue
         for offset in range(piece.upload.base_offset, piece.stop):
             assert offset not in owner, "pieces overlap"
             owner[offset] = piece.upload
