@@ -29,9 +29,7 @@ class Holes:
         self._index = index
         self._proven: int | None = None
 
-    def check(
-        self, items: Iterator[BatchRun | Damage], first: int, stop: int | None
-    ) -> Iterator[BatchRun | Damage]:
+    def check(self, items: Iterator[BatchRun | Damage], first: int, stop: int | None) -> Iterator[BatchRun | Damage]:
         """What a walk gives that begins at the offset `first`; Lost behind what stands in front of a hole.
 
         `stop` is the offset up to which the log has to go; None if nothing tells it.

@@ -4,8 +4,8 @@ Source: UnifiedLog, LocalLog. A `Log` never changes; `Partition` makes a new one
 the segment with the largest base at or below them, and on to the next where compaction has emptied that one's end.
 """
 
-from bisect import bisect_right
 import logging
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile

@@ -4,6 +4,7 @@
     layouts               how a tier is laid out, told by what lies there: its uploads, and the files of each
     remote_log_metadata   what `__remote_log_metadata` on these disks says of uploads
     remote_partitions     which partitions of a data directory go on in a tier
+    told_uploads          what uploads tell before they are counted: epochs, ends, the lineage of the newest
     counting              which uploads make the log, and up to where each
     opening               a remote segment's files, read by range; `remote_files`: those of one, by kind
     tier                  a tier that is open: what it has of a partition, as segments like those of the disk

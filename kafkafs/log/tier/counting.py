@@ -17,7 +17,7 @@ from kafkafs.log.tier.upload import Epochs, Upload
 
 
 class Piece(NamedTuple):
-    """The offsets [upload.base_offset, stop) of an upload; `stop` is None for all of the last upload of a tier alone."""
+    """The offsets [upload.base_offset, stop) of an upload; `stop` is None for all of a tier's last upload."""
 
     upload: Upload
     stop: int | None
@@ -86,8 +86,8 @@ def pieces(
 
     They follow one another without overlaps and without holes: a gap is a piece, too. Of two uploads that begin
     together the longer one counts. One that begins inside another takes over there. One that cannot be read counts only
-    for offsets that no other upload has. `log_start`, if known, is the offset with which the log begins: offsets in front
-    of the first upload are a gap then. Else retention may have deleted them.
+    for offsets that no other upload has. `log_start`, if known, is the offset with which the log begins: if the first
+    upload begins behind it, there is a gap. Else retention may have deleted what is missing there.
     """
     good = _bounded([_Good(each, good_until(each, lineage)) for each in uploads], local_start)
     found = _tiled([each for each in good if not each.upload.trouble], local_start)
@@ -110,9 +110,9 @@ def _bounded(good: Iterable[_Good], local_start: int | None) -> list[_Good]:
         if upload.end_offset is None:
             at = bisect_right(bases, upload.base_offset)
             behind = bases[at] if at < len(bases) else local_start
-            until = min((each for each in (until, behind) if each is not None), default=None)  # noqa: PLW2901
+            until = min((each for each in (until, behind) if each is not None), default=None)
             if behind is None:
-                until = None  # noqa: PLW2901 (the last upload of a tier alone: its log tells where it ends)
+                until = None
         bounded.append(_Good(upload, until))
     return sorted(bounded, key=lambda each: (each.upload.base_offset, -(each.until or 0), each.upload.segment_id))
 

@@ -72,8 +72,8 @@ def end_of(layout: Layout, upload: Upload) -> int | None:
 
 
 def newest_lineage(layout: Layout, partition: TierPartition, uploads: Sequence[Upload]) -> Epochs:
-    """Of a partition that is on no disk: the epochs that the newest upload's broker knew. Earlier uploads of the lineage
-    have a part of them."""
+    """The epochs that the newest upload's broker knew, for a partition that is on no disk. Earlier uploads of the
+    lineage have a part of them."""
     there = [each for each in uploads if not each.trouble]
     newest = max(there, key=lambda each: (_last_epoch(each), each.base_offset), default=None)
     if newest is None:

@@ -72,7 +72,7 @@ def log_of(uploads: Iterable[NaiveUpload], lineage: Epochs, start: int, local: I
     """The batch of each offset that the log has."""
     found: dict[int, Batch] = {}
     for each in local:
-        found |= {offset: each for offset in range(max(start, each.base), each.last + 1)}
+        found |= dict.fromkeys(range(max(start, each.base), each.last + 1), each)
     for upload in uploads:
         own = {epoch for epoch, _ in upload.epochs}
         for batch in upload.batches:

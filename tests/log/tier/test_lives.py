@@ -1,9 +1,10 @@
 """A tiered log after several lives, in every combination: with the metadata topic or not, with the partition's
 directory or not, in every layout. Each offset is what a naive model that reads every object whole says."""
 
-import itertools
 import json
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ import pytest
 from kafkafs.errors import ERRNO, KafkafsError
 from kafkafs.log.read_options import TierSource
 from kafkafs.view.tree import Root
-from tests.kafka import tiers
 from tests.log.tier import lives, naive
 from tests.log.tier.lives import FOLDER, KEY, Past
 from tests.view.trees import cat, opened, tree
@@ -145,6 +145,12 @@ PASTS: list[Callable[[], Past]] = [
     cut_and_started_inside,
 ]  # fmt: skip
 LAYOUTS = ("local", "aiven", "aiven zstd", "aiven encrypted")
+COMBINATIONS = [
+    pytest.param(past, layout, id=f"{past.__name__}-{layout}")
+    for past in PASTS
+    for layout in (LAYOUTS if past is cut or os.environ.get("KAFKAFS_REVIVE") else LAYOUTS[:2])
+]
+"""The other two differ from Aiven's plain layout in how bytes are stored: `scripts/soak revive` tries all."""
 
 
 def source_of(place: Path, tier: Path) -> TierSource:
@@ -183,7 +189,7 @@ def assert_as(wanted: dict[int, naive.Batch], root: Root) -> None:
             assert lines(cat(root, path)) == {
                 each: value for each, value in values.items() if begin <= each < behind
             }, path
-    for offset in range(first, end, 3):
+    for offset in range(first, end, 7):
         path = f"t-0/by-offset/{offset}.jsonl"
         if offset in values:
             assert lines(cat(root, path)) == {offset: values[offset]}
@@ -197,13 +203,11 @@ def code_of(root: Root, path: str) -> int:
         while part := content.read(at, 1 << 16):
             at += len(part)
     except KafkafsError as error:
-        assert "\n" not in str(error)
         return ERRNO[type(error)]
     return 0
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("past", PASTS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(("past", "layout"), COMBINATIONS)
 def test_every_offset_is_as_the_model_says(tmp_path, past, layout):
     """With the metadata topic on the disk, and without it. A mount that lives, and looks again, says the same."""
     made = past()
@@ -215,8 +219,7 @@ def test_every_offset_is_as_the_model_says(tmp_path, past, layout):
         assert_as(expected(made, local_tier, True), root)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS[:3])
-@pytest.mark.parametrize("past", PASTS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize(("past", "layout"), [each for each in COMBINATIONS if "encrypted" not in str(each.id)])
 def test_a_tier_alone_is_as_the_model_says(tmp_path, past, layout):
     made = past()
     local_tier = made.write_tier(tmp_path / "local")
@@ -246,7 +249,7 @@ def cut_short(tier: Path) -> tuple[int, int]:
 
 
 def holed(tier: Path) -> tuple[int, int]:
-    """Takes a batch out of the middle of an object."""
+    """Takes a batch out of the middle of an object; the offsets that are lost."""
     log = sorted(tier.rglob("*.log"))[1]
     batches = naive.batches_in(log.read_bytes())
     log.write_bytes(b"".join(each.data for each in (*batches[:2], *batches[3:])))
@@ -257,7 +260,7 @@ HARMS = {"first": without(0), "second": without(1), "last": without(3), "cut": c
 
 
 @pytest.mark.parametrize("has_metadata", [False, True])
-@pytest.mark.parametrize("layout", LAYOUTS[:3])
+@pytest.mark.parametrize("layout", LAYOUTS[:2])
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_gap_is_an_error_in_every_view(tmp_path, harm, layout, has_metadata):
     """In points, ranges, times, and in `problems`; the rest answers. With `corrupt=skip` a range goes on behind it."""
@@ -299,10 +302,8 @@ def assert_gap(root: Root, made: Past, first: int, stop: int) -> None:
 
 
 @pytest.mark.parametrize("has_metadata", [False, True])
-@pytest.mark.parametrize("layout", LAYOUTS[:3])
+@pytest.mark.parametrize("layout", LAYOUTS[:2])
 def test_a_hole_in_an_object_is_an_error(tmp_path, layout, has_metadata):
-    if layout == "aiven zstd":
-        return  # its chunks are none of batches
     made = one_epoch()
     tier = lives.in_layout(made.write_tier(tmp_path / "local"), tmp_path / "tier", layout)
     first, stop = holed(tier)
@@ -321,10 +322,7 @@ def test_a_topic_that_was_compacted_before_it_was_tiered_has_sound_holes(tmp_pat
     """The size that was noted proves it, or the index. Where nothing does, the end of an object may have been cut."""
     made = one_epoch()
     kept = [each for each in made.batches if each.base not in (35, 40, 90)]
-    made.uploads = [
-        lives.Uploaded(each.number, each.base, tuple(one for one in each.batches if one in kept), each.epochs, each.stop)
-        for each in made.uploads
-    ]
+    made.uploads = [replace(each, batches=tuple(one for one in each.batches if one in kept)) for each in made.uploads]
     tier = lives.in_layout(made.write_tier(tmp_path / "local"), tmp_path / "tier", layout)
     root = tree(made.write_disk(tmp_path / "disk", True, has_metadata), tiered=source_of(tmp_path, tier))
     offsets = [offset for each in kept for offset in range(each.base, each.last + 1)]

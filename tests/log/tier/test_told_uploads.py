@@ -1,0 +1,59 @@
+"""What uploads tell, read once each."""
+
+from pathlib import Path
+
+import pytest
+
+from kafkafs.disk.chunk_cache import ChunkCache
+from kafkafs.disk.data_file import DiskOptions
+from kafkafs.disk.objects import DirectoryObjects
+from kafkafs.format.tiers.tier_names import TierPartition
+from kafkafs.log.tier.layouts import LocalTiered
+from kafkafs.log.tier.told_uploads import ToldUploads, newest_lineage
+from kafkafs.log.tier.upload import Upload
+from tests.log.tier.lives import TOPIC_ID, Past
+from tests.log.tier.test_lives import cut
+
+PARTITION = TierPartition("t", 0, TOPIC_ID)
+
+
+class Counting(LocalTiered):
+    """Counts what is asked of it."""
+
+    asked = 0
+
+    def told(self, upload: Upload) -> Upload:
+        self.asked += 1
+        return super().told(upload)
+
+
+def layout_of(place: Path, past: Past) -> Counting:
+    return Counting(DirectoryObjects(str(past.write_tier(place)), DiskOptions()), ChunkCache(), DiskOptions())
+
+
+def test_epochs_and_ends_are_those_of_the_logs_and_are_read_once(tmp_path):
+    past = cut()
+    layout, told = layout_of(tmp_path, past), ToldUploads()
+    for _ in range(2):
+        found = told.with_ends(layout, told.told(layout, layout.uploads(PARTITION)))
+        assert {(each.base_offset, each.end_offset, each.epochs) for each in found} == {
+            (each.base, each.stop - 1, each.epochs) for each in past.uploads
+        }
+    assert layout.asked == len(past.uploads)
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 500, b"noise" * 100])
+def test_a_log_that_cannot_be_read_ends_where_it_begins(tmp_path, data):
+    layout, told = layout_of(tmp_path, cut()), ToldUploads()
+    first = min(tmp_path.rglob("*.log"))
+    first.write_bytes(data)
+    found = told.with_ends(layout, layout.uploads(PARTITION))
+    assert found[0].end_offset == -1
+
+
+def test_the_newest_upload_tells_the_lineage(tmp_path):
+    past = cut()
+    layout = layout_of(tmp_path, past)
+    uploads = ToldUploads().told(layout, layout.uploads(PARTITION))
+    assert newest_lineage(layout, PARTITION, uploads) == ((0, 0), (6, 50))
+    assert newest_lineage(layout, PARTITION, []) == ()
