@@ -39,14 +39,15 @@ def run(arguments: argparse.Namespace) -> int:
 def _audit(arguments: argparse.Namespace) -> Report:
     with SparkProgress("audit", "looking" if is_local(arguments) else "starting Spark") as progress:
         paths = named_directories(arguments.data_dirs)
-        topics = chosen_topics(arguments, paths)
+        source = tier_source(arguments.tiered, arguments.tiered_key)
+        topics = chosen_topics(arguments, paths, source)
         place = file_to_write(arguments.report, paths) if arguments.report else None
-        missing = missing_topics(paths, topics.takes)
+        missing = missing_topics(paths, topics.takes, source)
         with engine(arguments, "audit", progress) as where:
             report = audit(
                 where, paths, progress, topics, untold if place else partial(_print, progress),
                 deep=arguments.deep, compare_replicas=arguments.compare_replicas,
-                source=tier_source(arguments.tiered, arguments.tiered_key),
+                source=source,
                 missing=missing if arguments.fail_on_data_loss else (),
             )  # fmt: skip
     if missing and not arguments.fail_on_data_loss:

@@ -125,10 +125,11 @@ def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> 
 
     UsageError for topics that are not there.
     """
+    problems = [*filter(None, map(_why_unknown, directories))]
     names = {name: parsed for each in directories for name, parsed in each.names().items() if not parsed.mark}
     topics = topic_choice(arguments.topics, arguments.topic_pattern)
     topics.check((parsed.topic for parsed in names.values()), ", ".join(repr(str(each.path)) for each in directories))
-    chosen, problems = {}, []
+    chosen = {}
     for name, parsed in sorted(names.items(), key=lambda each: (each[1].topic, each[1].partition)):
         if topics.takes(parsed.topic):
             try:
@@ -136,6 +137,15 @@ def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> 
             except KafkafsError as error:
                 problems.append(str(error))
     return chosen, problems
+
+
+def _why_unknown(directory: DataDirectory) -> str:
+    """Why it is not known which partitions only the tier has; empty if it is known."""
+    try:
+        directory.wait_for_lost()
+    except KafkafsError as error:
+        return str(error)
+    return ""
 
 
 class _Decoder(LineMaker, FieldMaker, Protocol):

@@ -17,13 +17,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes the page, and says of how many records it is."""
     with SparkProgress("profile") as progress:
         paths = named_directories(arguments.data_dirs)
-        topics = chosen_topics(arguments, paths)
+        source = tier_source(arguments.tiered, arguments.tiered_key)
+        topics = chosen_topics(arguments, paths, source)
         place = file_to_write(arguments.html, paths)
-        missing = refuse_missing(missing_topics(paths, topics.takes), arguments.fail_on_data_loss)
+        missing = refuse_missing(missing_topics(paths, topics.takes, source), arguments.fail_on_data_loss)
         with session(arguments.master, "profile", progress.starting) as spark:
             from kafkafs.spark.profile.page import page  # takes jinja2: whoever has no Spark either is told of Spark
 
-            source = tier_source(arguments.tiered, arguments.tiered_key)
             numbers = profile(spark, paths, progress, arguments.replicas, topics, source)
     mode = mode_of_copies(data_directories(paths), topics.takes)
     write_shown(place, page(numbers, [str(path) for path in paths]), mode)

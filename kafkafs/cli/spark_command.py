@@ -14,10 +14,11 @@ from kafkafs.cli.status_line import StatusLine
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
+from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import TopicChoice, topic_choice
 from kafkafs.spark.jobs import Engine, Step
 from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.locations import data_directories, data_directory
+from kafkafs.spark.locations import data_directories, with_their_tier
 from kafkafs.spark.session import session
 from kafkafs.spark.source_options import named_paths
 
@@ -64,10 +65,18 @@ def named_directories(words: Sequence[str]) -> tuple[Path, ...]:
     return found
 
 
-def chosen_topics(arguments: argparse.Namespace, paths: Sequence[Path]) -> TopicChoice:
-    """The topics that `--topics` and `--topic-pattern` choose; UsageError for those that are not there."""
+def chosen_topics(
+    arguments: argparse.Namespace, paths: Sequence[Path], source: TierSource | None = None
+) -> TopicChoice:
+    """The topics that `--topics` and `--topic-pattern` choose; UsageError for those that are not there, nor in the tier
+    of that source."""
     topics = topic_choice(arguments.topics, arguments.topic_pattern)
-    there = (name.topic for path in paths for name in data_directory(path).names().values() if not name.mark)
+    there = (
+        name.topic
+        for directory in with_their_tier(paths, source)
+        for name in directory.names().values()
+        if not name.mark
+    )
     topics.check(there, ", ".join(repr(str(path)) for path in paths))
     return topics
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +37,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 
 if TYPE_CHECKING:
+    from kafkafs.log.tier.lost_partitions import LostPartitions
     from kafkafs.log.tier.remote_partitions import RemotePartitions
     from kafkafs.log.tier.tier import Tier
     from kafkafs.log.tier.tier_directory import TierDirectory
@@ -79,12 +80,21 @@ class DataDirectory:
         self._lone_tier = lone_tier
         self._remote: RemotePartitions | None = None
         self._tier: Tier | None = None
+        self._lost: LostPartitions | None = None
+        self._all: tuple[object, object, dict[str, PartitionName]] = (None, None, {})
         if options.tiered is not None:
-            from kafkafs.log.tier import remote_partitions, tier  # only a tier takes what they import
+            from kafkafs.log.tier import lost_partitions, remote_partitions, tier  # only a tier takes what they import
 
             self._tier, metadata = tier.Tier(options.tiered, options), WeakMethod(self._tier_metadata)
             self._remote = remote_partitions.RemotePartitions(
                 self._tier, self.root, self.checkpoints, lambda: (metadata() or list)()
+            )
+            together, topic_id = WeakMethod(self._together_on_disk), WeakMethod(self._topic_id_on_disk)
+            self._lost = lost_partitions.LostPartitions(
+                self._tier,
+                lambda: (together() or dict)(),
+                lambda directory: found(directory) if (found := topic_id()) is not None else None,
+                self._remote.finished,
             )
         self._strangers: frozenset[str] = frozenset()
         self.is_replaced = False
@@ -106,6 +116,31 @@ class DataDirectory:
         return sorted(self._strangers)
 
     def names(self) -> dict[str, PartitionName]:
+        """The partitions, by directory name: those of the disk, and those that only the tier has. If directories are
+        read together, the first of them has the partitions that only the tier has."""
+        disk = self.names_on_disk()
+        lost = self._lost_now()
+        if not lost:
+            return disk
+        if self._all[0] is not disk or self._all[1] is not lost:
+            found = {name: partition.name for name, partition in lost.items() if name not in disk}
+            self._all = disk, lost, {**disk, **found}
+        return self._all[2]
+
+    def _lost_now(self) -> "Mapping[str, TierPartition]":
+        return {} if self._lost is None or self._beside[0]() is not self else self._lost.now()
+
+    def is_lost(self, directory: str) -> bool:
+        """True for a partition that only the tier has."""
+        return directory not in self.names_on_disk() and directory in self._lost_now()
+
+    def wait_for_lost(self) -> None:
+        """Waits until `names` knows the partitions that only a tier in a bucket has. Unanswered if the store does not
+        tell them."""
+        if self._lost is not None and self._beside[0]() is self:
+            self._lost.wait()
+
+    def names_on_disk(self) -> dict[str, PartitionName]:
         """The partition directories, by directory name."""
         names = self._names.fresh()
         if names is not None:
@@ -121,7 +156,8 @@ class DataDirectory:
                     logger.warning("%s: %s and not served", self.path, stranger)
                 self._strangers = strangers
                 self._names.store(names, stamp if settled else None)
-                self._partitions.keep_only(names.__contains__)
+                lost = {} if self._lost is None else self._lost.latest
+                self._partitions.keep_only(lambda name: name in names or name in lost)
             return names
 
     def _look_whether_replaced(self) -> None:
@@ -158,10 +194,16 @@ class DataDirectory:
 
     def partition(self, directory: str) -> Partition:
         """The partition in the directory of that name; NotFound where there is none."""
-        name = self.names().get(directory)
-        if name is None:
+        name = self.names_on_disk().get(directory)
+        if name is not None:
+            on_disk = name
+            return self._partitions.get(
+                directory, lambda: self._made(on_disk), lambda it: it.is_on_disk or self.is_tier
+            )
+        lost = self._lost_now().get(directory)
+        if lost is None:
             raise NotFound(f"there is no partition directory {directory!r}")
-        return self._partitions.get(directory, lambda: self._made(name))
+        return self._partitions.get(directory, lambda: self.lost_partition(lost), lambda it: not it.is_on_disk)
 
     def _made(self, name: PartitionName) -> Partition:
         if self._lone_tier is not None:
@@ -180,6 +222,11 @@ class DataDirectory:
         """The topic id of a partition, as its partition.metadata or, of a tier by itself, the tier tells."""
         if self._lone_tier is not None:
             return self._lone_tier.topic_id(directory)
+        if self.is_lost(directory):
+            return self._lost_now()[directory].topic_id or None
+        return self._topic_id_on_disk(directory)
+
+    def _topic_id_on_disk(self, directory: str) -> str | None:
         try:
             return parse_partition_metadata(self.root.read_whole(f"{directory}/{PARTITION_METADATA}", 1 << 16))
         except UNREADABLE:
@@ -204,13 +251,25 @@ class DataDirectory:
         return [
             disk.partition(directory)
             for disk in filter(None, (held() for held in self._beside))
-            for directory, name in disk.names().items()
+            for directory, name in disk.names_on_disk().items()
             if name.topic == REMOTE_LOG_METADATA and not name.mark
         ]
 
+    def _together_on_disk(self) -> dict[str, PartitionName]:
+        """The partitions of all directories that are read together."""
+        together = filter(None, (held() for held in self._beside))
+        return {name: parsed for disk in together for name, parsed in disk.last_on_disk().items() if not parsed.mark}
+
+    def last_on_disk(self) -> dict[str, PartitionName]:
+        """The same as `names_on_disk`; what was known before if the disk fails."""
+        try:
+            return self.names_on_disk()
+        except (OSError, *UNREADABLE):
+            return self._names.latest or {}
+
     def place_of(self, directory: str) -> str:
         """The path from here of what a partition's owner, mode and times are those of: of a tier its top."""
-        return directory if self._lone_tier is None else "."
+        return "." if self._lone_tier is not None or self.is_lost(directory) else directory
 
     def sweep(self) -> None:
         """Lets go of files that are not asked for, or that were deleted, as `Directory.sweep`: rebuilt indexes too."""

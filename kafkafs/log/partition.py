@@ -101,6 +101,11 @@ class Partition:
                     log = self._log.store(self._look_with_retries())
         return log
 
+    @property
+    def is_on_disk(self) -> bool:
+        """False for a partition that has no directory, and is in a tier alone."""
+        return self._on_disk
+
     def listing(self) -> Listing:
         """What stands in the directory now, by name. No log is read for it."""
         return self._listed().listing

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkafs.errors import UNREADABLE
-from kafkafs.format.names import METADATA_LOG
+from kafkafs.format.names import METADATA_LOG, PartitionName
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
@@ -63,13 +63,14 @@ class Claim:
 
     def replica(self) -> Replica:
         """The same, as one that may count."""
-        return Replica(self.directory, self.partition())
+        source = self.directory.options.tiered if self.directory.is_lost(self.name) else None
+        return Replica(self.directory, self.partition(), "" if source is None else source.shown_as)
 
 
 def find_claims(directories: Sequence[DataDirectory], image: WholeImage | None) -> dict[str, list[Claim]]:
     """All of them, by topic; but for the metadata log. A directory that is set aside is of the topic that has its
     id."""
-    there = [(each, name, parsed) for each in directories for name, parsed in sorted(each.names().items())]
+    there = [(each, name, parsed) for each in directories for name, parsed in sorted(_names(each, image).items())]
     ids = {each.topic_id(name): parsed.topic for each, name, parsed in there if not parsed.mark}
     ids |= {topic_id: topic.name for topic_id, topic in (image.topics if image else {}).items()}
     ids.pop(None, None)
@@ -83,6 +84,14 @@ def find_claims(directories: Sequence[DataDirectory], image: WholeImage | None) 
         is_cut = parsed.may_be_cut and topic_id not in ids
         found[topic].append(Claim(directory, name, topic, parsed.partition, topic_id, parsed.mark, is_cut))
     return found
+
+
+def _names(directory: DataDirectory, image: WholeImage | None) -> Mapping[str, PartitionName]:
+    """The partitions of a disk. If no metadata tell which topics there are, a tier does, too."""
+    if image is not None:
+        return directory.names_on_disk()
+    directory.wait_for_lost()
+    return directory.names()
 
 
 def contents(claims: Sequence[Claim]) -> str:

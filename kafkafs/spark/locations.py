@@ -67,6 +67,15 @@ def data_directories(paths: Iterable[Path], tiered: Tiered | None = None) -> lis
     return directories
 
 
+def with_their_tier(paths: Iterable[Path], source: TierSource | None) -> list[DataDirectory]:
+    """All of them, with the partitions that only the tier of that source has. Unanswered if it does not tell them."""
+    paths = tuple(paths)
+    directories = data_directories(paths, None if source is None else Tiered(source, paths))
+    for directory in directories:
+        directory.wait_for_lost()
+    return directories
+
+
 def _identity(path: Path) -> tuple[int, int]:
     try:
         about = os.stat(path)
@@ -90,7 +99,7 @@ def every_location(
     paths = tuple(paths)
     tiered = None if source is None else Tiered(source, paths)
     found: dict[TopicPartition, list[DataDirectory]] = {}
-    for directory in data_directories(paths, tiered):
+    for directory in with_their_tier(paths, source):
         for name in directory.names().values():
             if not name.mark:
                 found.setdefault(TopicPartition(name.topic, name.partition), []).append(directory)

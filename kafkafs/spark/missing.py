@@ -13,8 +13,8 @@ from kafkafs.cluster.topic_partitions import Place, TopicMetadata, TopicPartitio
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.read_options import ReadOptions
-from kafkafs.spark.locations import data_directories, takes
+from kafkafs.log.read_options import ReadOptions, TierSource
+from kafkafs.spark.locations import data_directories, takes, with_their_tier
 from kafkafs.spark.source_options import Choice
 
 PATIENCE_S = 3.0
@@ -23,14 +23,17 @@ _ALIVE_S = 10.0  # a controller writes into the metadata log twice a second
 _SHOWN = 3
 
 
-def missing_topics(paths: Iterable[Path], wanted: Callable[[str], bool]) -> list[TopicPartitions]:
-    """The wanted topics of which partitions are missing. Without metadata there are none."""
-    return _comparison(tuple(data_directories(paths))).missing(wanted)
+def missing_topics(
+    paths: Iterable[Path], wanted: Callable[[str], bool], source: TierSource | None = None
+) -> list[TopicPartitions]:
+    """The wanted topics of which partitions are missing, in the tier of that source, too. Without metadata there are
+    none."""
+    return _comparison(tuple(with_their_tier(paths, source))).missing(wanted)
 
 
-def missing_of(paths: Iterable[Path], choice: Choice) -> list[TopicPartitions]:
+def missing_of(paths: Iterable[Path], choice: Choice, source: TierSource | None = None) -> list[TopicPartitions]:
     """The same for what options of the data source choose; of partitions that `assign` names, those alone."""
-    found = missing_topics(paths, takes(choice))
+    found = missing_topics(paths, takes(choice), source)
     if not choice.assign:
         return found
     asked = {each.topic: [number for number in each.missing if (each.topic, number) in choice.assign] for each in found}

@@ -75,7 +75,7 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
         options = self._options
-        if missing := missing_of(options.paths, options.choice):
+        if missing := missing_of(options.paths, options.choice, options.tiered):
             data_loss(options.fail_on_data_loss, NAME_ALL)(told(missing))
         return planned(
             chosen(options.paths, options.choice, options.replicas, options.tiered), options.isolation, self._plan

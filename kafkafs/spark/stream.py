@@ -132,7 +132,7 @@ class StreamReader(DataSourceStreamReader):
 
     def _check_partitions(self) -> None:
         """Data loss where the metadata name partitions that no disk here has; told when they change."""
-        missing = missing_of(self._options.paths, self._options.choice)
+        missing = missing_of(self._options.paths, self._options.choice, self._options.tiered)
         if missing and missing != self._missing:
             data_loss(self._options.fail_on_data_loss, NAME_ALL)(told(missing))
         self._missing = missing

@@ -104,6 +104,11 @@ class DiskView:
             with self._looked:
                 self._looked.notify_all()
 
+    def look_again(self) -> None:
+        """Looks now, however fresh the last look is."""
+        self._known.expire()
+        self.refresh()
+
     def sweep(self) -> None:
         """Looks again, and lets go of files that are not read. A mount calls it a few times a second."""
         self._is_swept = True

@@ -41,7 +41,7 @@ def _attributes(directories: Sequence[DataDirectory]) -> Iterator[os.stat_result
     for directory in directories:
         for root in filter(None, (directory.root, directory.indexes)):
             yield root.stat()
-            for name in directory.names():
+            for name in directory.names_on_disk():
                 with suppress(KafkafsError):
                     yield root.stat(name)
                     yield from _files(root, name)

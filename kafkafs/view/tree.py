@@ -3,13 +3,15 @@
 
 import functools
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.disk.access import common
 from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.cached_value import MadeOnce
-from kafkafs.errors import NotFound
+from kafkafs.errors import DiskError, NotFound, UsageError, Vanished
+from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.look import Look
 from kafkafs.log.read_options import ReadOptions
@@ -70,6 +72,8 @@ class Root:
 
     def entries(self) -> Sequence[Entry]:
         """`.cluster` and what else is hidden, then all partitions."""
+        with suppress(DiskError, NotFound, UsageError, Vanished), patience(AT_A_GLANCE_S):
+            self._find_lost()
         hidden = [CLUSTER, TOPICS, *([REPLICAS] if self.repeated else [])]
         return [Entry(name, "directory", None) for name in (*hidden, *sorted(self._names.shown()))]
 
@@ -82,7 +86,16 @@ class Root:
         return self._topics if name == TOPICS else PartitionDirectory(self._view(name))
 
     def _view(self, name: str) -> PartitionView:
+        if name not in self._names.shown() and parse_partition_name(name) is not None:
+            self._find_lost()  # what a bucket alone has is not known before it is asked for
         return self._view_of(self._names.chosen(name), name)
+
+    def _find_lost(self) -> None:
+        """Waits until partitions are known that only a tier has. Unanswered if it does not tell them."""
+        before = self._directories[0].names()
+        self._directories[0].wait_for_lost()
+        if self._directories[0].names() is not before:
+            self._disks[0].look_again()
 
     def _view_of(self, place: Place, shown_as: str) -> PartitionView:
         find_replicas = functools.partial(self._names.replicas, place)

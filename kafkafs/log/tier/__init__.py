@@ -6,6 +6,7 @@
     remote_partitions     which partitions of a data directory go on in a tier
     told_uploads          what uploads tell before they are counted: epochs, ends, the lineage of the newest
     counting              which uploads make the log, and up to where each
+    lost_partitions       partitions that a tier has and no disk
     opening               a remote segment's files, read by range; `remote_files`: those of one, by kind
     tier                  a tier that is open: what it has of a partition, as segments like those of the disk
     tier_directory        a tier without a broker's disk, as a data directory

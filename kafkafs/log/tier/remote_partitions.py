@@ -35,13 +35,13 @@ class RemotePartitions:
             self._tier,
             lambda: self._in_tier(name),
             lambda: self._lineage(name),
-            self._finished,
+            self.finished,
             lambda: self._checkpoints.read().start_offsets.get((name.topic, name.partition)),
         )
 
     def of_lost(self, partition: TierPartition) -> TierPart:
         """What the tier has of a partition that is on no disk: its lineage is that of the newest upload."""
-        return TierPart(self._tier, lambda: partition, lambda: (), self._finished)
+        return TierPart(self._tier, lambda: partition, lambda: (), self.finished)
 
     def _in_tier(self, name: PartitionName) -> TierPartition | None:
         """A broker's checkpoint lists every partition that is tiered."""
@@ -61,7 +61,8 @@ class RemotePartitions:
             return ()
         return tuple((each.epoch, each.start_offset) for each in epochs)
 
-    def _finished(self, partition: TierPartition) -> dict[str, Upload] | None:
+    def finished(self, partition: TierPartition) -> dict[str, Upload] | None:
+        """What the metadata topic calls finished; None if it has no word about the partition."""
         if self._metadata is None:
             self._metadata = RemoteLogMetadata(self._metadata_partitions(), self._tier.options)
         return self._metadata.finished(partition)

@@ -240,7 +240,7 @@ def check_names(directory: DataDirectory) -> list[Finding]:
             findings.append(where.finding("foreign", "the directory is no partition, and a broker would not start"))
         elif not is_directory and not is_of_data_directory(name):
             findings.append(where.finding("foreign", "no file that a broker makes has this name"))
-    for partition in sorted(directory.names()):
+    for partition in sorted(directory.names_on_disk()):
         try:
             names = sorted(directory.partition(partition).listing().names)
         except (NotFound, Vanished, Denied):
@@ -276,7 +276,7 @@ def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
     """Partitions whose topic id is not that of their topic's other partitions."""
     told: dict[str, dict[Where, str]] = {}
     for directory in directories:
-        for name, parsed in sorted(directory.names().items()):
+        for name, parsed in sorted(directory.names_on_disk().items()):
             if parsed.mark:
                 continue
             if (identity := directory.topic_id(name)) is not None:
@@ -309,7 +309,7 @@ def check_twins(directories: Iterable[DataDirectory]) -> list[Finding]:
     findings = []
     for directory in directories:
         broker = broker_of(directory)
-        for name in directory.names():
+        for name in directory.names_on_disk():
             others = seen.setdefault(name, [])
             twin = next((each for each in others if broker is None or broker_of(each) in (None, broker)), None)
             others.append(directory)

@@ -41,7 +41,7 @@ def pairs_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[Pa
     found: dict[str, list[DataDirectory]] = {}
     for path in paths:
         directory = data_directory(path)
-        for name, parsed in directory.names().items():
+        for name, parsed in directory.names_on_disk().items():
             if not parsed.mark and topics.takes(parsed.topic):
                 found.setdefault(name, []).append(directory)
     return [pair for name, directories in sorted(found.items()) for pair in _pairs(name, _brokers(directories))]
@@ -121,7 +121,7 @@ def _may_be_cleaned(directories: Iterable[DataDirectory], name: PartitionName) -
 
 
 def _finding(one: Path, other: Path, directory: str, found: Divergence) -> Finding:
-    name = data_directory(other).names()[directory]
+    name = data_directory(other).names_on_disk()[directory]
     mine, theirs = ("no leader epoch" if each is None else f"leader epoch {each}" for each in found.epochs)
     message = f"from offset {found.offset} on ({theirs}) it is not the log of {str(one)!r} ({mine}), which got further"
     finding = Where(str(other), directory).finding("replica-divergence", message, offset=found.offset)

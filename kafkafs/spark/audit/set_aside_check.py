@@ -20,7 +20,7 @@ def check_set_aside(directories: Sequence[DataDirectory]) -> list[Finding]:
         return []
     metadata = TopicMetadata(directories, DEFAULT_OPTIONS)
     topics = {metadata.compare(topic, ()).topic_id: topic for topic in metadata.topics()}
-    in_use = {name for each in directories for name in each.names()}
+    in_use = {name for each in directories for name in each.names_on_disk()}
     findings = []
     for directory, name, parsed in strays:
         topic = topics.get(directory.topic_id(name))

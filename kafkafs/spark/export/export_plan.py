@@ -160,7 +160,7 @@ class ExportPlan:
 def settle(out: Output, request: Request) -> ExportPlan:
     """The plan of an earlier export below `out` and what is new since, or a new plan. UsageError for what cannot be,
     and for partitions that the metadata name and no disk here has."""
-    missing = refuse_missing(missing_of(request.paths, request.choice), request.fail_on_data_loss)
+    missing = refuse_missing(missing_of(request.paths, request.choice, request.tiered), request.fail_on_data_loss)
     before = load(out, request) or ExportPlan([])
     before.gone += missing
     if before.is_saved:

@@ -226,6 +226,25 @@ def test_a_tier_alone_is_as_the_model_says(tmp_path, past, layout):
     assert_as(expected(made, local_tier, False), tree(lives.in_layout(local_tier, tmp_path / "tier", layout)))
 
 
+@pytest.mark.parametrize("has_metadata", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS[:2])
+@pytest.mark.parametrize("past", [restarted, cut, cut_twice], ids=lambda each: each.__name__)
+def test_a_partition_whose_directory_is_lost_is_as_the_model_says(tmp_path, past, layout, has_metadata):
+    """With the topic id that the tier has, and the lineage of the newest upload."""
+    made = past()
+    local_tier = made.write_tier(tmp_path / "local")
+    tier = lives.in_layout(local_tier, tmp_path / "tier", layout)
+    disk = made.write_disk(tmp_path / "disk", has_local=False, has_metadata=has_metadata)
+    root = tree(disk, tiered=source_of(tmp_path, tier))
+    assert "t-0" in [each.name for each in root.entries()]
+    assert_as(expected(made, local_tier, False), root)
+    told = json.loads(cat(root, "t-0/info.json"))
+    assert told["topicId"] == lives.TOPIC_ID
+    assert [(each["epoch"], each["startOffset"]) for each in told["leaderEpochs"]] == naive.newest_lineage(
+        naive.uploads_in(local_tier / FOLDER)
+    )
+
+
 def without(number: int) -> Callable[[Path], tuple[int, int]]:
     """Takes an upload away, whichever layout it has; the offsets that are lost."""
 

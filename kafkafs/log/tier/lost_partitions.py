@@ -1,0 +1,130 @@
+"""Partitions that a tier has, and no disk that was named: their directories are lost, or on another broker.
+
+A tier in a directory is looked through when names are asked for and the last look is old. A bucket is asked in a thread
+of its own, and only for somebody who needs to know (`wait`): what is on the disk never waits for a store.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from kafkafs.disk.blocking import acquired, may_block, patience_left
+from kafkafs.disk.cached_value import CachedValue
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, UsageError, Vanished
+from kafkafs.format.names import OWN_TOPICS, PartitionName, is_topic_name
+from kafkafs.format.tiers.tier_names import TierPartition
+from kafkafs.log.tier.tier import Tier
+from kafkafs.log.tier.upload import Upload
+
+logger = logging.getLogger(__name__)
+
+Lost = Mapping[str, TierPartition]
+"""Partitions by the name that their directory would have."""
+
+GOOD_S = 60.0
+"""How long a look is good for, as long as the disks have the same partitions: it takes a question for each topic."""
+
+_FAILED_S = 10.0
+"""How long a bucket that did not answer is not asked again."""
+
+_LONGEST_S = 15.0
+
+
+class LostPartitions:
+    """Those of one tier. `_lock` is held during a look."""
+
+    def __init__(
+        self,
+        tier: Tier,
+        disk: Callable[[], Mapping[str, PartitionName]],
+        topic_id: Callable[[str], str | None],
+        finished: Callable[[TierPartition], dict[str, Upload] | None],
+    ) -> None:
+        """`disk`: the partitions on all disks, by directory name; `topic_id`: that of one of them."""
+        self._tier = tier
+        self._disk = disk
+        self._topic_id = topic_id
+        self._finished = finished
+        self._lock = threading.Lock()
+        clock = tier.options.clock
+        self._known: CachedValue[Lost] = CachedValue(GOOD_S, clock)
+        self._looked_beside: set[str] | None = None  # the names on the disks at that look
+        self._failed: CachedValue[KafkafsError] = CachedValue(_FAILED_S, clock)
+
+    @property
+    def latest(self) -> Lost:
+        """The lost partitions at the last look."""
+        return self._known.latest or {}
+
+    def now(self) -> Lost:
+        """The lost partitions as far as they are known. Never waits for a bucket."""
+        if self._tier.is_far or self._is_fresh():
+            return self.latest
+        may_block()
+        with acquired(self._lock):
+            if not self._is_fresh():
+                try:
+                    self._look()
+                except (DiskError, NotFound, Denied, Vanished, UsageError) as error:  # the disk answers all the same
+                    logger.warning("the tier does not tell its partitions: %s", error)
+                    self._known.store(self.latest)
+        return self.latest
+
+    def _is_fresh(self) -> bool:
+        return self._known.fresh() is not None and self._looked_beside == {*self._disk()}
+
+    def wait(self) -> None:
+        """Waits until the lost partitions are known, as long as the caller's patience lasts. Unanswered if the store
+        does not tell them in time, or did not a moment ago."""
+        if not self._tier.is_far or self._is_fresh():
+            return
+        may_block()
+        failed = self._failed.fresh()
+        if failed is not None:
+            raise failed.with_traceback(None)
+        if self._lock.acquire(blocking=False):
+            threading.Thread(target=self._ask, name="lost", daemon=True).start()
+        if not self._lock.acquire(timeout=min(patience_left(), _LONGEST_S)):
+            raise Unanswered("which partitions are in the tier is not known yet: it did not answer in time")
+        self._lock.release()
+        failed = self._failed.fresh()
+        if failed is not None:
+            raise failed.with_traceback(None)
+
+    def _ask(self) -> None:
+        try:
+            self._look()
+        except KafkafsError as error:
+            self._failed.store(error.with_traceback(None))
+        finally:
+            self._lock.release()
+
+    def _look(self) -> None:
+        """Finds the partitions that no disk has; of topics of the same name the one that a disk has a partition of,
+        else the one with the newest upload. A topic that the metadata topic calls deleted has no upload that counts."""
+        on_disk, layout = self._disk(), self._tier.layout
+        siblings = {name.topic: directory for directory, name in on_disk.items()}
+        found: dict[str, tuple[int, TierPartition]] = {}
+        for each in layout.partitions():
+            directory = each.name.directory
+            if directory in on_disk or each.topic in OWN_TOPICS or not is_topic_name(each.topic):
+                continue
+            topic_id = self._topic_id(siblings[each.topic]) if each.topic in siblings else None
+            if topic_id and each.topic_id and each.topic_id != topic_id:
+                continue
+            newest = self._newest(each)
+            if newest is not None and newest >= found.get(directory, (0, each))[0]:
+                found[directory] = newest, each
+        self._known.store({directory: partition for directory, (_, partition) in found.items()})
+        self._looked_beside = {*on_disk}
+
+    def _newest(self, partition: TierPartition) -> int | None:
+        """When the newest upload that counts was written; None if there is no such upload."""
+        uploads = self._tier.layout.uploads(partition)
+        finished = self._finished(partition)
+        if finished is not None:
+            uploads = [each for each in uploads if each.segment_id in finished]
+            if finished and not uploads:
+                return 0  # all of them are gone, which is an error there
+        times = [file.mtime_ns for upload in uploads for file in upload.files.values()]
+        return max(times, default=None)

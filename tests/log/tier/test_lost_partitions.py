@@ -1,0 +1,72 @@
+"""Partitions that a tier alone has, beside those of disks."""
+
+import json
+import shutil
+
+import pytest
+
+from kafkafs.errors import NotFound
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.read_options import ReadOptions, TierSource
+from tests.kafka.tiered import Tiered
+from tests.log.tier.lives import FOLDER, TOPIC_ID
+from tests.log.tier.test_lives import one_epoch
+from tests.view.trees import cat, tree
+
+TIERED = Tiered()
+PARTITIONS = ["orders-0", "orders-1", "payments-0", "plain-0", "with.dots-and-9-0"]
+
+
+def shown(root) -> list[str]:
+    return [each.name for each in root.entries() if not each.name.startswith((".", "_"))]
+
+
+def test_a_lost_directory_is_answered_from_the_tier(tmp_path):
+    """Up to its last upload; the rest as before. Jobs and commands find it by the same names."""
+    disk = shutil.copytree(TIERED.left, tmp_path / "disk")
+    shutil.rmtree(disk / "orders-0")
+    left, whole = tree(disk, tiered=TierSource(str(TIERED.tier))), tree(TIERED.whole)
+    assert shown(left) == PARTITIONS
+    end = json.loads(cat(left, "orders-0/info.json"))["logEndOffset"]
+    assert cat(left, "orders-0/by-offset/0...jsonl") == cat(whole, f"orders-0/by-offset/0..{end}.jsonl")
+    assert cat(left, "orders-1/by-offset/0...jsonl") == cat(whole, "orders-1/by-offset/0...jsonl")
+    assert shown(tree(disk)) == [each for each in PARTITIONS if each != "orders-0"], "without the option"
+
+
+def test_a_partition_on_another_disk_is_not_lost(tmp_path):
+    first, second = (shutil.copytree(TIERED.left, tmp_path / name) for name in ("first", "second"))
+    for place, gone in ((first, ("orders-0", "orders-1")), (second, ("payments-0", "orders-1"))):
+        for name in gone:
+            shutil.rmtree(place / name)
+    (second / "meta.properties").write_text((second / "meta.properties").read_text().replace("node.id=1", "node.id=2"))
+    options = ReadOptions(tiered=TierSource(str(TIERED.tier)))
+    directories = [open_data_directory(place, options) for place in (first, second)]
+    for each in directories:
+        each.stand_beside(directories)
+    assert [each.is_lost("orders-1") for each in directories] == [True, False]
+    assert not any(each.is_lost(name) for each in directories for name in ("orders-0", "payments-0", "plain-0"))
+
+
+def test_a_living_directory_takes_its_place_again(tmp_path):
+    made = one_epoch()
+    tier, disk = made.write_tier(tmp_path / "tier"), made.write_disk(tmp_path / "disk", True, False)
+    (disk / "t-0").rename(tmp_path / "away")
+    directory = open_data_directory(disk, ReadOptions(tiered=TierSource(str(tier)), names_fresh_s=0))
+    assert directory.is_lost("t-0")
+    assert directory.partition("t-0").log().end_offset == 120
+    (tmp_path / "away").rename(disk / "t-0")
+    assert not directory.is_lost("t-0")
+    assert directory.partition("t-0").log().end_offset == 130
+
+
+def test_deleted_topics_and_others_of_the_same_name_do_not_come_back(tmp_path):
+    """The metadata topic calls all uploads deleted, or a disk has a partition of a topic with another id."""
+    made = one_epoch()
+    tier, disk = made.write_tier(tmp_path / "tier"), made.write_disk(tmp_path / "disk", True, False)
+    other = shutil.copytree(tier / FOLDER, tier / f"t-1-{'A' * 22}")
+    root = tree(disk, tiered=TierSource(str(tier)))
+    assert shown(root) == ["other-0", "t-0"]
+    other.rename(tier / f"t-1-{TOPIC_ID}")
+    assert shown(tree(disk, tiered=TierSource(str(tier)))) == ["other-0", "t-0", "t-1"]
+    with pytest.raises(NotFound):
+        root.child("t-2")
