@@ -8,6 +8,7 @@ furthest; *kept* is what of its log goes along.
     whole_image  with secrets too
     topics       which topics, each partition from which replica: `claims` has the directories that say to be one,
                  `set_aside` those that a broker has renamed, and `standing` chooses among replicas
+    unread       what no topic has: files that a broker had deleted, directories that are no partition's
     releases     what each release of Kafka can hold
 
     job          the work, step by step; `changes` tells if the disks changed meanwhile, and `made_of` which partitions

@@ -31,6 +31,7 @@ from kafkafs.revive.place import Target, check_apart
 from kafkafs.revive.releases import Release, fitted, newest_for, release
 from kafkafs.revive.scanning import Corrupt
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, choose_topics, made_up_id
+from kafkafs.revive.unread import below_start, unread_files
 from kafkafs.revive.whole_image import WholeImage
 
 _LOCK = ".lock"
@@ -218,7 +219,7 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
         disks, metadata, tuple(chosen.topics), target, kept, _node(disks, choices, image, cluster_id), cluster_id,
         _next_producer_id(end, image.next_producer_id if image else 0), sum(map(log_size, segments)),
         sum(log_size(each) for each in segments if each.object is not None),
-        (*metadata.sentences, *_strangers(disks), *chosen.sentences, *sentences),
+        (*metadata.sentences, *_strangers(disks), *chosen.sentences, *_unread(disks, chosen.topics), *sentences),
         (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)), cluster,
     )  # fmt: skip
 
@@ -247,6 +248,11 @@ def _node(disks: Disks, choices: Choices, image: WholeImage | None, cluster_id: 
 
 def _strangers(disks: Disks) -> list[str]:
     return [f"{str(each.path)!r}: {what}, and left out" for each in disks.directories for what in each.strangers]
+
+
+def _unread(disks: Disks, topics: Sequence[RevivedTopic]) -> list[str]:
+    replicas = (each.replica for topic in topics for each in topic.partitions)
+    return [*unread_files(disks.directories), *below_start([each.partition for each in replicas if each is not None])]
 
 
 def _checkpoint_problems(disks: Disks) -> list[str]:

@@ -87,8 +87,9 @@ def of_unknown_topic(
         told = contents(in_use)
         sentences.append(f"{in_use[0].topic}: its directories are left out ({told}), the topic was deleted")
     sentences += [
-        f"{each.place} is left out ({contents([each])}): its topic was deleted; as of a moment before that, --until and"
-        f" {each.option} revive it" for each in gone if each.mark and each.option is not None
+        f"{each.place} is left out ({contents([each])}): its topic was deleted; with --until a moment before that,"
+        f" {each.option} lets it count if the metadata of then are still there"
+        for each in gone if each.mark and each.option is not None
     ]  # fmt: skip
     left = [each for each in claims if each not in gone]
     if any(each.mark in marks for each in left):
