@@ -137,7 +137,7 @@ def _source(path: str, open_file: Callable[[str], ReadableFile]) -> Source:
 def _keys(texts: list[str]) -> "list[tuple[str, Path]]":
     if not texts:
         return []
-    from kafkafs.disk.sources import parse_key  # 5 ms, for what hardly any dump takes
+    from kafkafs.log.read_options import parse_key  # 5 ms, for what hardly any dump takes
 
     return [parse_key(text) for text in texts]
 

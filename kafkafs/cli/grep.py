@@ -174,7 +174,7 @@ def _makers(
 
 
 def _decoder(directories: list[DataDirectory]) -> Callable[[PartitionName], _Decoder]:
+    from kafkafs.cluster.schema_lines import lines_with_schemas
     from kafkafs.cluster.schema_topic import SchemaTopic  # 13 ms with all that schemas take: most searches do without
-    from kafkafs.view.decoded import lines_with_schemas
 
     return lines_with_schemas(SchemaTopic(directories, OPTIONS), OPTIONS.memory)

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.disk.objects import place_of
-from kafkafs.disk.sources import parse_key
 from kafkafs.errors import UsageError
-from kafkafs.log.read_options import ISOLATIONS, ReadOptions, TierSource, isolation
+from kafkafs.log.read_options import ISOLATIONS, ReadOptions, TierSource, isolation, parse_key
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 ALL = 2**63 - 1  # more than any log has

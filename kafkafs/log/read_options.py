@@ -8,7 +8,6 @@ from typing import Literal, get_args
 from kafkafs.disk.chunk_cache import CACHE_SIZE
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import is_bucket, place_of, shown
-from kafkafs.disk.sources import parse_key
 from kafkafs.errors import UsageError
 
 Isolation = Literal["read_uncommitted", "read_committed"]
@@ -33,6 +32,14 @@ class TierSource:
     def shown_as(self) -> str:
         """The place without what opens it."""
         return shown(self.place) if is_bucket(self.place) else self.place
+
+
+def parse_key(text: str) -> tuple[str, Path]:
+    """`ID:FILE`, the id of a key and the file that has it."""
+    key_id, _, path = text.partition(":")
+    if not key_id or not path:
+        raise UsageError(f"tiered_key={text!r} is no ID:FILE, the id of a key and the PEM file of its private key")
+    return key_id, Path(path).absolute()
 
 
 def tier_source(place: str, keys: Iterable[str]) -> TierSource | None:

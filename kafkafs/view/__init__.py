@@ -17,7 +17,7 @@
     range_file        a range as text: of a size (`exact`), or `streams`: text that is made while it is read
     made              text that is made whole when its size is asked for
     topic_access      who may read what an internal topic tells; `ownership`: the user that a mount runs as
-    resources         what all views of one tree share: options, caches, budgets
+    resources         what all views of one tree share: options, caches (`answers` of points), budgets
 
 The way of a lookup, `t-0/by-time/1632390207806.jsonl`:
 

@@ -9,12 +9,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from kafkafs.errors import NotFound
-from kafkafs.log.read_options import EXACT
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view import manual
 from kafkafs.view.made import MadeFile, MadeTexts
 from kafkafs.view.node import Attributes, DirectoryNode, Disk, Entry, Kind, Node, Tree
 
 NAME = ".kafkafs"
+
+_EXACT = ReadOptions().exact
 
 
 def _attributes(kind: Kind, mode: int, timeout_s: float) -> Attributes:
@@ -51,7 +53,7 @@ class AboutDirectory:
 
     lane = ""
 
-    def __init__(self, files: Mapping[str, Callable[[], bytes]], exact: int = EXACT) -> None:
+    def __init__(self, files: Mapping[str, Callable[[], bytes]], exact: int = _EXACT) -> None:
         """`exact`: bytes up to which a file has a size."""
         self._texts = MadeTexts(exact)
         self._files = {"README": lambda: manual.plain().encode(), **files}

@@ -6,14 +6,14 @@ the same each time they are made.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
+from kafkafs.cluster.schema_lines import lines_with_schemas
 from kafkafs.disk.access import Access
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NoData, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.jsonl import JsonLines, LineMaker
-from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.log.lineage import Lineage
@@ -26,11 +26,6 @@ from kafkafs.view.partition_view import PartitionView, PointView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream
-
-if TYPE_CHECKING:
-    from kafkafs.cluster.schema_topic import SchemaTopic
-    from kafkafs.format.decoding import DecodedLines
-    from kafkafs.format.schemas.decoder_table import FoundSchema, SchemaName
 
 
 class Follower:
@@ -159,38 +154,6 @@ class SchemaLines:
             return about
         uid, gid, mode = view.resources.schema_access.restrict(Access(about.uid, about.gid, about.mode))
         return about._replace(uid=uid, gid=gid, mode=mode)
-
-
-def lines_with_schemas(schemas: "SchemaTopic", memory: Memory) -> "Callable[[PartitionName], DecodedLines]":
-    """What makes decoded lines of a partition, for one reader, by the schemas of that topic."""
-    from kafkafs.format.decoding import DecodedLines  # with Avro and all: other lines do without
-    from kafkafs.format.schemas.decoder_table import DecoderTable
-
-    registry = _ReaderRegistry(schemas)
-
-    def make(name: PartitionName) -> DecodedLines:
-        """The lines of one partition; all that are made for one reader share its registry."""
-        decoders = DecoderTable(lambda schema, is_key: registry.found(schema, name.topic, is_key))
-        return DecodedLines(name.topic, name.partition, decoders, memory)
-
-    return make
-
-
-class _ReaderRegistry:
-    """One reader's registry. What is not in it may have come since the last look: so there is one more look, once."""
-
-    def __init__(self, schemas: "SchemaTopic") -> None:
-        self._schemas = schemas
-        self._registry = schemas.registry()
-        self._is_newest = False
-
-    def found(self, name: "SchemaName", topic: str, is_key: bool) -> "FoundSchema | None":
-        """The schema that a record of `topic` names; None where not even the registry of now has it."""
-        found = self._registry.found(name, topic, is_key)
-        if found is None and not self._is_newest:
-            self._registry, self._is_newest = self._schemas.registry(anew=True), True
-            found = self._registry.found(name, topic, is_key)
-        return found
 
 
 class RecordAnswer(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.access import Access, common
-from kafkafs.disk.cached_value import OVERHEAD, AnswerCache, CachedValue
+from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.data_directory import DataDirectory
@@ -19,6 +19,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
+from kafkafs.view.answers import OVERHEAD, AnswerCache
 from kafkafs.view.missing_partitions import MissingPartitions
 from kafkafs.view.node import KEEP_S, Attributes
 from kafkafs.view.replica_directories import ShownReplica, place_key

@@ -12,12 +12,13 @@ from weakref import WeakValueDictionary
 
 from kafkafs.disk import prefetch
 from kafkafs.disk.budget import Budget
-from kafkafs.disk.cached_value import AnswerCache, LruCache, MadeOnce
+from kafkafs.disk.cached_value import LruCache, MadeOnce
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import telling
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY
+from kafkafs.view.answers import AnswerCache
 from kafkafs.view.exact import ExactTexts
 from kafkafs.view.made import MadeTexts
 from kafkafs.view.streams import TextBudget

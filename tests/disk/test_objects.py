@@ -9,8 +9,8 @@ import pytest
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import Objects, is_bucket, place_of
-from kafkafs.disk.sources import open_objects
 from kafkafs.errors import DiskError, NotFound, UsageError, WouldBlock
+from kafkafs.log.tier.sources import open_objects
 from tests.kafka import tiers
 
 SECRET = "not-to-be-told"

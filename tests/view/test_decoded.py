@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from kafkafs.disk.access import Access, common
 from kafkafs.disk.blocking import non_blocking
-from kafkafs.disk.cached_value import BUDGET
 from kafkafs.errors import ERRNO, CorruptData, NoData, NotFound, WouldBlock
 from kafkafs.format.batch import walk
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Records, decode
+from kafkafs.view.answers import BUDGET
 from kafkafs.view.decoded import Lines, PlainLines, SchemaLines
 from kafkafs.view.node import Attributes, FileNode
 from kafkafs.view.partition_view import PartitionView

@@ -84,49 +84,7 @@ RECORD = np.dtype(
 NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
 
 
-def _places(row: np.dtype[np.void]) -> tuple[int, ...]:
-    return tuple(row.fields[name][1] for name in row.names or () if row.fields and name != "padding")
-
-
-class BatchRow(NamedTuple):
-    """The place of each field of a row of BATCH, in bytes from its first."""
-
-    position: int
-    size: int
-    base_offset: int
-    last_offset: int
-    base_timestamp: int
-    max_timestamp: int
-    producer_id: int
-    leader_epoch: int
-    crc: int
-    base_sequence: int
-    record_count: int
-    attributes: int
-    producer_epoch: int
-    magic: int
-    valid: int
-
-
-class RecordRow(NamedTuple):
-    """The same of a row of RECORD."""
-
-    offset: int
-    timestamp: int
-    key_at: int
-    value_at: int
-    headers_at: int
-    key_size: int
-    value_size: int
-    header_count: int
-    headers_size: int
-    batch: int
-    timestamp_type: int
-    magic: int
-
-
-BATCH_AT, RECORD_AT = BatchRow(*_places(BATCH)), RecordRow(*_places(RECORD))
-BATCH_ROW, RECORD_ROW = BATCH.itemsize, RECORD.itemsize
+RECORD_ROW = RECORD.itemsize
 
 # What a dump's lines show of a record: two bits, then two each for the decoders of key and value.
 DUMP_METADATA, DUMP_CONTENTS = 1, 2

@@ -34,12 +34,12 @@ from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.serve.answering import Metrics
 from kafkafs.fuse.serve.operations import Operations
-from kafkafs.fuse.serve.receiving import poll_busily, reads_that_end
+from kafkafs.fuse.serve.receiving import reads_that_end
 from kafkafs.fuse.serve.sweeping import sweep
 from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.log.read_options import EXACT
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Tree
 from kafkafs.view.ownership import Owner
@@ -66,7 +66,7 @@ class Settings:
     readable: Sequence[Path] = ()
     owner: Owner | None = None
     network: Network | None = None
-    exact: int = EXACT
+    exact: int = ReadOptions().exact
 
     @property
     def fsname(self) -> str:
@@ -123,7 +123,6 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
         functools.partial(operations.read_in_worker, kind=CallKind.WAKE), connection_fd
     )
     _add_gauges(operations)
-    poll_busily(lambda: not workers.busy)
     root = trio.lowlevel.current_root_task()
     signal.signal(signal.SIGUSR1, lambda *_: journal.log_all(root, workers.calls()))
     try:

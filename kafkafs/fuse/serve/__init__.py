@@ -6,5 +6,5 @@ inodes         the nodes that the kernel knows, by its numbers
 workers        the threads that may wait, fair between *lanes*, one for each disk
 waiting        reads at the end of a log that wait for more; `signals`: whether their readers want to be gone
 sweeping       what is done every moment, asked or not
-receiving      how the next request is waited for: busily for a moment, and never in a read that does not end
+receiving      the wait for the next request, which is never in a read that does not end
 """

@@ -10,6 +10,7 @@
     opening               a remote segment's files, read by range; `remote_files`: those of one, by kind
     tier                  a tier that is open: what it has of a partition, as segments like those of the disk
     tier_directory        a tier without a broker's disk, as a data directory
+    sources               opens what a user names as a tier: its objects, and its keys
     folder                files of remote segments by their paths, without the rest of their tier
 
 Nothing above knows where bytes come from: a remote segment is a `Segment` whose files (`RemoteFiles`) are opened here.

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import Object, is_bucket
-from kafkafs.disk.sources import open_objects
 from kafkafs.errors import NotFound
 from kafkafs.format.tiers.tier_names import INDEXES, MANIFEST, parse_tier_file
 from kafkafs.log.tier.layouts import Aiven
 from kafkafs.log.tier.opening import plain_file
+from kafkafs.log.tier.sources import open_objects
 from kafkafs.log.tier.tier import keys_of
 from kafkafs.log.tier.upload import Upload
 

@@ -18,7 +18,6 @@ from kafkafs.disk.blocking import acquired, may_block, patience_left
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.objects import DirectoryObjects
-from kafkafs.disk.sources import open_objects, read_keys
 from kafkafs.errors import DiskError, KafkafsError, Unanswered, UsageError
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
@@ -26,6 +25,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
+from kafkafs.log.tier.sources import open_objects, read_keys
 from kafkafs.log.tier.told_uploads import ToldUploads, newest_lineage
 from kafkafs.log.tier.upload import Epochs, Upload
 

@@ -20,14 +20,6 @@ def open_objects(source: str, options: DiskOptions) -> Objects:
     return BucketObjects(place)
 
 
-def parse_key(text: str) -> tuple[str, Path]:
-    """`ID:FILE`, the id of a key and the file that has it."""
-    key_id, _, path = text.partition(":")
-    if not key_id or not path:
-        raise UsageError(f"tiered_key={text!r} is no ID:FILE, the id of a key and the PEM file of its private key")
-    return key_id, Path(path).absolute()
-
-
 def read_keys(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:
     """The contents of key files that a user names, by their ids. UsageError where one cannot be read."""
     found = {}

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk.sources import parse_key, read_keys
 from kafkafs.errors import UsageError
+from kafkafs.log.read_options import parse_key
+from kafkafs.log.tier.sources import read_keys
 
 
 def test_keys_are_read_or_refused(tmp_path):
