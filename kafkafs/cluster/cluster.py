@@ -20,7 +20,7 @@ from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import AsOf, Metadata
 from kafkafs.cluster.progress import Progress
 from kafkafs.cluster.row_lines import file_name, named_by
-from kafkafs.cluster.transactions import Open, OpenScans, Owners, Transaction
+from kafkafs.cluster.transactions import Open, Owners, Producer, ProducerScans, Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.checkpoints import parse_partition_metadata
@@ -58,7 +58,7 @@ class Cluster:
         self._groups: dict[int, GroupPartition] = {}
         self._transactions: dict[int, TransactionPartition] = {}
         self._problems: dict[str, str] = {}
-        self._open = OpenScans()
+        self._producers = ProducerScans()
         self.progress = Progress(self.partition, options)
         self._histories = Histories(options, until_ms)
         self._looked: CachedValue[bool] = CachedValue(options.log_fresh_s, options.clock)
@@ -254,12 +254,22 @@ class Cluster:
     def open_transactions(self) -> list[Open]:
         """The open transactions of all partitions on these disks, by topic and partition."""
         owners, partitions = self.owners(), self.partitions()
-        self._open.keep_only(partitions)
+        self._producers.keep_only(partitions)
         return [
             owners.join(partition.name.topic, partition.name.partition, each)
             for partition in partitions
-            for each in self._open.of(partition)
+            for each in self._producers.open_in(partition)
         ]
+
+    def producers(self) -> Iterator[Producer]:
+        """The producers of all partitions on these disks, by topic, partition and id, as they are asked for."""
+        owners, partitions = self.owners(), self.partitions()
+        self._producers.keep_only(partitions)
+        for partition in partitions:
+            for state in self._producers.of(partition):
+                owner = owners.owner(state.producer_id)
+                name = partition.name
+                yield Producer(name.topic, name.partition, state, None if owner is None else owner.transactional_id)
 
     def owners(self) -> Owners:
         """Who has the open transactions."""

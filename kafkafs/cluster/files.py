@@ -194,6 +194,7 @@ LISTS: Mapping[str, ListFile] = {
     "open-transactions.jsonl": ListFile(
         (), lambda cluster: Rows(cluster.open_transactions(), rows.open_transaction_row).all_lines()
     ),
+    "producers.jsonl": ListFile((), lambda cluster: (line(rows.producer_row(each)) for each in cluster.producers())),
     "topics.jsonl": _of_image(_topics),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),
     "configs.jsonl": _of_image(_configs),

@@ -14,8 +14,8 @@ from kafkafs.cluster.image import (
     Entity,
     PartitionState,
 )
-from kafkafs.cluster.row_lines import Row, file_name, text_field
-from kafkafs.cluster.transactions import Open, Transaction
+from kafkafs.cluster.row_lines import Row, file_name, known, text_field
+from kafkafs.cluster.transactions import Open, Producer, Transaction
 
 RESOURCES = {
     TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", 8: "broker-logger", 16: "client-metrics",
@@ -150,6 +150,22 @@ def open_transaction_row(found: Open) -> Row:
         "lastTimestamp": open_.last_timestamp if open_.last_timestamp >= 0 else None,
         "transactionalId": found.transactional_id,
         "hanging": found.hanging,
+    }
+
+
+def producer_row(found: Producer) -> Row:
+    """A line of `producers.jsonl`."""
+    state = found.state
+    return {
+        "topic": found.topic,
+        "partition": found.partition,
+        "producerId": state.producer_id,
+        "producerEpoch": known(state.producer_epoch),
+        "coordinatorEpoch": known(state.coordinator_epoch),
+        "lastSequence": known(state.last_sequence),
+        "lastTimestamp": known(state.timestamp),
+        "currentTransactionStartOffset": known(state.transaction_first_offset),
+        "transactionalId": found.transactional_id,
     }
 
 

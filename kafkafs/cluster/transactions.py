@@ -18,9 +18,10 @@ from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.messages.topic_records import TRANSACTION_STATES, InternalTopic, Unreadable, parse_record
+from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot, producer_snapshot_bytes
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
-from kafkafs.log.producers import OpenTransaction, open_transactions
+from kafkafs.log.producers import OpenTransaction, open_transactions, producers_at_end
 
 
 class Transaction(NamedTuple):
@@ -84,30 +85,50 @@ class Open(NamedTuple):
     hanging: bool | None
 
 
+class Producer(NamedTuple):
+    """A producer as a partition knows it, and the transactional id that has its producer id, if any is known."""
+
+    topic: str
+    partition: int
+    state: ProducerState
+    transactional_id: str | None
+
+
 class _Scanned(NamedTuple):
-    """What was found, and the name of the segment that was the newest then."""
+    """What was found, and the name of the segment that was the newest then. All producers are packed: they may be
+    millions."""
 
     newest: str | None
     found: tuple[OpenTransaction, ...]
+    packed: bytes
 
 
-class OpenScans:
+class ProducerScans:
     """What was found in each partition, looked for again where its newest segment has changed."""
 
     def __init__(self) -> None:
         self._scanned: dict[_Key, ValidatedValue[_Scanned]] = {}  # no `Log` is kept: there may be very many partitions
 
-    def of(self, partition: Partition) -> tuple[OpenTransaction, ...]:
+    def open_in(self, partition: Partition) -> tuple[OpenTransaction, ...]:
         """The partition's open transactions; none where it cannot be read."""
+        found = self._of(partition)
+        return () if found is None else found.found
+
+    def of(self, partition: Partition) -> tuple[ProducerState, ...]:
+        """The partition's producers, by id; none where it cannot be read."""
+        found = self._of(partition)
+        return () if found is None else parse_producer_snapshot(found.packed)
+
+    def _of(self, partition: Partition) -> _Scanned | None:
         cached = self._scanned.setdefault((partition.root, partition.name.directory), ValidatedValue())
         known = cached.latest
         if known is not None and cached.revalidated(_stamp(partition, known.newest)) is not None:
-            return known.found
+            return known
         try:
             stamp, found = partition.answer(lambda log: _scan(partition, log))
         except UNREADABLE:
-            return ()
-        return cached.store(found, stamp).found
+            return None
+        return cached.store(found, stamp)
 
     def keep_only(self, wanted: Iterable[Partition]) -> None:
         """Forgets the other partitions."""
@@ -118,7 +139,8 @@ class OpenScans:
 def _scan(partition: Partition, log: Log) -> tuple[_Stamp | None, _Scanned]:
     newest = log.segments[-1].log_name if log.segments else None
     stamp = _stamp(partition, newest)  # before what it is to prove
-    return stamp, _Scanned(newest, tuple(open_transactions(partition, log)))
+    producers = producers_at_end(partition, log)
+    return stamp, _Scanned(newest, tuple(open_transactions(producers)), producer_snapshot_bytes(producers))
 
 
 def _stamp(partition: Partition, newest: str | None) -> _Stamp | None:
@@ -146,7 +168,7 @@ class Owners:
 
     def join(self, topic: str, partition: int, found: OpenTransaction) -> Open:
         """The open transaction with its id, and whether it hangs."""
-        owner = self._owner(found.producer_id)
+        owner = self.owner(found.producer_id)
         transactional_id = owner.transactional_id if owner else None
         return Open(topic, partition, found, transactional_id, self.hangs(topic, partition, found.producer_id))
 
@@ -154,12 +176,13 @@ class Owners:
         """Whether nobody will end a transaction that the producer has open there: see `Open`. `ended_ms`: when the one
         before ended there, 0 for never; that is the one which its coordinator has decided about, where it did so
         before."""
-        owner = self._owner(producer_id)
+        owner = self.owner(producer_id)
         if owner is None:
             return True if self._all_here else None
         decided = owner.last_update_timestamp if owner.state in _DECIDED else None
         is_before = decided is not None and decided <= ended_ms
         return is_before or (topic, partition) not in owner.partitions
 
-    def _owner(self, producer_id: int) -> Transaction | None:
+    def owner(self, producer_id: int) -> Transaction | None:
+        """The transactional id that has, had or will have that producer id."""
         return self._now.get(producer_id) or self._other.get(producer_id)

@@ -115,13 +115,18 @@ class OpenTransaction(NamedTuple):
     last_timestamp: int
 
 
-def open_transactions(partition: Partition, log: Log) -> list[OpenTransaction]:
-    """The transactions that are open at the end of `log`, by their first offsets. What is left below the log start
-    counts: a marker may stand there, and a broker knows where a transaction began that goes on."""
+def producers_at_end(partition: Partition, log: Log) -> list[ProducerState]:
+    """The producers at the end of `log`, by id: the newest snapshot, and what the batches behind it tell. What is left
+    below the log start counts: a marker may stand there, and a broker knows where a transaction began that goes on."""
     first, known = _newest_snapshot(partition, log)
     producers = ProducerStates(known)
     for run in _runs(log, first):
         producers.follow(run, first)
+    return sorted(producers.states.values(), key=lambda each: each.producer_id)
+
+
+def open_transactions(producers: Iterable[ProducerState]) -> list[OpenTransaction]:
+    """The transactions that these producers have open, by their first offsets."""
     found = [
         OpenTransaction(
             each.producer_id,
@@ -130,7 +135,7 @@ def open_transactions(partition: Partition, log: Log) -> list[OpenTransaction]:
             each.transaction_first_offset,
             each.timestamp,
         )
-        for each in producers.states.values()
+        for each in producers
         if each.transaction_first_offset >= 0
     ]
     return sorted(found, key=lambda each: (each.first_offset, each.producer_id))

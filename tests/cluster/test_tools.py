@@ -103,6 +103,24 @@ def test_open_transactions_are_those_of_describe_producers_and_find_hanging(clus
 
 
 @OF_KRAFT
+def test_producers_are_those_of_describe_producers(cluster):
+    """A broker's own memory of them; the tool writes -1 and None for what it does not know."""
+    told = [row for row in lines(root(cluster), "producers.jsonl") if (row["topic"], row["partition"]) == ("shop", 2)]
+    columns = {
+        "producerId": "ProducerId", "producerEpoch": "ProducerEpoch", "coordinatorEpoch": "LatestCoordinatorEpoch",
+        "lastSequence": "LastSequence", "lastTimestamp": "LastTimestamp",
+        "currentTransactionStartOffset": "CurrentTransactionStartOffset",
+    }  # fmt: skip
+    printed = sorted(
+        ({name: int(row[column].replace("None", "-1")) for name, column in columns.items()}
+         for row in tabbed(cluster.printed["producers"])), key=lambda row: row["producerId"],
+    )  # fmt: skip
+    assert [{name: -1 if row[name] is None else row[name] for name in columns} for row in told] == printed
+    assert len(printed) > 2
+    assert {row["transactionalId"] for row in told} >= {"done", "undone", "open"}
+
+
+@OF_KRAFT
 def test_partitions_are_those_of_topics_describe(cluster):
     if cluster.state == "stopped":
         pytest.skip("a broker that stops gives up its partitions")

@@ -6,10 +6,10 @@ import time
 import pytest
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.cluster.transactions import OpenScans
+from kafkafs.cluster.transactions import ProducerScans
 from kafkafs.format.producer_snapshot import ProducerState, producer_snapshot_bytes
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.producers import open_transactions
+from kafkafs.log.producers import producers_at_end
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
@@ -114,7 +114,7 @@ def test_a_snapshot_of_what_is_gone_tells_nothing(data):
 
 def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatch):
     """A broker has thousands of partitions, and `.cluster/` is asked every second."""
-    scans, scan = [], open_transactions
+    scans, scan = [], producers_at_end
 
     def counted(partition, log):
         scans.append(partition.name.directory)
@@ -122,10 +122,10 @@ def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatc
 
     def found():
         partition.look_again()
-        return [each.producer_id for each in known.of(partition)]
+        return [each.producer_id for each in known.open_in(partition)]
 
-    monkeypatch.setattr("kafkafs.cluster.transactions.open_transactions", counted)
-    partition, known = open_data_directory(data.path).partition("t-0"), OpenScans()
+    monkeypatch.setattr("kafkafs.cluster.transactions.producers_at_end", counted)
+    partition, known = open_data_directory(data.path).partition("t-0"), ProducerScans()
     log = data.path / "t-0" / f"{0:020}.log"
     for path in (log, log.parent):
         os.utime(path, (time.time() - 60,) * 2)

@@ -30,6 +30,8 @@ FIELDS = {
     " partitions coordinatorPartition",
     "open-transactions.jsonl": "topic partition producerId producerEpoch coordinatorEpoch firstOffset lastTimestamp"
     " transactionalId hanging",
+    "producers.jsonl": "topic partition producerId producerEpoch coordinatorEpoch lastSequence lastTimestamp"
+    " currentTransactionStartOffset transactionalId",
     "topics.jsonl": "topic topicId partitions replicationFactor internal configs",
     "partitions.jsonl": "topic partition leader leaderEpoch partitionEpoch replicas isr addingReplicas removingReplicas"
     " eligibleLeaderReplicas lastKnownElr directories here",
@@ -268,7 +270,7 @@ def test_every_line_has_its_fields_in_order_as_python_writes_them(root, cluster)
 
 OF_COORDINATORS = (
     "state.json", "groups.jsonl", "group.json", "history.jsonl", "offsets.jsonl", "transactions.jsonl",
-    "open-transactions.jsonl",
+    "open-transactions.jsonl", "producers.jsonl",
 )  # fmt: skip
 
 
