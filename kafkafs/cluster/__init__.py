@@ -3,6 +3,7 @@
 following   an internal partition, read once and then followed, and what of it could not be read
 last_values, coordinators   the last value of each key: groups with their offsets, transactional ids
 group_records, transactions   what the records of one of them say
+connect   Kafka Connect's connectors
 group_history   each record about one group that is left
 progress   how far groups are behind, in records and in time
 metadata, image   the newest snapshot and the log behind it: topics, brokers, settings, rights

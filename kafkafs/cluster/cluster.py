@@ -12,6 +12,7 @@ from functools import cached_property
 from heapq import merge
 from typing import NamedTuple
 
+from kafkafs.cluster.connect import Connect
 from kafkafs.cluster.coordinators import GroupPartition, TransactionPartition, partition_for
 from kafkafs.cluster.following import Following, Replay, until
 from kafkafs.cluster.group_history import Histories, History
@@ -60,6 +61,7 @@ class Cluster:
         self._problems: dict[str, str] = {}
         self._producers = ProducerScans()
         self.progress = Progress(self.partition, options)
+        self.connect = Connect(options)
         self._histories = Histories(options, until_ms)
         self._looked: CachedValue[bool] = CachedValue(options.log_fresh_s, options.clock)
         self._topics = Topics(self.topic_name, self.partition_count)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from kafkafs.cluster import rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
+from kafkafs.cluster.connect import connector_row
 from kafkafs.cluster.group_records import Commit, Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.progress import Standing
@@ -16,6 +17,7 @@ from kafkafs.cluster.topic_partitions import many
 from kafkafs.format.messages.message_json import is_secret_config
 from kafkafs.format.names import GROUPS_TOPIC, INTERNAL_TOPICS, METADATA_LOG, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.meta_properties import cluster_ids, node_ids
+from kafkafs.log.partition import Partition
 
 
 class Rows(NamedTuple):
@@ -44,6 +46,9 @@ class ListFile(NamedTuple):
     version: Callable[[Cluster], object] = lambda _: None
     """Another one whenever the lines may be others; None where nobody can tell."""
 
+    sources: Callable[[Cluster], Sequence[Partition]] | None = None
+    """The partitions that tell it, where their topics have any name: it is there if there are some."""
+
 
 def state(cluster: Cluster) -> Row:
     """`state.json`."""
@@ -71,6 +76,8 @@ def state(cluster: Cluster) -> Row:
 
 def _problems(cluster: Cluster) -> Iterator[str]:
     yield from cluster.problems()
+    cluster.connect.connectors(cluster.telling)
+    yield from cluster.connect.problems()
     if not cluster.sources(METADATA_TOPIC):
         yield (
             f"no {METADATA_LOG} is on these disks: topics, configs, brokers and rights are not told, nor how many"
@@ -195,6 +202,11 @@ LISTS: Mapping[str, ListFile] = {
         (), lambda cluster: Rows(cluster.open_transactions(), rows.open_transaction_row).all_lines()
     ),
     "producers.jsonl": ListFile((), lambda cluster: (line(rows.producer_row(each)) for each in cluster.producers())),
+    "connectors.jsonl": ListFile(
+        (),
+        lambda cluster: Rows(cluster.connect.connectors(cluster.telling), connector_row).all_lines(),
+        sources=lambda cluster: cluster.connect.sources(cluster.telling),
+    ),
     "topics.jsonl": _of_image(_topics),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),
     "configs.jsonl": _of_image(_configs),

@@ -36,8 +36,9 @@ def is_secret(name: str, value: object) -> bool:
 
 def without_secrets(properties: Mapping[str, Any]) -> dict[str, Any]:
     """The settings with null in the place of secrets, and `redacted` behind them if there was one."""
-    shown = {name: None if is_secret(name, value) else value for name, value in properties.items()}
-    return shown | {REDACTED: True} if any(value is None for value in shown.values()) else shown
+    secrets = {name for name, value in properties.items() if value is not None and is_secret(name, value)}
+    shown = {name: None if name in secrets else value for name, value in properties.items()}
+    return shown | {REDACTED: True} if secrets else shown
 
 
 def config_records(records: Records) -> list[int]:

@@ -68,6 +68,9 @@ class ClusterDirectory(ClusterNode):
 
 
 def _is_there(cluster: Cluster, name: str) -> bool:
+    sources = LISTS[name].sources
+    if sources is not None:
+        return bool(sources(cluster))
     topic = next(iter(LISTS[name].topics), None)
     if topic is None:
         return bool(cluster.telling)
@@ -87,6 +90,12 @@ class LinesFile(ClusterFile):
     def __init__(self, sources: Sources, topics: tuple[str, ...], name: str) -> None:
         super().__init__(sources, topics)
         self._name = name
+
+    def _about(self) -> Attributes:
+        sources = LISTS[self._name].sources
+        if sources is None:
+            return super()._about()
+        return self._attributes(self._sources.of_all(self._sources.ask(sources)))
 
     def _make(self) -> bytes:
         return b"".join(piece for _, piece in self._sources.lines(self._name).pieces(0))

@@ -81,7 +81,7 @@ class Sources:
         if granted is None:
             may_block()
             partitions = [partition for topic in topics for partition in self._partitions(topic)]
-            granted = cached.store(self._of(partitions if topics else self.cluster.partitions()))
+            granted = cached.store(self.of_all(partitions if topics else self.cluster.partitions()))
         return granted
 
     def _partitions(self, topic: str) -> list[Partition]:
@@ -102,10 +102,11 @@ class Sources:
         here = [partition for partition in found if partition is not None]
         if not here:
             return granted
-        more = self._of(here)
+        more = self.of_all(here)
         return Granted(common([granted.access, more.access]), max(granted.mtime_ns, more.mtime_ns))
 
-    def _of(self, partitions: Sequence[Partition]) -> Granted:
+    def of_all(self, partitions: Sequence[Partition]) -> Granted:
+        """What these partitions grant together."""
         granted, newest = [], 0
         for partition in partitions:
             with suppress(*GONE):

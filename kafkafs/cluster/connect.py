@@ -1,0 +1,274 @@
+"""Kafka Connect's connectors, as its config and status topics tell them. No secret comes out.
+
+The topics have any name and one partition. Those that may be Connect's are known by a word in their names, and by the
+keys of their first records. The last value of each key counts. Sources: KafkaConfigBackingStore,
+KafkaStatusBackingStore.
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from kafkafs.cluster.following import Following, Problems, Replay
+from kafkafs.cluster.row_lines import Json, Row, known, text_of
+from kafkafs.disk.cached_value import same_objects
+from kafkafs.errors import UNREADABLE, KafkafsError, WouldBlock
+from kafkafs.format.batch import Batches, is_control
+from kafkafs.format.connect_secrets import (
+    CONNECTOR,
+    PROPERTIES,
+    REDACTED,
+    SESSION_KEY,
+    TASK,
+    is_secret,
+    without_secrets,
+)
+from kafkafs.format.names import PartitionName
+from kafkafs.format.records import Records
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
+from kafkafs.log.look import Reader
+from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.replicas import furthest, replicas
+
+Kind = Literal["config", "status", "other"]
+
+_NAMES = re.compile(r"connect|config|status", re.IGNORECASE)
+_COMMIT, _TARGET = b"commit-", b"target-state-"
+_CONFIG_KEYS = (
+    CONNECTOR,
+    TASK,
+    _COMMIT,
+    _TARGET,
+    SESSION_KEY,
+    b"tasks-fencing-",
+    b"restart-connector-",
+    b"logger-cluster-",
+)
+_CONNECTOR_STATUS, _TASK_STATUS = b"status-connector-", b"status-task-"
+_STATUS_KEYS = (_CONNECTOR_STATUS, _TASK_STATUS, b"status-topic-")
+_FIRST = 16
+"""Records at the beginning of a log that must all have such keys."""
+
+_STARTED = "STARTED"
+"""The target state of a connector of which no record tells one."""
+
+_MOST_TASKS = 10_000
+
+
+class Connector(NamedTuple):
+    """A connector and what its topics say of it: `told` and `status` have the last values by key."""
+
+    name: str
+    topic: str
+    told: Mapping[bytes, tuple[Any, int]]
+    status: Mapping[bytes, tuple[Any, int]]
+
+
+class _LastValues(Replay):
+    """The last value of each key, as JSON, with its timestamp."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self.values: dict[bytes, tuple[Any, int]] = {}
+        self.problems = Problems()
+
+    def begin(self, log: Log) -> int:
+        """Forgets all: see `Replay`."""
+        self.values, self.problems = {}, Problems()
+        return log.start_offset
+
+    def tell(self, problem: str) -> None:
+        """What could not be read."""
+        self.problems.add(problem)
+
+    def take(self, records: Records, batches: Batches) -> None:
+        """Some records in order. A value that is no JSON tells nothing, but that the one before is over."""
+        control = is_control(batches)[records.rows["batch"]].tolist()
+        for number, timestamp in enumerate(records.rows["timestamp"].tolist()):
+            key, value = records.key(number), records.value(number)
+            if control[number] or key is None:
+                continue
+            if value is None:
+                self.values.pop(bytes(key), None)
+                continue
+            try:
+                told = json.loads(bytes(value), parse_constant=_refuse, parse_float=_finite)
+                self.values[bytes(key)] = told, timestamp
+            except (ValueError, RecursionError):
+                self.values.pop(bytes(key), None)
+                self.problems.add_record(self._where, int(records.rows["offset"][number]), "its value is no JSON")
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _finite(text: str) -> float:
+    """The number; ValueError for one that JSON cannot write again."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+class Connect:
+    """Follows the topics of all Connect clusters on some disks. For one thread at a time."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._names: list[dict[str, PartitionName]] = []
+        self._candidates: list[str] = []
+        self._kinds: dict[str, tuple[Partition, Kind | None]] = {}
+        self._followed: dict[str, tuple[Following, _LastValues]] = {}
+
+    def sources(self, directories: Sequence[DataDirectory]) -> list[Partition]:
+        """The partitions that tell of connectors; none without a config topic."""
+        configs = self._of_kind(directories, "config")
+        return [*configs, *self._of_kind(directories, "status")] if configs else []
+
+    def _of_kind(self, directories: Sequence[DataDirectory], kind: Kind) -> list[Partition]:
+        """The partitions of config topics, or of status topics, by name."""
+        names = [directory.names() for directory in directories]
+        if not same_objects(names, self._names):
+            self._candidates = sorted({
+                name for here in names for name, parsed in here.items()
+                if parsed.partition == 0 and not parsed.mark and _NAMES.search(parsed.topic)
+            })  # fmt: skip
+            self._names = names
+        found = []
+        for name in self._candidates:
+            partition = furthest(replicas(directories, name))
+            if partition is not None and self._kind(name, partition) == kind:
+                found.append(partition)
+        return found
+
+    def _kind(self, name: str, partition: Partition) -> Kind | None:
+        """What the first records say, asked once; again as long as there are none."""
+        known = self._kinds.get(name)
+        if known is not None and known[0] is partition and known[1] is not None:
+            return known[1]
+        try:
+            kind = partition.answer(lambda log: _kind_of(Reader(log, self._options, partition.transactions)))
+        except WouldBlock:
+            raise
+        except KafkafsError:
+            kind = None
+        self._kinds[name] = partition, kind
+        return kind
+
+    def connectors(self, directories: Sequence[DataDirectory]) -> list[Connector]:
+        """All connectors, by config topic and name."""
+        configs = [(each.name.topic, self._values(each)) for each in self._of_kind(directories, "config")]
+        status = [(each.name.topic, self._values(each)) for each in self._of_kind(directories, "status")]
+        found = []
+        for topic, told in configs:
+            for key, (value, _) in told.items():
+                if key.startswith(CONNECTOR) and isinstance(value, dict):
+                    name = key[len(CONNECTOR) :]
+                    own = [each for each in status if _CONNECTOR_STATUS + name in each[1]]
+                    best = max(own, key=lambda each: _likeness(topic, each[0]), default=("", {}))
+                    found.append(Connector(os.fsdecode(name), topic, told, best[1]))
+        return sorted(found, key=lambda each: (each.topic, each.name))
+
+    def _values(self, partition: Partition) -> Mapping[bytes, tuple[Any, int]]:
+        name = partition.name.directory
+        followed = self._followed.get(name)
+        if followed is None or followed[0].partition is not partition:
+            values = _LastValues(name)
+            followed = self._followed[name] = Following(partition, values, self._options), values
+        try:
+            followed[0].catch_up()
+        except UNREADABLE as error:
+            followed[1].tell(f"{name} cannot be read: {error}")
+        return dict(followed[1].values)
+
+    def problems(self) -> Iterator[str]:
+        """What could not be read of the topics that were asked for."""
+        for _, values in self._followed.values():
+            yield from values.problems
+
+
+def _kind_of(reader: Reader) -> Kind | None:
+    """What the first records of a log are about; None without records."""
+    keys: list[bytes] = []
+    for records in reader.records(reader.log.start_offset):
+        keys += (bytes(records.key(number) or b"") for number in range(min(len(records), _FIRST - len(keys))))
+        if len(keys) >= _FIRST:
+            break
+    if not keys:
+        return None
+    if all(key.startswith(_CONFIG_KEYS) for key in keys):
+        return "config"
+    return "status" if all(key.startswith(_STATUS_KEYS) for key in keys) else "other"
+
+
+def _likeness(one: str, other: str) -> int:
+    """How many signs two names begin with alike: `prod-configs` has its status in `prod-status`."""
+    return next((number for number, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), len(one))
+
+
+def connector_row(connector: Connector) -> Row:
+    """A line of `connectors.jsonl`."""
+    name = os.fsencode(connector.name)
+    return {
+        "name": text_of(name),
+        "topic": connector.topic,
+        "config": _properties(connector.told.get(CONNECTOR + name)),
+        "targetState": _target_state(connector.told.get(_TARGET + name)),
+        "tasks": [_task(connector, name, number) for number in range(_task_count(connector.told.get(_COMMIT + name)))],
+        "status": _status(connector.status.get(_CONNECTOR_STATUS + name)),
+    }
+
+
+def _task(connector: Connector, name: bytes, number: int) -> Json:
+    which = name + b"-%d" % number
+    return {
+        "task": number,
+        "config": _properties(connector.told.get(TASK + which)),
+        "status": _status(connector.status.get(_TASK_STATUS + which)),
+    }
+
+
+def _task_count(told: tuple[Any, int] | None) -> int:
+    count = told[0].get("tasks") if told is not None and isinstance(told[0], dict) else 0
+    return min(count, _MOST_TASKS) if isinstance(count, int) and count > 0 else 0
+
+
+def _target_state(told: tuple[Any, int] | None) -> str:
+    value = told[0] if told is not None and isinstance(told[0], dict) else {}
+    state = value.get("state.v2") or value.get("state")
+    return state if isinstance(state, str) else _STARTED
+
+
+def _properties(told: tuple[Any, int] | None) -> Json:
+    """The settings without secrets; None if no record tells them."""
+    properties = told[0].get(PROPERTIES) if told is not None and isinstance(told[0], dict) else None
+    if not isinstance(properties, dict):
+        return None
+    return without_secrets({name: _scalar(value) for name, value in properties.items()})
+
+
+def _scalar(value: Any) -> Json:
+    """The value, None of one that has parts: settings and states have none."""
+    return value if value is None or isinstance(value, bool | int | float | str) else None
+
+
+def _status(told: tuple[Any, int] | None) -> Json:
+    """A state, who reported it and when; None without a report."""
+    if told is None or not isinstance(told[0], dict):
+        return None
+    value, timestamp = told
+    trace = _scalar(value.get("trace"))
+    row: Row = {
+        "state": _scalar(value.get("state")),
+        "workerId": _scalar(value.get("worker_id")),
+        "generation": _scalar(value.get("generation")),
+        "trace": None if is_secret("trace", trace) else trace,
+        "timestamp": known(timestamp),
+    }
+    return row | {REDACTED: True} if row["trace"] != trace else row
