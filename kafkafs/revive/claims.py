@@ -64,7 +64,7 @@ class Claim:
     def replica(self) -> Replica:
         """The same, as one that may count."""
         source = self.directory.options.tiered if self.directory.is_lost(self.name) else None
-        return Replica(self.directory, self.partition(), "" if source is None else source.shown_as)
+        return Replica(self.directory, self.partition(), None if source is None else source.shown_as)
 
 
 def find_claims(directories: Sequence[DataDirectory], image: WholeImage | None) -> dict[str, list[Claim]]:

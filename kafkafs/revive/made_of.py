@@ -46,13 +46,13 @@ def _replica(replica: Replica, topic: str, number: int) -> dict[str, Any]:
 
 def _files(replica: Replica) -> list[tuple[str, int, int]]:
     """Name, size and time of the files in its directory; none of one that only a tier has."""
-    if replica.tier is not None or replica.directory.is_tier:
+    if replica.tier or replica.directory.is_tier:
         return []
     try:
         with replica.directory.root.scan(replica.partition.name.directory) as entries:
             about = [(each.name, each.stat(follow_symlinks=False)) for each in entries]
-    except UNREADABLE:
-        return []
+    except UNREADABLE as error:
+        return [(str(error), 0, 0)]
     return sorted((name, each.st_size, each.st_mtime_ns) for name, each in about if stat.S_ISREG(each.st_mode))
 
 

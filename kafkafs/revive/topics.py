@@ -50,6 +50,9 @@ _BROKERS_OWN: Mapping[str, Mapping[str, str]] = {
 
 _TIERED = "remote.storage.enable"
 
+_RESERVED = frozenset(map(uuid_text, (bytes(16), bytes(15) + b"\1")))
+"""Ids that no topic has: none at all, and that of the metadata log. Source: Uuid.RESERVED."""
+
 
 @dataclass(frozen=True, slots=True)
 class RevivedPartition:
@@ -127,6 +130,8 @@ def _fault(name: str, known: TopicImage | None) -> str | None:
         return f"the topic {shown} is left out: a cluster's own metadata are no topic of it"
     if not is_topic_name(name):
         return f"the topic {shown} of the metadata is left out: Kafka allows no topic of that name"
+    if known is not None and known.topic_id in _RESERVED:
+        return f"the topic {shown} is left out: no topic has the id {known.topic_id}"
     if known is not None and min(known.partitions, default=0) < 0:
         return f"the topic {shown} is left out: the metadata tell of its partition {min(known.partitions)}"
     return None

@@ -198,3 +198,11 @@ def test_a_wild_number_of_the_metadata_is_not_blamed_on_a_directory(tmp_path):
 def test_topics_that_were_not_asked_for_are_named(tmp_path):
     found = chosen([disk(tmp_path / "a", {"t-0": ONE, "u-0": TWO})], image(("t", ONE, 1), ("u", TWO, 1)), wanted=["t"])
     assert found.sentences == ["topics that --topics does not name are left out: 'u'"]
+
+
+@pytest.mark.parametrize("topic_id", ["AAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAQ"])
+def test_an_id_that_no_topic_has_leaves_the_topic_out(topic_id, tmp_path):
+    """A broker would end at it."""
+    found = chosen([disk(tmp_path / "a", {"t-0": ONE})], image(("t", ONE, 1), ("u", topic_id, 1)))
+    assert shape(found) == {"t": [True]}
+    assert any("'u' is left out" in each for each in found.sentences)
