@@ -215,8 +215,8 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     """`--engine`, for commands that run without Spark, too."""
     parser.add_argument(
         "--engine", choices=("local", "spark"),
-        help="run in processes of this machine, or on Spark; the report is the same (default: spark where it and Java"
-        " are installed, else local)",
+        help="run in processes of this machine, or on Spark; the report is the same (default: local, or spark if"
+        " --master is given)",
     )  # fmt: skip
 
 

@@ -2,11 +2,9 @@
 
 import argparse
 import os
-import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
@@ -110,9 +108,9 @@ def write_shown(place: Path, text: str, mode: int) -> None:
 
 @contextmanager
 def engine(arguments: argparse.Namespace, name: str, progress: SparkProgress) -> Iterator[Engine]:
-    """The engine that `--engine` names, without it Spark where that is installed, or a master is named.
+    """The engine that `--engine` names; by default processes of this machine, or Spark if a master is named.
 
-    On Spark or in processes of this machine: the same functions, the same report.
+    Both run the same functions, and give the same report.
     """
     if is_local(arguments):
         yield LocalEngine()
@@ -122,15 +120,7 @@ def engine(arguments: argparse.Namespace, name: str, progress: SparkProgress) ->
 
 
 def is_local(arguments: argparse.Namespace) -> bool:
-    """Whether the command runs without Spark."""
+    """True if the command runs without Spark. UsageError if the options contradict each other."""
     if arguments.engine == "local" and arguments.master is not None:
         raise UsageError("--master names a Spark, and --engine local takes none: leave one of them out")
-    if arguments.engine is None:
-        return arguments.master is None and not _is_spark_here()
-    return bool(arguments.engine == "local")
-
-
-def _is_spark_here() -> bool:
-    """Whether Spark and a Java for it are installed; a client's pyspark has neither."""
-    java = os.environ.get("JAVA_HOME") or shutil.which("java")
-    return bool(java) and find_spec("pyspark") is not None and find_spec("py4j") is not None
+    return bool(arguments.engine == "local" or (arguments.engine is None and arguments.master is None))

@@ -99,9 +99,7 @@ def test_a_place_without_the_right_to_write_is_refused(data, monkeypatch):
     assert asked == [data.parent, data.parent / "old"]
 
 
-def test_without_java_the_processes_of_this_machine_are_taken(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("shutil.which", lambda _: None)
+def test_by_default_the_processes_of_this_machine_are_taken():
     arguments = argparse.Namespace(engine=None, master=None)
     assert is_local(arguments)
     with SparkProgress("audit") as progress, engine(arguments, "audit", progress) as where:

@@ -51,7 +51,8 @@ def test_a_library_that_does_not_fit_is_no_bug_of_ours(tmp_path):
 
 def test_without_java_a_sentence_says_so(tmp_path):
     bare = os.environ | {"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
-    done = subprocess.run([KAFKAFS, "audit", LATEST.path], capture_output=True, text=True, timeout=100, env=bare)
+    command = [str(KAFKAFS), "audit", str(LATEST.path), "--engine", "spark"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=bare)
     assert done.returncode == 2
     assert "Java" in done.stderr
     assert done.stderr.count("\n") == 1
