@@ -37,7 +37,8 @@ def spark() -> dict[str, str]:
 
 def _environment(more: tuple[str, ...]) -> dict[str, str]:
     said = " ".join((*QUICK_START, *more))
-    return {"SPARK_SUBMIT_OPTS": f'{said} "-Dspark.executor.extraJavaOptions={said}"'}
+    options = f'{said} "-Dspark.executor.extraJavaOptions={said}"'
+    return {"SPARK_SUBMIT_OPTS": options, "SPARK_LOCAL_IP": "127.0.0.1"}  # the machine's own name may have no address
 
 
 def of_kafka(release: str) -> Path:
