@@ -221,7 +221,7 @@ def _passed(data: bytes | memoryview, position: int, before: int, bounds: Bounds
 
 def _note_passed(run: BatchRun, bounds: Bounds) -> None:
     """Remembers the large batches of the run that were read for nothing but to find them sound."""
-    if len(run.data) > LARGE and (sound := bounds.sound()) is not None:
+    if bounds.passed and len(run.data) > LARGE and (sound := bounds.sound()) is not None:
         rows = run.rows[(run.rows["size"] > LARGE) & (run.rows["last_offset"] < bounds.passed)]
         for position in rows["position"].tolist():
             sound.add(position)

@@ -71,9 +71,9 @@ class _Indexing:
     def __init__(self, base_offset: int, interval: int) -> None:
         self._base, self._interval = base_offset, interval
         self._indexed_at = self._end = 0
-        self._largest, self._largest_offset = -1, -1
-        self._offsets: list[tuple[int, int]] = []
-        self._times: list[tuple[int, int]] = []
+        self._largest, self._largest_offset, self._last_time = -1, -1, -1
+        self._offsets: list[Numbers] = []
+        self._times: list[Numbers] = []
 
     def take(self, rows: Batches) -> None:
         """More batches, right behind those before."""
@@ -82,21 +82,31 @@ class _Indexing:
         positions = np.ascontiguousarray(rows["position"])  # of a column each search would make a copy
         highest, holders = self._running(rows)
         chosen = self._choose(positions)
-        self._offsets += zip(
-            (rows["last_offset"][chosen] - self._base).tolist(), positions[chosen].tolist(), strict=True
-        )
-        for timestamp, offset in zip(highest[chosen].tolist(), holders[chosen].tolist(), strict=True):
-            self._maybe_time(timestamp, offset)
+        if len(chosen):
+            entries = np.empty(len(chosen), OffsetIndex.dtype)
+            first, second = OffsetIndex.dtype.names or ("", "")
+            entries[first], entries[second] = rows["last_offset"][chosen] - self._base, positions[chosen]
+            self._offsets.append(entries)
+            self._add_times(highest[chosen], holders[chosen])
         self._largest, self._largest_offset = int(highest[-1]), int(holders[-1])
         self._end = int(positions[-1]) + int(rows["size"][-1])
 
-    def _choose(self, positions: Numbers) -> list[int]:
+    def _choose(self, positions: Numbers) -> Numbers:
         """The rows that get an entry: each the first one that stands so far behind the last one that did."""
+        row = int(positions.searchsorted(self._indexed_at + self._interval, "right"))
+        count = len(positions)
+        if row == count:
+            return np.empty(0, np.int64)
+        rest = positions[row:]
+        if count - row == 1 or int(np.diff(rest).min()) > self._interval:  # large batches: each gets one
+            self._indexed_at = int(positions[-1])
+            return np.arange(row, count)
         chosen = []
-        while (row := int(positions.searchsorted(self._indexed_at + self._interval, "right"))) < len(positions):
+        while row < count:
             chosen.append(row)
             self._indexed_at = int(positions[row])
-        return chosen
+            row = int(positions.searchsorted(self._indexed_at + self._interval, "right"))
+        return np.array(chosen, np.int64)
 
     def _running(self, rows: Batches) -> "tuple[np.ndarray, np.ndarray]":
         """For each batch the largest timestamp so far, and the last offset of the first batch that reached it."""
@@ -105,17 +115,22 @@ class _Indexing:
         since = np.maximum.accumulate(np.where(raised, np.arange(len(rows)), -1))
         return highest, np.where(since < 0, self._largest_offset, rows["last_offset"][since])
 
-    def _maybe_time(self, timestamp: int, offset: int) -> None:
-        last = self._times[-1][0] if self._times else -1
-        if timestamp > last:
-            self._times.append((timestamp, offset - self._base))
+    def _add_times(self, timestamps: Numbers, offsets: Numbers) -> None:
+        """Entries for those that are larger than the last one; timestamps never fall."""
+        which = rises(timestamps, self._last_time)
+        if which.any():
+            entries = np.empty(int(which.sum()), TimeIndex.dtype)
+            first, second = TimeIndex.dtype.names or ("", "")
+            entries[first], entries[second] = timestamps[which], offsets[which] - self._base
+            self._times.append(entries)
+            self._last_time = int(timestamps[-1])
 
     def finish(self, transactions: bytes) -> Indexes:
         """The files; the largest timestamp gets its entry at the end."""
-        self._maybe_time(self._largest, self._largest_offset)
+        self._add_times(np.array([self._largest]), np.array([self._largest_offset]))
         return Indexes(
-            np.array(self._offsets, OffsetIndex.dtype).tobytes(),
-            np.array(self._times, TimeIndex.dtype).tobytes(),
+            b"".join(each.tobytes() for each in self._offsets),
+            b"".join(each.tobytes() for each in self._times),
             transactions,
             self._end,
         )

@@ -1,5 +1,6 @@
 """A segment's indexes made as its batches pass by, in as many pieces as they come in; brokers: test_reindex_job.py."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.index import TimeIndex
+from kafkafs.format.batch import BATCH
+from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.outcomes import Tracker
@@ -58,3 +60,42 @@ def test_the_last_time_there_is_gets_its_entry(tmp_path: Path) -> None:
     log = log_of(write_partition(tmp_path, {0: batches}).parent)
     rebuilt = indexes(0, [item for _, item in log.walk(0, 3) if isinstance(item, BatchRun)], 4096)
     assert np.frombuffer(rebuilt.time_index, TimeIndex.dtype).tolist() == [(2**63 - 1, 1)]
+
+
+def naive(rows: Sequence[tuple[int, int, int]], interval: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Offset and time entries of batches (size, largest timestamp, last offset), one after the other."""
+    offsets, times, since, position, largest = list[tuple[int, int]](), list[tuple[int, int]](), 0, 0, (-1, -1)
+    for size, timestamp, last_offset in rows:
+        if timestamp > largest[0]:
+            largest = timestamp, last_offset
+        if since > interval:
+            offsets.append((last_offset, position))
+            if largest[0] > (times[-1][0] if times else -1):
+                times.append(largest)
+            since = 0
+        since += size
+        position += size
+    if largest[0] > (times[-1][0] if times else -1):
+        times.append(largest)
+    return offsets, times
+
+
+@given(
+    st.lists(st.tuples(st.integers(61, 500) | st.integers(4000, 9000), st.integers(-1, 50)), min_size=1, max_size=60),
+    st.sampled_from((0, 100, 4096)), st.integers(1, 30),
+)  # fmt: skip
+def test_entries_are_those_of_one_batch_after_the_other(
+    told: list[tuple[int, int]], interval: int, together: int
+) -> None:
+    """Small batches and large ones, mixed, in runs of any length."""
+    rows = np.zeros(len(told), BATCH)
+    rows["size"], rows["max_timestamp"] = np.array(told).T
+    rows["position"] = np.cumsum(rows["size"]) - rows["size"]
+    rows["base_offset"] = np.arange(len(told)) * 3
+    rows["last_offset"] = rows["base_offset"] + 2
+    runs = [rows[first : first + together] for first in range(0, len(rows), together)]
+    found = indexes(0, [BatchRun(b"", int(run["position"][0]), run) for run in runs], interval)
+    each = zip(rows["size"].tolist(), rows["max_timestamp"].tolist(), rows["last_offset"].tolist(), strict=True)
+    offsets, times = naive([*each], interval)
+    assert np.frombuffer(found.offset_index, OffsetIndex.dtype).tolist() == offsets
+    assert np.frombuffer(found.time_index, TimeIndex.dtype).tolist() == times
