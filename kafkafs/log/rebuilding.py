@@ -13,7 +13,7 @@ import numpy as np
 from kafkafs.format.batch import Batches
 from kafkafs.format.index import ABORTED as TRANSACTION
 from kafkafs.format.index import OffsetIndex, TimeIndex, rises
-from kafkafs.format.tables import Numbers
+from kafkafs.format.tables import Numbers, Table
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import Aborted, Tracker, events
 
@@ -72,8 +72,8 @@ class _Indexing:
         self._base, self._interval = base_offset, interval
         self._indexed_at = self._end = 0
         self._largest, self._largest_offset, self._last_time = -1, -1, -1
-        self._offsets: list[Numbers] = []
-        self._times: list[Numbers] = []
+        self._offsets: list[Table] = []
+        self._times: list[Table] = []
 
     def take(self, rows: Batches) -> None:
         """More batches, right behind those before."""
