@@ -34,13 +34,16 @@ class SetAside:
         claims = self._counting.get(number)
         if claims is None:
             return None, []
-        in_use = [each.directory for each in claims if not each.mark]
+        in_use = [each.directory for each in claims if not each.mark and not each.directory.is_lost(each.name)]
         if len(in_use) > 1:
             read_from(in_use, name)  # refuses two of one broker
         replica, sentences = choose(
             name, [each.replica() for each in claims], state, has_aside=bool(self._aside[number])
         )
         chosen = next(each for each in claims if each.partition() is replica.partition)
+        if replica.tier and not in_use:
+            end = replica.partition.log().end_offset
+            sentences.append(f"{name}: no disk has a replica, and the tier ends at offset {end}")
         if chosen.mark:
             sentences.append(f"{name} is revived from {chosen.place} ({contents([chosen])}): {chosen.act}")
         for each in self._aside[number]:

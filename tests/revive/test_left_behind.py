@@ -35,7 +35,9 @@ def test_what_was_set_aside_comes_back(mark, target, tmp_path):
     for name in names:
         (disk / name).rename(disk / f"{name}.{UUID}-{mark}")
     plan = planned([disk], Choices(to=tmp_path / "other"))
-    assert len([each for each in plan["leftOut"] if f"--include {WORDS[mark]} lets it count" in each]) == len(names)
+    assert len([each for each in plan["leftOut"] if f"--include {WORDS[mark]} lets it count, without" in each]) == len(
+        names
+    )
     whole = planned([source.path], Choices(to=tmp_path / "other"))
     with revived(target, tmp_path, [disk], include=(WORDS[mark],)) as node:
         assert [each["records"] for each in node.report["revived"]] == [each["records"] for each in whole["revived"]]

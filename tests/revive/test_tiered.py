@@ -242,14 +242,18 @@ def test_the_plan_tells_what_comes_from_the_tier_and_room_is_reckoned_with_it(tm
     check_room(made, "copy", tmp_path, 0)
 
 
-@pytest.mark.parametrize("has_metadata", [True, False])
-def test_a_partition_that_no_disk_has_comes_from_the_tier(tmp_path, tier_sources, has_metadata):
+@pytest.mark.parametrize("lost", [(), ("__remote_log_metadata",), ("__remote_log_metadata", "__cluster_metadata")])
+def test_a_partition_that_no_disk_has_comes_from_the_tier(tmp_path, tier_sources, lost):
     """Up to its last upload, under its own topic id; that the broker noted a later end is told as of any log."""
     disk = tmp_path / "disk"
     subprocess.run(["cp", "-a", TIERED.left, disk], check=True)
-    for each in (disk / "orders-0", *(() if has_metadata else disk.glob("__remote_log_metadata-*"))):
+    for each in (disk / "orders-0", *(path for topic in lost for path in disk.glob(f"{topic}-*"))):
         shutil.rmtree(each)
-    report = revive([disk], Choices(to=tmp_path / "new", tiered=tier_sources["bucket zstd"], corrupt="cut"))
+    other = tmp_path / "other"  # of the same broker
+    other.mkdir()
+    shutil.copy(disk / "meta.properties", other)
+    (disk / "orders-1").rename(other / "orders-1")
+    report = revive([disk, other], Choices(to=tmp_path / "new", tiered=tier_sources["bucket zstd"], corrupt="cut"))
     end = bases(TIERED.left / "orders-0")[0]
     assert f"orders-0: no disk has a replica, and the tier ends at offset {end}" in report["leftOut"]
     assert losses(report, "orders-0") == [(end, RECORDS - 1)]
