@@ -15,9 +15,15 @@ from hypothesis import strategies as st
 
 from kafkafs.cluster.cluster import Cluster as About
 from kafkafs.cluster.files import LISTS
+from kafkafs.cluster.group_records import Topics, read_commits, read_group
 from kafkafs.cluster.image import Image
+from kafkafs.cluster.last_values import LastValue
 from kafkafs.cluster.metadata import metadata_version
+from kafkafs.cluster.row_lines import line
+from kafkafs.cluster.rows import Ends, group_with_members, offset_row, transaction_row
+from kafkafs.cluster.transactions import Owners, read_transaction
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
+from kafkafs.format.names import METADATA_TOPIC
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster import drawing
@@ -154,9 +160,24 @@ def test_no_history_of_metadata_ends_what_is_told_of_it(pairs: list[Pair]) -> No
             with suppress(LookupError):
                 image.take(message)
     about = SimpleNamespace(image=image, directories=())
-    for name in set(LISTS) - {"groups.jsonl", "transactions.jsonl", "open-transactions.jsonl"}:
-        for text in LISTS[name].lines(cast(About, about)) or ():
+    for each in (each for each in LISTS.values() if each.topics[:1] == (METADATA_TOPIC,)):
+        for text in each.lines(cast(About, about)) or ():
             json.loads(text, parse_constant=refuse)
+
+
+@settings(quickly, max_examples=60)
+@given(drawing.histories(InternalTopic.OFFSETS), drawing.histories(InternalTopic.TRANSACTIONS))
+def test_no_records_of_a_coordinator_end_what_is_told_of_it(offsets: list[Pair], transactions: list[Pair]) -> None:
+    """All of one group, whatever its records name, and each transactional id."""
+    kept = [(key or b"", LastValue(number, value)) for number, (key, value) in enumerate(offsets) if value is not None]
+    group = read_group(kept, Topics(lambda _: None, lambda _: 2), lambda _: None)
+    rows = [group_with_members(b"g", group, 0, None)]
+    rows += [offset_row(b"g", each, Ends()) for each in read_commits(kept, lambda _: None)]
+    read = [read_transaction(key or b"", LastValue(0, value), lambda _: None) for key, value in transactions if value]
+    rows += [transaction_row(each, 0) for each in read if each is not None]
+    for row in rows:
+        json.loads(line(row), parse_constant=refuse)
+    Owners([each for each in read if each is not None], True).hangs("t", 0, 1)
 
 
 ODD_QUOTA = [{"entityType": "user", "entityName": None}, {"entityType": "user", "entityName": "a"}]

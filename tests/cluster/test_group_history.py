@@ -1,11 +1,19 @@
 """The history of groups: what a script did with a real broker, and cases that no broker is easily brought to."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kafkafs.cluster.group_history import HistoryReplay
+from kafkafs.cluster.row_lines import line
+from kafkafs.format.batch import walk
+from kafkafs.format.messages.topic_records import InternalTopic
+from kafkafs.format.records import Records, decode
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
+from tests.cluster import drawing
 from tests.cluster.reading import lines, names
-from tests.cluster.writing import Data, commit, marker, metadata, pair
+from tests.cluster.writing import Data, batch, commit, marker, metadata, pair
 from tests.kafka.history import SLASH, Story
 from tests.mounting import wait_until
 
@@ -159,3 +167,45 @@ def test_after_a_compaction_the_commit_before_is_the_last_one_left(data):
     (data.path / OFFSETS).rename(data.path.parent / "gone")
     (data.path / "cleaned-0").rename(data.path / OFFSETS)
     wait_until(lambda: told(data, "logOffset", "change", root=root) == [(0, None), (2, 2)])
+
+
+def test_only_what_has_come_is_read(data, monkeypatch):
+    """A partition is begun once, however often its groups are asked for."""
+    begun = []
+    begin = HistoryReplay.begin
+
+    def counted(self, log):
+        begun.append(log)
+        return begin(self, log)
+
+    monkeypatch.setattr(HistoryReplay, "begin", counted)
+    data.write(OFFSETS, [commit("g", "t", 0, 5)])
+    root = Root([data.path], ReadOptions())
+    for offset in (6, 7, 8):
+        assert told(data, "offset", root=root)[0] == (5,)
+        data.write(OFFSETS, [commit("g", "t", 0, offset)])
+        wait_until(lambda: told(data, "offset", root=root)[-1] == (offset,))  # noqa: B023
+    assert len(begun) == 1
+
+
+DRAWN = st.one_of(drawing.histories(InternalTopic.OFFSETS), st.lists(drawing.broken(InternalTopic.OFFSETS), max_size=6))
+
+
+@settings(max_examples=80, deadline=None)
+@given(DRAWN, drawing.producers(), st.booleans())
+def test_no_records_end_a_history(pairs, producer, commits):
+    """Records of every type and version, whole and broken, of each group they name."""
+    pieces = [batch([each], number, producer_id=producer) for number, each in enumerate(pairs)]
+    pieces.append(batch([marker(commits)], len(pairs), producer_id=producer, is_control=True))
+    whole = b"".join(pieces)
+    rows = walk(whole, 0).rows
+    for group in (b"g", b"t", b"", b"h"):
+        replay = HistoryReplay(group)
+        for piece in decode(whole, 0, rows, 1 << 20):
+            assert isinstance(piece, Records)
+            replay.take(piece, rows)
+        history = replay.history(lambda topic, number, times: dict.fromkeys(times, 7))
+        found = list(history.rows())
+        assert b"".join(text for _, text in history.pieces(0)) == b"".join(map(line, found))
+        assert len(found) == len(history)
+        assert all(" ".join(row) == FIELDS for row in found)
