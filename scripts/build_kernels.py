@@ -3,13 +3,16 @@
 Each module of MODULES is made of some of the files there, one after the other, so that what they share is inlined. Of a
 file Cython gets the functions, on the lines where they stand: what is `@native` or `@inlined` becomes a C function, and
 constants, which Python has computed, become C's. A module is made anew where one of its files is newer. Run by pip
-(scripts/build_hook.py) and, while kernels are worked on, by hand. With --checked each access to memory is checked.
+(scripts/build_hook.py) and, while kernels are worked on, by hand.
+
+With --checked each access to memory is checked, and a debugger shows lines of Cython's source.
 """
 
 import argparse
 import ast
 import importlib
 import os
+import re
 import sys
 import sysconfig
 import tempfile
@@ -96,6 +99,30 @@ def _cython(c_type: str) -> str:
     )
 
 
+_WORD = re.compile(r"^HERE (void|Int) (\w+)\(([^)]*)\)|^(LOAD|STORE)\((\w+),", re.MULTILINE)
+
+
+def _primitives() -> str:
+    """Cython's text for the words of `primitives.h`, made from their heads there."""
+    words: dict[str, str] = {}
+    for result, name, arguments, macro, made in _WORD.findall((NATIVE / "primitives.h").read_text(encoding="utf-8")):
+        if macro:
+            words[made] = f"Int {made}(Span, Int)" if macro == "LOAD" else f"void {made}(Span, Int, Int)"
+        else:
+            kinds = (
+                each.strip().rpartition(" ")[0] or each for each in re.sub(r"\*(\w)", r"* \1", arguments).split(",")
+            )
+            words[name] = f"{result} {name}({', '.join(kinds)})"
+    return "\n".join([
+        'cdef extern from "primitives.h":',
+        *("    ctypedef long long Int", "    ctypedef unsigned long long Word"),
+        *("    ctypedef struct Span:", "        Int nbytes"),
+        *("    Span span(object) except *", "    Span room(object) except *"),
+        *(f"    {word} noexcept nogil" for word in words.values()),
+        "",
+    ])  # fmt: skip
+
+
 class Part:
     """One file of kernels: what Cython gets of it, and its constants."""
 
@@ -172,8 +199,9 @@ def _write(module: str, parts: list[Part], place: Path) -> Path:
             seen[name] = part.path
         constants |= part.constants
         (place / f"{part.path.stem}.pxi").write_text(part.text, encoding="utf-8")
-    for name in ("primitives.h", "primitives.pxi"):
-        (place / name).write_text((NATIVE / name).read_text(encoding="utf-8"), encoding="utf-8")
+    header = (NATIVE / "primitives.h").read_text(encoding="utf-8")
+    (place / "primitives.h").write_text(header, encoding="utf-8")
+    (place / "primitives.pxi").write_text(_primitives(), encoding="utf-8")
     (place / "layout.pxi").write_text(_rows() + _constants(constants), encoding="utf-8")
     included = ["primitives.pxi", "layout.pxi", *(f"{part.path.stem}.pxi" for part in parts)]
     lines = [f"# cython: {_DIRECTIVES}", "import cython", *(f'include "{name}"' for name in included)]
@@ -186,7 +214,7 @@ def is_new(module: str, into: Path) -> bool:
     """Whether the compiled module is newer than all that it is made of."""
     made = into / f"{module}.abi3.so"
     files = [Path(__file__), *(NATIVE / f"{name}.py" for name in ("layout", *MODULES[module]))]
-    files += [NATIVE / "primitives.h", NATIVE / "primitives.pxi", NATIVE / "__init__.py"]
+    files += [NATIVE / "primitives.h", NATIVE / "__init__.py"]
     return made.exists() and made.stat().st_mtime > max(file.stat().st_mtime for file in files)
 
 
@@ -209,7 +237,7 @@ def _compile(sources: dict[str, Path], into: Path, scratch: Path, *, checked: bo
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    flags = _FLAGS + (_X86 if sysconfig.get_platform() == "linux-x86_64" else [])
+    flags = _FLAGS + (_X86 if sysconfig.get_platform() == "linux-x86_64" else []) + (["-g"] if checked else [])
     macros: list[tuple[str, str | None]] = [("Py_LIMITED_API", _LIMITED_API), ("CYTHON_INLINE", _INLINE)]
     macros += [("KAFKAFS_CHECKED", None)] if checked else []
     extensions = [
@@ -220,7 +248,7 @@ def _compile(sources: dict[str, Path], into: Path, scratch: Path, *, checked: bo
         for module, source in sources.items()
     ]  # fmt: skip
     processors = min(len(extensions), os.cpu_count() or 1)
-    made = cythonize(extensions, nthreads=processors if processors > 1 else 0, quiet=True)
+    made = cythonize(extensions, nthreads=processors if processors > 1 else 0, quiet=True, emit_linenums=checked)
     command = build_ext(Distribution({"name": "kafkafs", "ext_modules": made}))
     command.build_lib, command.build_temp, command.parallel = str(scratch / "lib"), str(scratch / "temp"), processors
     command.ensure_finalized()

@@ -7,7 +7,8 @@
     page_cache          reads that leave the broker's hot pages hot, and bring in none of their own
     access              who may read what lies there
     system_calls        what Python has no function for
-    forked              processes forked from this one, which do what they are sent
+    forked              processes forked from this one, which do what they are sent; `in_order`: jobs on several of
+                        them, and what they tell in the order of the jobs
     ancestors           the directories above a data directory, all of which have to be searched to reach it
     cached_value        a value that was true a moment ago, or is made once; a few of many such things
     budget              what many hold together, memory or open files, and which of them lets go

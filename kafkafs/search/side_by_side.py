@@ -1,19 +1,17 @@
-"""A search through whole partitions on all processors, in the order of offsets.
+"""A search through whole partitions on all processors, in the order of offsets (`disk.in_order`).
 
-A process for each processor takes the next unit when it has done one, and hands over what it finds at once. Results
-that come before their turn wait, some megabytes in all. Beyond that, only the first open unit of each partition may
-deliver, and a process that is ahead waits with its results. Units are cut as they are given out, in order, so the one
-that others wait for is always being searched, and the first match need not wait for a look at all the rest.
+Units are cut as they are given out, in order, so the one that others wait for is always being searched, and the first
+match need not wait for a look at all the rest.
 """
 
 import functools
 import os
-from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import closing
 from typing import NamedTuple
 
-from kafkafs.disk.forked import ForkedProcess, Serve, heard
+from kafkafs.disk.forked import Serve
+from kafkafs.disk.in_order import Job, Ready, Rules, in_order
 from kafkafs.errors import KafkafsError
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.records import Records
@@ -62,18 +60,8 @@ class SearchTask(NamedTuple):
     most: int | None = None
 
 
-@dataclass(eq=False)
-class _Given:
-    """A unit of a partition that was given to a process, and what of it was handed over and not passed on."""
-
-    partition: str
-    events: deque[Event] = field(default_factory=deque)
-
-
 _Sent = tuple[str, int, int, int]
 """A `SearchUnit`, its partition by name."""
-
-_Process = ForkedProcess[_Sent, Event]
 
 
 def search(
@@ -81,76 +69,22 @@ def search(
 ) -> Iterator[Event]:
     """Yield the results, in order within each partition. Those of which `is_over` says so are not searched any
     further."""
-    count, started = processes or len(os.sched_getaffinity(0)), list[_Process]()
-    try:
-        yield from _events(partitions, task, is_over, count, started)
-    finally:
-        for process in started:
-            process.end()
-
-
-def _events(
-    partitions: Mapping[str, Partition],
-    task: SearchTask,
-    is_over: Callable[[str], bool],
-    count: int,
-    started: list[_Process],
-) -> Iterator[Event]:
-    waiting, idle, held = _units(partitions, task.window, is_over), deque[_Process](), 0
-    busy: dict[_Process, _Given] = {}
-    running: defaultdict[str, deque[_Given]] = defaultdict(deque)  # of each partition, in the order of their units
-    while True:
-        while idle or len(started) < count:
-            unit = next(waiting, None)
-            if unit is None:
-                break
-            if isinstance(unit, Trouble):
-                yield unit
-                continue
-            if not idle:
-                started.append(ForkedProcess(_searcher(partitions, task)))
-                idle.append(started[-1])
-            name, process = unit.partition.name.directory, idle.popleft()
-            process.give((name, *unit[1:]))
-            busy[process] = _Given(name)
-            running[name].append(busy[process])
-        listened = [each for each, given in busy.items() if held < _AHEAD or _is_next(given, running)]
-        if not listened:
-            return
-        for process in heard(listened):
-            event = process.received()
-            busy[process].events.append(event)
-            held += _size(event)
-            if isinstance(event, Done):
-                del busy[process]
-                idle.append(process)
-        for name, given in running.items():
-            for event in _passed(given):
-                held -= _size(event)
-                if isinstance(event, Done) or not is_over(name):
-                    yield event
-
-
-def _is_next(given: _Given, running: Mapping[str, deque[_Given]]) -> bool:
-    return running[given.partition][0] is given
+    jobs = _jobs(partitions, task.window, is_over)
+    rules = Rules[Event](lambda event: isinstance(event, Done), _size, _AHEAD)
+    count = processes or len(os.sched_getaffinity(0))
+    with closing(in_order(jobs, _searcher(partitions, task), count, rules)) as events:
+        for name, event in events:
+            if isinstance(event, Done) or not is_over(name):
+                yield event
 
 
 def _size(event: Event) -> int:
     return len(event.lines) if isinstance(event, FoundLines) else 0
 
 
-def _passed(units: deque[_Given]) -> Iterator[Event]:
-    """Return the results of those of a partition's units whose turn it is, and remove finished units."""
-    while units and units[0].events:
-        event = units[0].events.popleft()
-        if isinstance(event, Done):
-            units.popleft()
-        yield event
-
-
-def _units(
+def _jobs(
     partitions: Mapping[str, Partition], window: Between, is_over: Callable[[str], bool]
-) -> Iterator[SearchUnit | Trouble]:
+) -> Iterator[Job[_Sent] | Ready[Event]]:
     """All units, cut one by one; what cannot be cut, or not be read at all."""
     for name, partition in partitions.items():
         try:
@@ -158,11 +92,11 @@ def _units(
             for unit in searched.units():
                 if is_over(name):
                     break
-                yield unit
+                yield Job(name, (name, *unit[1:]))
             for log_name in searched.unreadable():
-                yield Trouble(name, f"{name}: {log_name} may not be read")
+                yield Ready(name, Trouble(name, f"{name}: {log_name} may not be read"))
         except KafkafsError as error:
-            yield Trouble(name, f"{name}: {error}")
+            yield Ready(name, Trouble(name, f"{name}: {error}"))
 
 
 def _searcher(partitions: Mapping[str, Partition], task: SearchTask) -> Serve[_Sent, Event]:

@@ -6,11 +6,12 @@ all before them are there.
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
-from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from kafkafs.disk.forked import ForkedProcess, Serve, heard
+from kafkafs.disk.forked import Serve
+from kafkafs.disk.in_order import Job, Rules, in_order
 from kafkafs.log.reading import ask_again
 
 _BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
@@ -29,8 +30,13 @@ class Unit(Protocol):
 
 Work = TypeVar("Work", bound=Unit)
 Result = TypeVar("Result")
-_Made = dict[int, list[Result] | Exception]
-"""The results of a bundle by its number, or why there are none."""
+
+
+class _Outcome(NamedTuple, Generic[Result]):
+    """The results of a bundle, or why there are none."""
+
+    results: list[Result]
+    failure: Exception | None = None
 
 
 def bundles(units: Sequence[Work], enough: int) -> list[list[Work]]:
@@ -59,41 +65,28 @@ class LocalEngine:
 
         What a unit raises is raised here. Exhausted where the system ends a process, mostly for want of memory.
         """
-        work = bundles(units, _BUNDLE_BYTES)
-        waiting, found = iter(range(len(work))), _Made[Result]()
-        processes, done = list[ForkedProcess[int, _Made[Result]]](), [0, 0]
-        try:
-            for number in islice(waiting, self.processes):
-                processes.append(ForkedProcess(_bundle_of(function, work)))
-                processes[-1].give(number)
-            for number, bundle in enumerate(work):
-                while number not in found:
-                    for process in heard(processes, _LOOK_S):
-                        found |= process.received()
-                        if (following := next(waiting, None)) is not None:
-                            process.give(following)
-                    passed(*done)
-                results = found.pop(number)
-                if isinstance(results, Exception):
-                    raise results
-                yield from results
+        work, done = bundles(units, _BUNDLE_BYTES), [0, 0]
+        jobs = (Job("", number) for number in range(len(work)))
+        rules = Rules[_Outcome[Result]](lambda _: True, looked=lambda: passed(*done), look_s=_LOOK_S)
+        with closing(in_order(jobs, _bundle_of(function, work), self.processes, rules)) as outcomes:
+            for bundle, (_, outcome) in zip(work, outcomes, strict=True):
+                if outcome.failure is not None:
+                    raise outcome.failure
+                yield from outcome.results
                 done[0] += len(bundle)
                 done[1] += sum(unit.weight for unit in bundle)
-            passed(*done)
-        finally:
-            for process in processes:
-                process.end()
+        passed(*done)
 
 
-def _bundle_of(function: Callable[[Work], Result], work: Sequence[Sequence[Work]]) -> Serve[int, _Made[Result]]:
+def _bundle_of(function: Callable[[Work], Result], work: Sequence[Sequence[Work]]) -> Serve[int, _Outcome[Result]]:
     """What a process does: those bundles of `work` whose numbers it is given."""
 
-    def made(number: int, tell: Callable[[_Made[Result]], None]) -> None:
+    def made(number: int, tell: Callable[[_Outcome[Result]], None]) -> None:
         """Tells the results of a bundle, or why there are none."""
         try:
-            tell({number: [ask_again(partial(function, unit), _nothing) for unit in work[number]]})
+            tell(_Outcome([ask_again(partial(function, unit), _nothing) for unit in work[number]]))
         except Exception as error:
-            tell({number: error})
+            tell(_Outcome([], error))
 
     return made
 

@@ -1,6 +1,6 @@
 /* What the kernels' Cython has no word for: memory with its size, loads and stores at any place of it, sixteen bytes at
- * once, CRC-32C. `primitives.py` is the same in Python, function by function, and says what each does; `primitives.pxi`
- * declares them to Cython.
+ * once, CRC-32C. `primitives.py` is the same in Python, function by function, and says what each does;
+ * the build declares them to Cython by their heads here.
  *
  * With KAFKAFS_CHECKED each access is checked and a wrong one ends the process: that build is for tests.
  */

@@ -1,0 +1,121 @@
+"""Jobs on several forked processes. What they tell is handed on in the order of the jobs.
+
+A process takes the next job when it has done one, and tells at once what it finds. What comes before its turn is held,
+up to a number of bytes. Beyond that only the first unfinished job of each lane is listened to, and a process that is
+ahead waits with what it has found. Jobs are taken one by one, so the first result need not wait for the last job.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, NamedTuple, TypeVar
+
+from kafkafs.disk.forked import ForkedProcess, Serve, heard
+
+Task = TypeVar("Task")
+Told = TypeVar("Told")
+
+
+class Job(NamedTuple, Generic[Task]):
+    """A task for a process. Jobs of one lane are handed on in their order; lanes do not wait for each other."""
+
+    lane: str
+    task: Task
+
+
+class Ready(NamedTuple, Generic[Told]):
+    """Something to tell that needs no process."""
+
+    lane: str
+    told: Told
+
+
+@dataclass(eq=False)
+class _Given(Generic[Told]):
+    """A job that a process has, and what it has told and nobody has got yet."""
+
+    lane: str
+    told: deque[Told] = field(default_factory=deque)
+
+
+def _nothing() -> None:
+    """For callers who wait in silence."""
+
+
+@dataclass(frozen=True)
+class Rules(Generic[Told]):
+    """`is_last`: true of what ends a job. `size`: bytes that something told takes, of which `ahead` are held before
+    their turn. `looked` is called after each wait, which lasts `look_s` at most."""
+
+    is_last: Callable[[Told], bool]
+    size: Callable[[Told], int] = lambda _: 0
+    ahead: int = 1
+    looked: Callable[[], None] = _nothing
+    look_s: float | None = None
+
+
+def in_order(
+    jobs: Iterator[Job[Task] | Ready[Told]], serve: Serve[Task, Told], processes: int, rules: Rules[Told]
+) -> Generator[tuple[str, Told], None, None]:
+    """Yield what the jobs tell, each with its lane. Exhausted if the system ends a process."""
+    started = list[ForkedProcess[Task, Told]]()
+    try:
+        yield from _handed_on(jobs, serve, processes, rules, started)
+    finally:
+        for process in started:
+            process.end()
+
+
+def _handed_on(
+    jobs: Iterator[Job[Task] | Ready[Told]],
+    serve: Serve[Task, Told],
+    processes: int,
+    rules: Rules[Told],
+    started: list[ForkedProcess[Task, Told]],
+) -> Iterator[tuple[str, Told]]:
+    idle, held = deque[ForkedProcess[Task, Told]](), 0
+    busy: dict[ForkedProcess[Task, Told], _Given[Told]] = {}
+    lanes: defaultdict[str, deque[_Given[Told]]] = defaultdict(deque)  # of each lane, in the order of its jobs
+    while True:
+        while idle or len(started) < processes:
+            job = next(jobs, None)
+            if job is None:
+                break
+            if isinstance(job, Ready):
+                yield job.lane, job.told
+                continue
+            if not idle:
+                started.append(ForkedProcess(serve))
+                idle.append(started[-1])
+            process = idle.popleft()
+            process.give(job.task)
+            busy[process] = _Given(job.lane)
+            lanes[job.lane].append(busy[process])
+        listened = [each for each, given in busy.items() if held < rules.ahead or _is_next(given, lanes)]
+        if not listened:
+            return
+        for process in heard(listened, rules.look_s):
+            told = process.received()
+            busy[process].told.append(told)
+            held += rules.size(told)
+            if rules.is_last(told):
+                del busy[process]
+                idle.append(process)
+        rules.looked()
+        for lane, given in lanes.items():
+            for told in _in_turn(given, rules.is_last):
+                held -= rules.size(told)
+                yield lane, told
+
+
+def _is_next(given: _Given[Told], lanes: Mapping[str, deque[_Given[Told]]]) -> bool:
+    return lanes[given.lane][0] is given
+
+
+def _in_turn(given: deque[_Given[Told]], is_last: Callable[[Told], bool]) -> Iterator[Told]:
+    """What has come of a lane's jobs whose turn it is; jobs that are done are taken off."""
+    while given and given[0].told:
+        told = given[0].told.popleft()
+        if is_last(told):
+            given.popleft()
+        yield told
