@@ -8,10 +8,11 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.errors import KafkafsError
+from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition
+from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
@@ -25,10 +26,20 @@ FINISHED, _DELETED = 1, 3
 class _State:
     """What one partition of the topic has told so far."""
 
-    def __init__(self, directory_inode: int) -> None:
-        self.directory_inode = directory_inode
+    def __init__(self, log: Log | None = None) -> None:
+        self.lineage = None if log is None else Lineage(log)
         self.read_to = 0
         self.uploads: dict[tuple[str, int], dict[str, tuple[Upload, int]]] = {}  # by segment id, with its state
+
+    def goes_on_in(self, log: Log) -> bool:
+        """True if what was read still stands in `log`, a later look, or was deleted by retention."""
+        if self.lineage is None:
+            return False
+        try:
+            self.lineage.follow(log)
+        except Vanished:
+            return False
+        return True
 
     def take(self, value: Fields) -> None:
         """One record, which may be an update of an earlier one."""
@@ -86,8 +97,8 @@ class RemoteLogMetadata:
         """What is new in it. A damaged record is none; a damaged batch ends what can be told for now."""
         log = partition.log()
         state = self._states.get(partition)
-        if state is None or state.directory_inode != log.directory_inode or log.end_offset < state.read_to:
-            state = self._states[partition] = _State(log.directory_inode)
+        if state is None or not state.goes_on_in(log):
+            state = self._states[partition] = _State(log)
         try:
             for value in _values(log, self._options, partition, state.read_to):
                 state.take(value)

@@ -1,15 +1,21 @@
 """What `__remote_log_metadata` says: by a broker's own records, and by states that one is not easily brought to."""
 
+import json
+
 from hypothesis import given, settings
 
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition, parse_tier_directory
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.tier import remote_log_metadata
 from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata, _State
 from tests.cluster import drawing
 from tests.cluster.writing import Pair
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import Record
 from tests.kafka.tiered import Tiered
+from tests.log.making import Made, partition_of, write_partition
 
 TIERED = Tiered()
 IDS = {"topicIdPartition": {"id": "T", "name": "orders", "partition": 0}}
@@ -28,7 +34,7 @@ def update(segment_id: str, state: int) -> dict[str, object]:
 
 
 def states(*values: dict[str, object]) -> dict[str, int]:
-    made = _State(1)
+    made = _State()
     for value in values:
         made.take(value)
     return {name: state for name, (_, state) in made.uploads.get(("T", 0), {}).items()}
@@ -64,8 +70,54 @@ def test_the_last_state_counts():
 @given(drawing.histories(InternalTopic.REMOTE_LOG_METADATA))
 def test_no_record_of_any_type_ends_the_reading(pairs: list[Pair]) -> None:
     """A snapshot's record, too, which a broker writes to a file and never to the topic: it names no partition."""
-    made = _State(1)
+    made = _State()
     for _, value in pairs:
         message = parse_record(InternalTopic.REMOTE_LOG_METADATA, None, value)
         if isinstance(message, Message) and message.value is not None:
             made.take(message.value)
+
+
+def test_a_topic_that_was_cut_and_grew_again_is_read_from_its_beginning(tmp_path, monkeypatch):
+    """Regression: offsets alone told whether it was the same log, so uploads that no replica has still counted."""
+    monkeypatch.setattr(remote_log_metadata, "parse_record", parse_json)
+    write_partition(tmp_path, {0: batches(started("a"), update("a", 1))}, METADATA)
+    partition = partition_of(tmp_path, METADATA)
+    metadata = RemoteLogMetadata([partition], ReadOptions(names_fresh_s=0.0))
+    assert {*(metadata.finished(ORDERS) or ())} == {"a"}
+    path = tmp_path / METADATA / f"{0:020}.log"
+    path.write_bytes(b"".join(each.data for each in batches(started("b"), update("b", 1), update("c", 0))))
+    partition.look_again()
+    assert {*(metadata.finished(ORDERS) or ())} == {"b"}
+
+
+def test_a_topic_that_grew_is_read_on(tmp_path, monkeypatch):
+    parsed: list[bytes] = []
+
+    def parse_and_count(topic: object, key: object, value: bytes) -> Message:
+        parsed.append(value)
+        return parse_json(topic, key, value)
+
+    monkeypatch.setattr(remote_log_metadata, "parse_record", parse_and_count)
+    write_partition(tmp_path, {0: batches(started("a"))}, METADATA)
+    partition = partition_of(tmp_path, METADATA)
+    metadata = RemoteLogMetadata([partition], ReadOptions(names_fresh_s=0.0))
+    assert metadata.finished(ORDERS) == {}
+    with open(tmp_path / METADATA / f"{0:020}.log", "ab") as file:
+        file.write(batches(started("a"), update("a", 1))[1].data)
+    partition.look_again()
+    assert {*(metadata.finished(ORDERS) or ())} == {"a"}
+    assert len(parsed) == 2
+
+
+METADATA = "__remote_log_metadata-0"
+ORDERS = TierPartition("orders", 0, "T")
+
+
+def batches(*values: dict[str, object]) -> list[Made]:
+    """A batch for each record, which is JSON here."""
+    records = [Record(at, 1_000, 0, b"k", json.dumps(value).encode()) for at, value in enumerate(values)]
+    return [Made(v2_batch([each]), (each,)) for each in records]
+
+
+def parse_json(_topic: object, _key: object, value: bytes) -> Message:
+    return Message(InternalTopic.REMOTE_LOG_METADATA, 0, "RemoteLogSegmentMetadata", None, 0, json.loads(value))
