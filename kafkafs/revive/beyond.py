@@ -1,11 +1,16 @@
 """What lies beyond an end: records behind the end of the metadata, and offsets of groups behind that of a partition."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from kafkafs.cluster.cluster import Cluster
+from kafkafs.errors import UNREADABLE
+from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
+from kafkafs.log.look import Reader
+from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.metadata_log import ClusterMetadata
 from kafkafs.revive.topics import RevivedTopic
 
@@ -57,3 +62,34 @@ def groups_beyond(cluster: Cluster, ends: Mapping[tuple[str, int], int]) -> Iter
                     f" {each.topic}-{each.partition}, which ends at {end}: its consumers begin where their"
                     " auto.offset.reset says"
                 )
+
+
+def share_groups_beyond(
+    partitions: Iterable[Partition], topics: Sequence[RevivedTopic], ends: Mapping[tuple[str, int], int]
+) -> Iterator[str]:
+    """The same of share groups, whose first offset is in `__share_group_state`: `partitions` are that topic's."""
+    names = {each.topic_id: each.name for each in topics}
+    starts: dict[tuple[str, str, int], int] = {}
+    for partition in partitions:
+        try:
+            for message in _messages(partition):
+                key = (message.key or {})["groupId"], (message.key or {})["topicId"], (message.key or {})["partition"]
+                starts[key] = message.value["startOffset"] if message.value is not None else -1
+        except UNREADABLE:
+            continue  # a loss of that partition, which is told
+    for (group, topic_id, number), start in sorted(starts.items()):
+        name = names.get(topic_id, "")
+        end = ends.get((name, number))
+        if end is not None and start > end:
+            yield f"the share group {group!r} is at offset {start} of {name}-{number}, which ends at {end}"
+
+
+def _messages(partition: Partition) -> Iterator[Message]:
+    log = partition.log()
+    for records in Reader(log, ReadOptions(), partition.transactions).records(log.start_offset):
+        for row in range(len(records)):
+            key, value = records.key(row), records.value(row)
+            pair = (None if each is None else bytes(each) for each in (key, value))
+            message = parse_record(InternalTopic.SHARE_STATE, *pair)
+            if isinstance(message, Message):
+                yield message

@@ -25,11 +25,12 @@ from kafkafs.format.names import (
     META_PROPERTIES,
     METADATA_LOG,
     RECOVERY_POINTS,
+    SHARE_TOPIC,
 )
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
-from kafkafs.revive.beyond import behind_metadata, groups_beyond
+from kafkafs.revive.beyond import behind_metadata, groups_beyond, share_groups_beyond
 from kafkafs.revive.changes import unchanged
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.leavings import Leavings
@@ -79,7 +80,7 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
     needed = room(plan, choices.method or "copy", plan.size)
     told = {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
     told["leftOut"] += [*_configured(plan, choices.to)[2], *work.behind_metadata()]
-    told["leftOut"] += groups_beyond(plan.cluster, work.ends())
+    told["leftOut"] += [*groups_beyond(plan.cluster, work.ends()), *work.share_groups_beyond()]
     told["retentionAdded"] = [each.resource for each in _kept_for_ever(plan, choices)]
     return told
 
@@ -122,12 +123,13 @@ def _revive(
     report["leftOut"] += [f"{name} is no longer on these disks, and was taken away again" for name in gone]
     added = _kept_for_ever(plan, choices)
     report["retentionAdded"] = [each.resource for each in added]
-    _write_cluster(plan, work, place, [*configs, *added], _producer_ids(place) if choices.include else ())
+    others = _producer_ids(place) if choices.include else ()
+    report["nextProducerId"] = _write_cluster(plan, work, place, [*configs, *added], others)
     token = token_key() if plan.metadata.image and plan.metadata.image.tokens else b""
     place.write(SERVER_PROPERTIES, server_properties(told) + token)
     second = second_settings(told, plan.node, place.path.resolve())
     place.write(SECOND_PROPERTIES, second_properties(second, plan.cluster_id) + token)
-    report["leftOut"] += groups_beyond(_own_cluster(place), work.ends())
+    report["leftOut"] += [*groups_beyond(_own_cluster(place), work.ends()), *work.share_groups_beyond(place)]
     place.settle()
     place.write(META_PROPERTIES, meta_properties(plan.cluster_id, plan.node), through=True)
     place.write(CLEAN_SHUTDOWN, clean_shutdown(), through=True)
@@ -249,6 +251,16 @@ class _Work:
         names = ((topic.name, each.number) for topic, each in self.plan.partitions())
         return {name: self.told.get(f"{name[0]}-{name[1]}", {"endOffset": 0})["endOffset"] for name in names}
 
+    def share_groups_beyond(self, place: NewDirectory | None = None) -> Iterator[str]:
+        """Sentences about share groups that have read further than their partition goes: as the new directory tells, or
+        the disks."""
+        found = [(each.number, each.replica) for topic, each in self.plan.partitions() if topic.name == SHARE_TOPIC]
+        partitions = [replica.partition for _, replica in found if replica is not None]
+        if place is not None:
+            new = DataDirectory(place.path, ReadOptions())
+            partitions = [new.partition(f"{SHARE_TOPIC}-{number}") for number, replica in found if replica is not None]
+        return share_groups_beyond(partitions, self.plan.topics, self.ends())
+
     def revived(self) -> list[dict[str, Any]]:
         """A line for each partition, in order."""
         lines = []
@@ -279,8 +291,8 @@ def _kept_for_ever(plan: Plan, choices: Choices) -> list[Config]:
 
 def _write_cluster(
     plan: Plan, work: _Work, place: NewDirectory, configs: Sequence[Config], producer_ids: Sequence[int]
-) -> None:
-    """Checkpoints and metadata. `producer_ids`: some that are in use, beside those in logs."""
+) -> int:
+    """Checkpoints and metadata. `producer_ids`: some that are in use, beside those in logs. Returns the next one."""
     _write_checkpoints(plan, work, place)
     metadata = plan.metadata
     used = max((*producer_ids, *(each["largestProducerId"] for each in work.told.values())), default=-1)
@@ -295,6 +307,7 @@ def _write_cluster(
     with place.below(METADATA_LOG) as target:
         offset = max(1, as_of.offset + 1) if as_of else 1
         target.write(snapshot_name(offset, state.epoch), snapshot_bytes(state))
+    return state.next_producer_id
 
 
 def _write_checkpoints(plan: Plan, work: _Work, place: NewDirectory) -> None:

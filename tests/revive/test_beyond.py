@@ -8,7 +8,7 @@ from kafkafs.format.names import METADATA_LOG
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.topics import made_up_id
-from tests.cluster.writing import Data, commit
+from tests.cluster.writing import Data, commit, coordinator_record
 from tests.revive.replicas import UUID, Made, disk
 from tests.revive.test_made_of import told
 
@@ -82,3 +82,21 @@ def test_a_group_of_a_partition_that_begins_anew_is_told(tmp_path):
     assert any("'g' has committed offset 20 of a-0, which ends at 0" in each for each in left_out(path, tmp_path))
     taken = revive([path], Choices(to=tmp_path / "whole", include=("stray",)))["leftOut"]
     assert not any("has committed" in each for each in taken)
+
+
+def test_share_groups_that_are_behind_an_end_are_told(tmp_path):
+    """As far as their last record tells; a group that was deleted is at none."""
+    path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)})
+
+    def state(kind, group, start):
+        key = {"groupId": group, "topicId": ONE, "partition": 0}
+        value = None if start is None else {"startOffset": start}
+        return coordinator_record("share-coordinator", kind, key, value, 0)
+
+    records = [
+        state("ShareSnapshot", "at", 20), state("ShareSnapshot", "far", 5), state("ShareUpdate", "far", 21),
+        state("ShareSnapshot", "gone", 99), state("ShareSnapshot", "gone", None),
+    ]  # fmt: skip
+    Data(path).write("__share_group_state-0", records)
+    sentences = [each for each in left_out(path, tmp_path) if "share group" in each]
+    assert sentences == ["the share group 'far' is at offset 21 of a-0, which ends at 20"]
