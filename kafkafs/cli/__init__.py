@@ -15,7 +15,7 @@ ls, cat, stat    views without a mount; `unmounted` is what they share
 dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
 grep, groups     records with a pattern; how far groups have read, and `group_history`
-du               what fills the disk; `tables`: columns for people
+du, triage       what fills the disk; the first minute after an outage; `tables`: columns for people
 audit, export, profile, reindex   jobs, and what they share: `spark_command`
 revive           a directory from which a real Kafka starts
 progress         how far a dump or a search is, on one line (`status_line`)

@@ -1,5 +1,5 @@
-"""The arguments of the commands that answer at once: `ls`, `cat`, `stat`, `grep`, `groups`, `du`, `umount`, `demo` and
-`help`.
+"""The arguments of the commands that answer at once: `ls`, `cat`, `stat`, `grep`, `groups`, `du`, `triage`, `umount`,
+`demo` and `help`.
 
 `ls`, `stat` and `grep` have those flags of the programs of that name that count here; `groups` takes what
 `kafka-consumer-groups.sh` does, `--describe --group G`.
@@ -193,6 +193,23 @@ def add_du(commands: Commands) -> None:
     parser.add_argument(
         "--server-properties", metavar="FILE", help="the broker's own file, for what topics and metadata do not set"
     )
+
+
+_TRIAGE = """Shows on one screen what matters in the first minute after an outage: brokers and cluster, topics and what
+is missing of them, the newest record, damage, groups furthest behind, open transactions, the tier, and the disk. Below
+each is the command that tells more. Exit code 0: nothing is wrong; 1: something is missing or damaged; 2: something
+could not be read, which standard error names, or was asked wrongly."""
+
+
+def add_triage(commands: Commands) -> None:
+    """Data directories, and the form of what is printed."""
+    parser = commands.add_parser(
+        "triage", help="the first minute after an outage, on one screen", description=_TRIAGE,
+        examples=["kafkafs triage /var/kafka-logs", "kafkafs triage --json /var/kafka-logs | jq .damage"],
+    )  # fmt: skip
+    parser.add_argument("data_dirs", nargs="+", metavar="DATA_DIR", help="a Kafka data directory, one of log.dirs")
+    parser.add_argument("--json", action="store_true", help="print one object of JSON, in bytes and milliseconds")
+    parser.set_defaults(failed=EXIT_USAGE)  # 1: something is wrong
 
 
 def add_umount(commands: Commands) -> None:

@@ -185,10 +185,21 @@ def compare_topics(directories: Sequence[DataDirectory], options: ReadOptions) -
 
     KafkafsError if a data directory cannot be listed.
     """
+    found, metadata = _places(directories), TopicMetadata(directories, options)
+    return {topic: metadata.compare(topic, found.get(topic, [])) for topic in sorted({*found, *metadata.topics()})}
+
+
+def compare_with(image: Image | None, directories: Sequence[DataDirectory]) -> dict[str, TopicPartitions]:
+    """The same by metadata that were read already; None if there are none."""
+    found = _places(directories)
+    names = sorted({*found, *(image.ids if image is not None else ())})
+    return {topic: _compared(topic, found.get(topic, []), image) for topic in names}
+
+
+def _places(directories: Sequence[DataDirectory]) -> dict[str, list[Place]]:
     found: dict[str, list[Place]] = {}
     for directory in directories:
         for name, parsed in directory.names().items():
             if not parsed.mark:
                 found.setdefault(parsed.topic, []).append(Place(parsed.partition, directory, name))
-    metadata = TopicMetadata(directories, options)
-    return {topic: metadata.compare(topic, found.get(topic, [])) for topic in sorted({*found, *metadata.topics()})}
+    return found

@@ -1,4 +1,4 @@
-"""What fills the disk, and what a broker will delete of it: `kafkafs du`.
+"""Questions about whole data directories: what fills the disk (`kafkafs du`), what to look at first (`kafkafs triage`).
 
 scanning    the files of a data directory, counted, without a look into any log; `log_end`: but for the end of one that
             was not closed cleanly
@@ -7,4 +7,5 @@ retention   the broker's rules: which segments go at a moment, and why the other
 report      all of it as rows, by topic or partition
 contents    all of a log, read: which parts of records take the bytes (`record_sizes`), which are `superseded`;
             `deep`: of all partitions, on all processors
+triage      the first minute after an outage
 """

@@ -150,8 +150,9 @@ def _usage(counted: Counted, settings: TopicSettings, has_replicas: bool, at_ms:
         answer = Retention(0, 0, +Counter[Reason]({"unlimited": counted.log_bytes}), None)
     else:
         answer = retention(extent.segments, limits, extent.start, extent.end, high, at_ms)
+    start = extent.start if not settings.is_tiered or counted.log_start is None else counted.log_start
     return Usage(
-        counted.size, counted.log_bytes, counted.index_bytes, extent.end - extent.start, extent.oldest_ms,
+        counted.size, counted.log_bytes, counted.index_bytes, extent.end - start, extent.oldest_ms,
         extent.newest_ms, len(extent.segments), None if settings is _OF_RAFT else settings.policy,
         limits.retention_ms, limits.retention_bytes, answer.deletable, answer.next_deletion_ms, answer.kept,
     )  # fmt: skip

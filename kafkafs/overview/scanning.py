@@ -14,7 +14,7 @@ from typing import NamedTuple
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
-from kafkafs.format.index import TimeIndex
+from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.names import (
     BROKER_DIRECTORIES,
     CLEAN_SHUTDOWN,
@@ -60,14 +60,18 @@ class Extent(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """A partition's directory. `high_watermark` is that of the checkpoint; None without an entry."""
+    """A partition's directory. `log_start`, `high_watermark` and `recovery_point` are those of the checkpoints; None
+    without an entry. `suspects`: sentences about what the names and sizes of files tell of damage."""
 
     name: PartitionName
     size: int
     log_bytes: int
     index_bytes: int
     extent: Extent
+    log_start: int | None
     high_watermark: int | None
+    recovery_point: int | None
+    suspects: tuple[str, ...]
 
 
 @dataclass
@@ -86,6 +90,7 @@ class _Found:
     log_bytes: int = 0
     index_bytes: int = 0
     logs: dict[str, tuple[int, int]] = field(default_factory=dict)  # size, and time of the last write [ms]
+    offset_indexes: dict[str, int] = field(default_factory=dict)  # size
     time_indexes: dict[str, int] = field(default_factory=dict)  # size
     snapshot: int = 0  # the largest offset of a producer snapshot's name
 
@@ -120,14 +125,14 @@ class _Ends:
         self._root = directory.root
         self.checkpoints = directory.checkpoints.read()
         self._is_clean = _is_there(directory.root, CLEAN_SHUTDOWN)
-        self._recovered: CheckpointOffsets = {}
+        self.recovered: CheckpointOffsets = {}
         with suppress(*UNREADABLE):  # else as if it were not there
-            self._recovered = parse_offset_checkpoint(directory.root.read_whole(RECOVERY_POINTS))
+            self.recovered = parse_offset_checkpoint(directory.root.read_whole(RECOVERY_POINTS))
 
     def of(self, name: PartitionName, found: _Found) -> LogEnd:
         """The end of a log with segments, and the newest timestamp that its end tells."""
         last = max(found.logs)
-        end = max(int(last), found.snapshot, self._recovered.get((name.topic, name.partition), 0))
+        end = max(int(last), found.snapshot, self.recovered.get((name.topic, name.partition), 0))
         is_told = end > int(last) or not found.logs[last][0]
         if is_told and self._is_clean and name.directory != METADATA_LOG:
             return LogEnd(end, None)
@@ -148,7 +153,11 @@ def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: lis
         _take(found, name, entry, about, leftovers)
     start, high_watermark = ends.checkpoints.of(name)
     extent = _extent(root, name, found, start or 0, ends)
-    return Counted(name, found.size, found.log_bytes, found.index_bytes, extent, high_watermark)
+    recovered = ends.recovered.get((name.topic, name.partition))
+    suspects = tuple(_suspects(found))
+    return Counted(
+        name, found.size, found.log_bytes, found.index_bytes, extent, start, high_watermark, recovered, suspects
+    )
 
 
 def _take(
@@ -171,6 +180,23 @@ def _take(
         found.index_bytes += min(about.st_size, size)
         if kind == "timeindex":
             found.time_indexes[digits] = about.st_size
+        elif kind == "index":
+            found.offset_indexes[digits] = about.st_size
+
+
+def _suspects(found: _Found) -> Iterator[str]:
+    """What names and sizes tell of damage, in sentences."""
+    last = max(found.logs, default="")
+    for digits, (size, _) in found.logs.items():
+        index, times = found.offset_indexes.get(digits), found.time_indexes.get(digits)
+        if (index or 0) % OffsetIndex.entry_size or (times or 0) % _ENTRY:
+            yield f"an index of {digits}.log ends within an entry"
+        if digits != last and size and (index is None or times is None):
+            yield f"{digits}.log has no {'index' if index is None else 'timeindex'}"
+        if digits != last and not size and (index or times):  # compaction leaves empty indexes of an empty log
+            yield f"{digits}.log is empty though a later segment follows: a gap in the offsets"
+    for digits in found.offset_indexes.keys() - found.logs.keys():
+        yield f"{digits}.log is missing though its index is there: a gap in the offsets"
 
 
 def _is_left(name: str) -> bool:

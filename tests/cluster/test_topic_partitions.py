@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from kafkafs.cluster.topic_partitions import Place, TopicMetadata, compare_topics, many
+from kafkafs.cluster.metadata import read_once
+from kafkafs.cluster.topic_partitions import Place, TopicMetadata, compare_topics, compare_with, many
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from tests.cluster.writing import Data, metadata, snapshot
@@ -38,7 +39,11 @@ def belongs(data, directory, topic_id):
 
 
 def compared(*data):
-    return compare_topics([open_data_directory(each.path) for each in data], ReadOptions())
+    directories = [open_data_directory(each.path) for each in data]
+    found, source = compare_topics(directories, ReadOptions()), TopicMetadata(directories, ReadOptions()).source
+    image = None if source is None else read_once(source, ReadOptions()).image
+    assert compare_with(image, directories) == found
+    return found
 
 
 def test_what_the_metadata_name_and_no_disk_has_is_missing(one):
