@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -58,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def opened(words: Sequence[str]) -> list[DataDirectory]:
     """The data directories of one cluster; UsageError for anything else."""
+    words = list({os.path.realpath(word): word for word in reversed(words)}.values())[::-1]  # each once, as du(1) does
     directories = [open_data_directory(Path(word).absolute()) for word in words]
     for word, directory in zip(words, directories, strict=True):
         if directory.is_tier:

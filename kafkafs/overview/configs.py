@@ -35,8 +35,8 @@ _MADE_WITH: Mapping[str, Mapping[str, str]] = {
 _UNITS_MS: Mapping[str, Mapping[str, int]] = {
     RETENTION_MS: {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 }
-"""A broker's settings that stand for one of a topic: the first that is there counts. Of all others the broker's name is
-the topic's behind `log.`."""
+"""A broker's settings that stand for one of a topic: the first that is there counts. All others have the topic's
+name behind `log.`."""
 
 _LEAST: Mapping[str, int] = {RETENTION_MS: -1, _LOCAL_MS: _AS_TOPIC, _LOCAL_BYTES: _AS_TOPIC}
 """The smallest value that Kafka takes for a topic."""
@@ -45,7 +45,7 @@ _MOST_DIGITS = 20
 
 
 class TopicSettings(NamedTuple):
-    """What counts for a topic. `policy` is `cleanup.policy` as it was written; `defaults`: those taken from Kafka."""
+    """The settings that count for a topic. `policy` is its `cleanup.policy`; `defaults` are those taken from Kafka."""
 
     policy: str
     limits: Limits
@@ -76,7 +76,7 @@ class Settings:
         defaults: list[str] = []
 
         def value(name: str) -> str:
-            """Of one setting, checked."""
+            """The value of one setting, checked."""
             for found in self._places(topic, name):
                 return _checked(name, found)
             if name in _TOLD:
@@ -125,7 +125,7 @@ def _words(policy: str) -> set[str]:
 
 
 def _checked(name: str, value: str, told_as: str = "") -> str:
-    """The value; UsageError where it is none of that setting. Of settings that decide nothing here it may be any."""
+    """The value; UsageError if the setting cannot have it. A setting that decides nothing here may have any."""
     value = value.strip()
     if name == CLEANUP_POLICY:
         is_one, what = _words(value) <= {"compact", "delete"}, "compact, delete, both with a comma, or nothing"

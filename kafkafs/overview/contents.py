@@ -1,4 +1,4 @@
-"""What is in a partition's log, by reading all of it: which parts of records take the bytes, and what could go.
+"""The contents of a partition's log, by reading all of it: which parts of records take the bytes, and what could go.
 
 All batches that are in its files count, also those below the log start. Control records are framing.
 """

@@ -18,7 +18,7 @@ def read_all(
     show: Callable[[int, int], None],
     processes: int | None = None,
 ) -> dict[tuple[DataDirectory, str], Contents]:
-    """What was read, by data directory and the partition's name there. `names`: transactional ids by producer id.
+    """Return the contents by data directory and the partition's name there. `names`: transactional ids by producer id.
     `show` hears how many bytes of how many are done.
 
     The largest logs come first, so that no process is left alone with one.

@@ -23,7 +23,7 @@ Value = TypeVar("Value")
 
 @dataclass
 class Usage:
-    """What a row tells, of a partition or of several together. None of `policy` or a limit: not the same in all."""
+    """The numbers of a row, for one partition or several together. `policy` or a limit is None if they differ."""
 
     size: int = 0
     log_bytes: int = 0
@@ -72,7 +72,7 @@ class Report(NamedTuple):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: the moment, the settings that count before all others and the broker's file, and rows of what."""
+    """The moment that is asked about, the settings that count before all others, and the broker's file."""
 
     at_ms: int
     asked: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

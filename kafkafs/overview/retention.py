@@ -1,4 +1,4 @@
-"""Which segments of a partition a broker would delete at a moment, and why the others stay.
+"""The segments of a partition that a broker would delete at a moment, and why the others stay.
 
 The rules are those of UnifiedLog.deleteOldSegments, read in 4.3.1: segments below the log start go under every policy,
 then the size decides, then the time. Each step begins at the oldest segment and ends at the first that stays. No step
@@ -13,7 +13,7 @@ Reason = Literal["time", "size", "compact-only", "future-timestamp", "high-water
 
 
 class SegmentFacts(NamedTuple):
-    """What counts of a segment. `largest_ms` is its largest timestamp, or the time of its last write without one."""
+    """The facts that decide about a segment. `largest_ms` is its largest timestamp, else the time of its last write."""
 
     base_offset: int
     size: int
@@ -51,7 +51,7 @@ def retention(
     high_watermark: int | None,
     at_ms: int,
 ) -> Retention:
-    """What a broker deletes of a log at `at_ms`. `high_watermark`: None if it is not below the log end."""
+    """Return what a broker deletes of a log at `at_ms`. `high_watermark` is None if it does not count."""
     bounds = [segment.base_offset for segment in segments[1:]] + [log_end] * bool(segments)
     passable = [high_watermark is None or high_watermark >= bound for bound in bounds]
     first = _below_start(segments, log_start, passable)

@@ -1,6 +1,6 @@
 """The files of a data directory, counted: each directory is listed once, and each file asked for its size once.
 
-No log is read. Of each time index the last entry is read, of the first one of a partition the first entry too.
+No log is read. The last entry of each time index is read, and the first entry of a partition's first one.
 Where the broker did not stop cleanly, or nothing else tells the end of a log, `log_end` reads behind the last index
 entry.
 """
@@ -84,7 +84,7 @@ class DirectoryCount:
 
 @dataclass
 class _Found:
-    """What stands in a partition's directory. A segment goes by the digits of its name."""
+    """The files of a partition's directory. A segment goes by the digits of its name."""
 
     size: int = 0
     log_bytes: int = 0
@@ -185,7 +185,7 @@ def _take(
 
 
 def _suspects(found: _Found) -> Iterator[str]:
-    """What names and sizes tell of damage, in sentences."""
+    """Sentences about damage that names and sizes show."""
     last = max(found.logs, default="")
     for digits, (size, _) in found.logs.items():
         index, times = found.offset_indexes.get(digits), found.time_indexes.get(digits)

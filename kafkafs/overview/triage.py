@@ -1,4 +1,4 @@
-"""What matters in the first minute after an outage, as far as small files, indexes and Kafka's own topics tell it.
+"""The first minute after an outage: the answers that small files, indexes and Kafka's own topics give.
 
 No log of a user's topic is read but its last bytes after a crash.
 """
@@ -112,7 +112,7 @@ def triage(directories: Sequence[DataDirectory], now_ms: int | None = None) -> T
 
 
 def _counter(directories: Sequence[DataDirectory]) -> Serve[None, tuple[list[DirectoryCount], list[str]]]:
-    """What a process of its own does meanwhile, since it takes as long as all else."""
+    """Return the work of a process of its own: the counting takes as long as all else together."""
 
     def serve(_: None, tell: Callable[[tuple[list[DirectoryCount], list[str]]], None]) -> None:
         """Counts all files."""
@@ -164,7 +164,7 @@ def _of_partitions(found: Triage, counts: Sequence[tuple[DataDirectory, Director
 
 
 def damage(directory: DataDirectory, counted: DirectoryCount) -> Iterator[str]:
-    """What small files, names and sizes of a data directory tell of damage, in sentences."""
+    """Sentences about damage that the small files, names and sizes of a data directory show."""
     yield from directory.checkpoints.read().problems
     for each in counted.partitions:
         name, end = each.name.directory, each.extent.end

@@ -120,3 +120,7 @@ def test_deep_reads_all_logs():
     assert all(list(row)[-len(deep) :] == deep for row in rows)
     told = {row["topic"]: row for row in rows if row["path"] is None}
     assert told["__consumer_offsets"]["keyBytes"] > 0
+
+
+def test_a_directory_that_is_named_twice_counts_once(tmp_path):
+    assert asked(data(tmp_path), f"{tmp_path}/.")[0] == asked(tmp_path)[0]
