@@ -61,23 +61,37 @@ class MergedLines:
     def pieces(self) -> Iterator[tuple[bool, memoryview]]:
         """All lines, and whether `places` are those behind the piece: it is the end of a line then."""
         waiting = np.array([number for number in range(len(self._sources)) if self._fill(number)], np.int64)
-        room = _ROOMS.take()
-        while len(waiting):
-            times = self._stamps[self._heads[waiting, 0]]
-            order = np.argsort(times, kind="stable")  # sorted, it is a heap
-            queue = np.stack([times[order], waiting[order]], 1)
-            made = kernels.merge_lines(queue, len(queue), self._heads, self._stamps, self._text, room)
-            if made:
-                yield True, room.data[:made]
+        times = self._stamps[self._heads[waiting, 0]]
+        order = np.argsort(times, kind="stable")  # sorted, it is a heap
+        queue, count = np.stack([times[order], waiting[order]], 1), len(waiting)
+        room, made = _ROOMS.take(), 0
+        while count:
+            made += kernels.merge_lines(queue, count, self._heads, self._stamps, self._text, room[made:])
             first = int(queue[0, 1])
             is_empty = self._heads[first, 1] == self._heads[first, 2]
-            if is_empty and self._sources[first].is_long:
+            is_long = is_empty and self._sources[first].is_long
+            if made and (is_long or not is_empty or len(room) - made < LITTLE):
+                yield True, room.data[:made]
+                room, made = room[made:], 0
+            if is_long:
                 yield from self._long_line(first)
-            elif not is_empty:  # there was no room for it
-                made = len(room)
-            room = room[made:] if len(room) - made >= LITTLE else _ROOMS.take()
-            if is_empty and not self._fill(first):
-                waiting = waiting[waiting != first]
+            if not is_empty or len(room) < LITTLE:
+                room = _ROOMS.take()
+            if is_empty:
+                try:
+                    has_more = self._fill(first)
+                except Exception:
+                    if made:  # what stands before an error comes first
+                        yield True, room.data[:made]
+                    raise
+                if has_more:
+                    queue[0, 0] = self._stamps[self._heads[first, 0]]
+                else:
+                    count -= 1
+                    queue[0] = queue[count]
+                _sink(queue, count)
+        if made:
+            yield True, room.data[:made]
 
     def _long_line(self, number: int) -> Iterator[tuple[bool, memoryview]]:
         """The next line of a partition, as `pieces` gives it."""
@@ -101,6 +115,21 @@ class MergedLines:
         self._heads[number, 1:] = found
         self._heads[number, 1:] += number * self._share
         return True
+
+
+def _sink(queue: np.ndarray[tuple[int, int], np.dtype[np.int64]], count: int) -> None:
+    """Makes the first `count` rows a heap again, of which only the first may stand too far up."""
+    row, at = queue[0].tolist(), 0
+    while (child := 2 * at + 1) < count:
+        best = queue[child].tolist()
+        if child + 1 < count and (other := queue[child + 1].tolist()) < best:
+            child, best = child + 1, other
+        if row <= best:
+            break
+        queue[at] = best
+        at = child
+    if count:
+        queue[at] = row
 
 
 class _Source:

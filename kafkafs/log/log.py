@@ -284,11 +284,12 @@ class Log:
                 held.append(file)
         return held
 
-    def indexed_timestamp(self, start: int, end: int | None) -> int:
-        """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none."""
+    def indexed_timestamp(self, start: int, end: int | None, segments: Sequence[Segment] | None = None) -> int:
+        """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none.
+        `segments` are those of `segments_between`, if they are known."""
         start, end = max(start, self.start_offset), self.end_offset if end is None else end
         largest = -1
-        for segment in self.segments_between(start, end):
+        for segment in self.segments_between(start, end) if segments is None else segments:
             is_whole = start <= segment.base_offset and segment.next_base is not None and segment.next_base <= end
             indexes = segment.indexes
             largest = max(largest, indexes.shown_largest() if is_whole else indexes.indexed_between(start, end))

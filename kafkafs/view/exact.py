@@ -275,6 +275,21 @@ class Told(Generic[From]):
 
     def __init__(self) -> None:
         self._text: ReferenceType[ExactText[From]] | None = None
+        self._about: Attributes | None = None
+        self._done: ExactText[From] | None = None
+
+    def finished(self, texts: "ExactTexts", key: Hashable) -> Attributes | None:
+        """Go on with a measurement that an earlier call has begun (`ExactTexts.go_on`). If this call finishes it,
+        return the attributes of the text, with what the earlier call saw of the logs."""
+        about, text = self._about, texts.go_on(key)
+        if about is None:  # another node has begun it
+            self._done = text
+        return None if text is None or about is None else self.attributes(about, text)
+
+    def attributes_of(self, about: Attributes, measure: Callable[[], ExactText[From] | None]) -> Attributes:
+        """The attributes of the text that `measure` gives; if that is Unfinished, `finished` goes on."""
+        self._about, done, self._done = about, self._done, None
+        return self.attributes(about, done or measure())
 
     def attributes(self, about: Attributes, text: ExactText[From] | None) -> Attributes:
         """Those of that text, by those of a stream; None: it is a stream."""
@@ -304,6 +319,22 @@ class ExactTexts:
         self._lock = threading.Lock()
         self._known: OrderedDict[Hashable, ExactText[Any]] = OrderedDict()
         self._replaced: deque[ExactText[Any]] = deque()
+
+    def go_on(self, key: Hashable) -> ExactText[Any] | None:
+        """Go on with a measurement that a call has begun, without a look at the logs: a look at many would fill the
+        whole time slice. Return the text if this call has finished it; Unfinished if it takes longer."""
+        with self._lock:
+            text = self._known.get(key)
+        if text is None or text.is_measured or not text.use():
+            return None
+        try:
+            text.measure()
+        except Vanished:
+            self._forget(key, text)
+            return None
+        finally:
+            text.let_go()
+        return text
 
     def measured(self, key: Hashable, span: From, make: Callable[[Place], Pieces]) -> ExactText[From]:
         """The text of that span, or of its beginning where that ends in an error: one that is known, or goes on from

@@ -20,7 +20,7 @@ from kafkafs.format.times import FromEnd
 from kafkafs.log.log import HELD
 from kafkafs.log.look import Look
 from kafkafs.log.places import BetweenTimes
-from kafkafs.view.decoded import Follower, JsonFollower, Lines
+from kafkafs.view.decoded import Follower, Lines
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
@@ -39,11 +39,9 @@ Answer = TypeVar("Answer")
 
 
 class _Part(NamedTuple):
-    """What stands of one partition in the range: the visible records with start <= offset < end. `key` tells its
-    replica from others."""
+    """What stands of one partition in the range: the visible records with start <= offset < end."""
 
-    shown_as: str
-    key: Hashable
+    view: PartitionView
     look: Look
     start: int
     end: int
@@ -77,7 +75,7 @@ class _Spans(NamedTuple):
     def stand_in(self, parts: Sequence[_Part]) -> bool:
         """Whether the logs of those parts still have all of them, as they were."""
         logs = [part.look.log for part in parts]
-        return self.keys == tuple(part.key for part in parts) and all(map(LogSpan.stands_in, self.parts, logs))
+        return self.keys == tuple(part.view.key for part in parts) and all(map(LogSpan.stands_in, self.parts, logs))
 
 
 class _OfTopic(NoXattrs):
@@ -97,19 +95,31 @@ class _OfTopic(NoXattrs):
 
     def attributes(self) -> Attributes:
         """A stream's, of size 0; what all partitions grant together, and the newest time of theirs."""
-        return self._granted(*self._targeted())
+        return self._granted(*self._targeted())[0]
 
-    def _granted(self, views: Sequence[PartitionView], target: BetweenTimes) -> Attributes:
-        found = each_there(
-            views, lambda view: (view.directory_attributes(), JsonFollower(view, target, self._lines).attributes())
-        )
+    def _granted(self, views: Sequence[PartitionView], target: BetweenTimes) -> tuple[Attributes, list[_Part]]:
+        """The attributes, and the parts, of one look at each partition."""
+
+        def of_one(view: PartitionView) -> tuple[Attributes, Attributes, _Part]:
+            """The partition's directory, a stream of its part, and that part."""
+
+            def asked(look: Look) -> tuple[Attributes, _Part]:
+                """Of the log as it is."""
+                part = _part(view, look, target)
+                return view.stream_attributes(look, part.start, part.end), part
+
+            own, part = view.ask(asked)
+            return view.directory_attributes(), self._lines.attributes(view, own), part
+
+        found = each_there(views, of_one)
         if not found:
             raise self._gone()
-        granted = [Access(own.uid, own.gid, own.mode) for _, own in found]
-        granted += [Access(above.uid, above.gid, above.mode).of_what_is_below() for above, _ in found]
-        uid, gid, mode = common(granted)
-        newest = max(own.mtime_ns for _, own in found)
-        return found[0][1]._replace(uid=uid, gid=gid, mode=mode & 0o444, mtime_ns=newest)
+        granted = [Access(own.uid, own.gid, own.mode) for _, own, _ in found]
+        granted += [Access(above.uid, above.gid, above.mode).of_what_is_below() for above, _, _ in found]
+        uid, gid, mode = common([*dict.fromkeys(granted)])
+        newest = max(own.mtime_ns for _, own, _ in found)
+        about = found[0][1]._replace(uid=uid, gid=gid, mode=mode & 0o444, mtime_ns=newest)
+        return about, [part for _, _, part in found]
 
     def _targeted(self) -> tuple[Sequence[PartitionView], BetweenTimes]:
         """The partitions, and what the range means for each of them now."""
@@ -134,15 +144,24 @@ class MergedRange(_OfTopic):
 
     def attributes(self) -> Attributes:
         """What all partitions grant together, and the newest time of theirs; the true size of a small range."""
-        views, target = self._targeted()
-        about = self._granted(views, target)
-        return self._told.attributes(about, self._text(views[0], _parts(views, target)))
+        may_block()
+        views = self._views()[:1]
+        finished = self._told.finished(views[0].resources.exact, self._key) if views else None
+        return finished or self._attributes()
+
+    def _attributes(self) -> Attributes:
+        about, parts = self._granted(*self._targeted())
+        return self._told.attributes_of(about, lambda: self._text(parts))
+
+    @property
+    def _key(self) -> Hashable:
+        return ".topics", self._topic, self._range, self._lines
 
     def open(self) -> ExactContent | Stream:
         """What `attributes` told, as long as all logs have it; else what is visible now."""
         views, target = self._targeted()
         view, parts = views[0], _parts(views, target)
-        text = self._told.use(lambda told: told.stand_in(parts), lambda: self._text(view, parts))
+        text = self._told.use(lambda told: told.stand_in(parts), lambda: self._text(parts))
         may_hold = view.options.descriptors.may_hold_more  # a file of each part is read, which need not be a held one
         most = HELD // len(parts) + 1
         held = [part.look.log.hold(part.start, part.end, most) for part in parts if may_hold(len(parts))]
@@ -152,18 +171,18 @@ class MergedRange(_OfTopic):
         make, starts = _text(self._lines(view), parts), array("q", [part.start for part in parts])
         return Stream(make, starts, view.resources.text, held=held, besides=besides)
 
-    def _text(self, view: PartitionView, parts: Sequence[_Part]) -> ExactText[_Spans] | None:
+    def _text(self, parts: Sequence[_Part]) -> ExactText[_Spans] | None:
         """The text of these parts, measured; None where it is not small. One whose measuring was under way, and that
         has less where the logs have grown since, counts for it: or a topic that is written to would have none."""
+        view = parts[0].view
         spans = tuple(part.span for part in parts)
         logs = (part.look.log for part in parts)
         if not is_small([*zip(logs, spans, strict=True)], view.options.exact):
             return None
         lines = self._lines(view)
-        key = ".topics", self._topic, self._range, self._lines
-        keys = tuple(part.key for part in parts)
+        keys = tuple(part.view.key for part in parts)
         together = _Spans(spans, keys, lines.made_by, sum(span.end for span in spans))
-        return view.resources.exact.measured(key, together, _text(lines, parts))
+        return view.resources.exact.measured(self._key, together, _text(lines, parts))
 
 
 class MergedFollower(_OfTopic):
@@ -193,7 +212,7 @@ def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
 def _part(view: PartitionView, look: Look, target: BetweenTimes) -> _Part:
     start, end = target.offsets(look, isolated=True)
     start, present = max(start, look.log.start_offset), look.visible.visible_end
-    return _Part(view.shown_as, view.key, look, start, present if end is None else min(end, present))
+    return _Part(view, look, start, present if end is None else min(end, present))
 
 
 def _records(part: _Part) -> Iterator[Records]:
@@ -202,8 +221,8 @@ def _records(part: _Part) -> Iterator[Records]:
         yield from part.look.visible.records(part.start, part.end)
     except (CorruptData, DiskError, TooLarge, Vanished) as error:
         topic = part.look.log.name.topic
-        logger.warning(".topics/%s: a range ends with an error, that of %s: %s", topic, part.shown_as, error)
-        raise type(error)(f"{part.shown_as}: {error}") from None
+        logger.warning(".topics/%s: a range ends with an error, that of %s: %s", topic, part.view.shown_as, error)
+        raise type(error)(f"{part.view.shown_as}: {error}") from None
 
 
 def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[], tuple[int, ...]] | None, memoryview]]:
@@ -289,9 +308,9 @@ class _Followed:
         look = follower.look_from(offset)
         start = follower.start(look)
         if start is None:
-            return _Part(view.shown_as, view.key, look, offset, offset)
+            return _Part(view, look, offset, offset)
         start = max(start, offset)
-        return _Part(view.shown_as, view.key, look, start, max(look.visible.visible_end, start))
+        return _Part(view, look, start, max(look.visible.visible_end, start))
 
     def _note(self, place: int, number: int, offsets: tuple[int, ...]) -> None:
         """Goes on, in a round, with these offsets from a place on."""

@@ -4,7 +4,7 @@ What the kernel was told of is what is opened, as long as the log still has it a
 the kernel looks the name up anew.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import ClassVar
 
@@ -43,19 +43,22 @@ class RangeFile(NoXattrs):
     def attributes(self) -> Attributes:
         """The true size of a small range, for which its text is made once; 0 of a stream. The time is the largest
         timestamp that the indexes tell for the range. Kept no moment by its name."""
-        return self._view.ask(self._attributes)
+        return self._told.finished(self._view.resources.exact, self._key) or self._view.ask(self._attributes)
+
+    @property
+    def _key(self) -> Hashable:
+        return self._view.key, self._target, self._kind
 
     def _attributes(self, look: Look) -> Attributes:
         about = self._view.stream_attributes(look, *self._target.offsets(look, isolated=self.isolated))
-        return self._told.attributes(about, self._text(look))
+        return self._told.attributes_of(about, lambda: self._text(look))
 
     def _text(self, look: Look) -> ExactText[LogSpan] | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
         span, make = self._span_and_maker(look)
         if not is_small([(look.log, span)], self._view.options.exact):
             return None
-        key = self._view.key, self._target, self._kind
-        return self._view.resources.exact.measured(key, span, make(look, span.end))
+        return self._view.resources.exact.measured(self._key, span, make(look, span.end))
 
     def _span_and_maker(self, look: Look) -> tuple[LogSpan, Callable[[Look, int], Make]]:
         start, end = self._target.offsets(look, isolated=self.isolated)
@@ -78,11 +81,13 @@ class RangeFile(NoXattrs):
 
 
 def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:
-    """Whether ranges are made of no more than so many bytes of log. Those that obviously are not are told at once; nor
-    is one with a remote segment that is lost, if nothing tells how large it was."""
+    """Whether ranges are made of no more than so many bytes of log. Those that obviously are, or are not, are told at
+    once; nor is one with a remote segment that is lost, if nothing tells how large it was."""
     if not limit or limit >= 2**63 - 1:
         return bool(limit)
     with suppress(Lost):
+        if sum(log.walk_end(segment) for log, span in ranges for segment in span.segments) <= limit:
+            return True
         if sum(segment.seen[0] for _, span in ranges for segment in span.segments[1:-1]) <= limit:
             return _size_of(ranges) <= limit
     return False

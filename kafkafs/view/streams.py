@@ -13,6 +13,7 @@ piece made already: `fuse` has a worker `prefetch` while the reader takes what i
 
 import os
 import threading
+import time
 from array import array
 from bisect import bisect_right
 from collections import deque
@@ -45,6 +46,9 @@ TEXT_MEMORY = 128 << 20
 
 _TURN_S = 0.05
 """Seconds that a piece of text should take at most."""
+
+_LEAST_S = 0.25
+"""Seconds that a part of the work lasts at least, whatever a look at the logs has taken of its time slice."""
 
 _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
@@ -180,11 +184,13 @@ class Stream:
         """
         may_block()
         with acquired(self._making):
+            until = time.monotonic() + _LEAST_S
             try:
                 while self._end is None and self._advance():
                     if self._position > keep:
                         self._forget(self._position)
-                    check_time_slice()
+                    if time.monotonic() >= until:
+                        check_time_slice()
             finally:
                 self._say_what_it_holds()
             return (self._position, None) if self._error is None else self._error

@@ -9,6 +9,7 @@ import stat
 import pytest
 
 from kafkafs.errors import ERRNO
+from kafkafs.fuse.serve.operations import _LookedUpOnce
 from tests.mounting import run, shell, wait_until
 
 
@@ -193,3 +194,19 @@ def test_names_that_are_no_text_and_the_longest_ones_work(shelf):
     assert name in os.listdir(os.fsencode(shelf.path))
     with open(path) as file:
         assert file.read() == "odd"
+
+
+def test_a_call_that_goes_on_asks_the_same_node():
+    """`-1h..now` means another range at each look: what was made of one would be lost with every time slice."""
+    made = []
+
+    class Counting:
+        """A directory that makes another node each time."""
+
+        def child(self, name):
+            made.append(name)
+            return object()
+
+    once = _LookedUpOnce(Counting())  # type: ignore[arg-type]
+    assert once.child("a") is once.child("a")
+    assert made == ["a"]

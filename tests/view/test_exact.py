@@ -183,8 +183,9 @@ def test_a_text_that_its_log_lost_is_vanished_and_never_short(texts, monkeypatch
         measured(texts, log, 3100)
 
 
-def test_a_long_measurement_is_made_in_parts(texts):
+def test_a_long_measurement_is_made_in_parts(texts, monkeypatch):
     """Each call keeps what it has made, and no worker is taken for one that hangs."""
+    monkeypatch.setattr(streams, "_LEAST_S", 0.0)
     log, parts = Log([b"x" * 1000] * 2000), 0
     while True:
         try:
@@ -197,8 +198,9 @@ def test_a_long_measurement_is_made_in_parts(texts):
     assert (text.size, log.made) == (2_000_000, 2000)
 
 
-def test_a_log_that_grows_while_it_is_measured_adds_nothing_to_what_there_was(texts):
+def test_a_log_that_grows_while_it_is_measured_adds_nothing_to_what_there_was(texts, monkeypatch):
     """The text that is begun ends where its log did, whatever there is by the time that it goes on."""
+    monkeypatch.setattr(streams, "_LEAST_S", 0.0)
     log = Log([b"line %d\n" % number for number in range(20_000)])
     with pytest.raises(Unfinished), time_slice(0.0):
         measured(texts, log, 10_000)

@@ -20,7 +20,7 @@ from kafkafs.disk.blocking import time_slice
 from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.errors import CorruptData, Unfinished, Vanished
 from kafkafs.format.names import segment_file
-from kafkafs.view import merged
+from kafkafs.view import merged, streams
 from kafkafs.view.node import Content, FileNode
 from kafkafs.view.streams import MARK_EVERY
 from kafkafs.view.tree import Root
@@ -260,8 +260,9 @@ def test_one_that_ends_in_an_error_is_one_byte_longer(tmp_path):
     assert told(root)[0] == size  # the line of t-0 behind which it stands is behind the damage
 
 
-def test_the_size_of_a_topic_that_is_written_to_is_found(tmp_path):
+def test_the_size_of_a_topic_that_is_written_to_is_found(tmp_path, monkeypatch):
     """What takes longer than a part of the work goes on with the logs that it began with."""
+    monkeypatch.setattr(streams, "_LEAST_S", 0.0)
     for number in range(2):
         batches = [made(base, [base] * 50, size=2000) for base in range(0, 2000, 50)]
         write_partition(tmp_path, {0: batches}, f"t-{number}")

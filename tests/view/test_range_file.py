@@ -1,15 +1,20 @@
 """Ranges as files: what `stat` told is what is opened, as long as the log has it; how little of the log that takes."""
 
 import gzip
+from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from kafkafs.errors import Vanished
-from kafkafs.view import decoded
+from kafkafs.disk.blocking import time_slice
+from kafkafs.errors import Unfinished, Vanished
+from kafkafs.format import merged_lines
+from kafkafs.format.memory import Buffers
+from kafkafs.view import decoded, streams
 from kafkafs.view.exact import ExactContent
 from kafkafs.view.node import FileNode
+from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Stream
 from kafkafs.view.tree import Root
 from tests.counting import counted
@@ -148,3 +153,29 @@ def test_one_that_was_never_looked_up_is_a_stream(tmp_path):
     """`kafkafs cat` asks for no size, and does not pay for one."""
     write_partition(tmp_path, {0: BATCHES})
     assert file(tree(tmp_path)).open().size is None
+
+
+@pytest.mark.parametrize("name", [RANGE, ".topics/t/by-time/0...jsonl"])
+def test_a_measurement_goes_on_without_another_look_at_the_logs(tmp_path, monkeypatch, name):
+    """Regression: of 3,000 partitions or 20,000 segments a look filled the whole time slice, and no size was found."""
+    monkeypatch.setattr(streams, "_LEAST_S", 0.0)
+    monkeypatch.setattr(merged_lines, "_ROOMS", Buffers(20_000, keep=4))
+    monkeypatch.setattr(merged_lines, "LITTLE", 9_000)
+    for number in range(3):
+        write_partition(tmp_path, spread(BATCHES, 3), f"t-{number}")
+    root, asked, slices = tree(tmp_path), [], 0
+
+    def ask(view, question, ask=PartitionView.ask):
+        asked.append(view)
+        return ask(view, question)
+
+    monkeypatch.setattr(PartitionView, "ask", ask)
+    found, about = file(root, name), None
+    while about is None:
+        slices += 1
+        with suppress(Unfinished), time_slice(0.0):
+            about = found.attributes()
+    assert slices > 10
+    assert len(asked) == (1 if name == RANGE else 3)
+    assert about.size == len(text_of(BATCHES)) * len(asked)
+    assert len(read(found.open())) == about.size

@@ -232,7 +232,7 @@ class Operations(pyfuse3.Operations):
         try:
             node, attributes = _look_up(directory, child, lane)
         except WouldBlock:
-            look = functools.partial(_look_up, directory, child, lane)
+            look = functools.partial(_look_up, _LookedUpOnce(directory), child, lane)
             node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
         if attributes is None:
             attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
@@ -261,12 +261,26 @@ class Operations(pyfuse3.Operations):
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), kind)
 
 
-def _look_up(directory: DirectoryNode, name: str, lane: str) -> tuple[Node, Attributes | None]:
+def _look_up(directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str) -> tuple[Node, Attributes | None]:
     """The child and its attributes; without them where they wait for another disk than this call."""
     node = directory.child(name)
     if not lane and getattr(node, "lane", lane) != lane:  # only the root stands above the disks
         return node, None
     return node, node.attributes()
+
+
+class _LookedUpOnce:
+    """A directory of which one child is asked for, again and again until its attributes are found: the same node each
+    time. What `now` means in its name stays what it was, and work that is under way goes on."""
+
+    def __init__(self, directory: DirectoryNode) -> None:
+        self._directory = directory
+        self._node: Node | None = None
+
+    def child(self, name: str) -> Node:
+        """The directory's."""
+        self._node = self._node or self._directory.child(name)
+        return self._node
 
 
 def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:
