@@ -55,6 +55,10 @@ def topic_choice(lists: Iterable[str] | None, pattern: str | None) -> TopicChoic
     return TopicChoice(names, pattern)
 
 
+_OF_JAVA = re.compile(r"\\[pPQEhHRXGk](?:\{\^?\w+\})?|\(\?<[A-Za-z]|&&|\[\[")
+"""Parts of Java's regular expressions that Python's lack: classes, quotation, named groups, sets of sets."""
+
+
 def check_pattern(pattern: str, told: str) -> None:
     """UsageError, which names it as `told`, for what is no regular expression, or one that Java takes for another."""
     try:
@@ -62,4 +66,6 @@ def check_pattern(pattern: str, told: str) -> None:
             warnings.simplefilter("error", FutureWarning)  # sets such as [a&&b], which Java has and Python has not
             re.compile(pattern)
     except (re.error, FutureWarning) as error:
-        raise UsageError(f"{told} is malformed: {error}") from None
+        java = _OF_JAVA.search(pattern)
+        hint = f"; {java[0]} is Java's, and this takes Python's expressions: write [a-z], (?P<name>...)" if java else ""
+        raise UsageError(f"{told} is malformed: {error}{hint}") from None

@@ -93,6 +93,9 @@ class Frame:
     def chosen(self, given: StructType) -> "Frame":
         """Of these columns those that a schema names, in its order. UsageError where it names others."""
         own = {each.name: each.dataType.simpleString() for each in self.schema}
+        for each in given:
+            if not each.nullable:
+                raise UsageError(f"schema(...) has {each.name} as NOT NULL, and it may be null: leave NOT NULL out")
         for name, kind in ((each.name, each.dataType.simpleString()) for each in given):
             if name not in own:
                 raise UsageError(f"schema(...) names the column {name!r}, and there are {', '.join(own)}")

@@ -39,7 +39,8 @@ KNOWN = (
     "includeHeaders", "failOnDataLoss", "minPartitions", "maxRecordsPerPartition", "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger", "maxTriggerDelay", "kafka.isolation.level", "replicas", "key", "value", "tiered",
     "tiered_key",
-    "kafka.bootstrap.servers", "kafka.group.id", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
+    "kafka.bootstrap.servers", "kafka.bootstrap.controllers", "kafka.key.serializer", "kafka.value.serializer",
+    "kafka.group.id", "groupIdPrefix", "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "provider",
 )  # fmt: skip
 """The names of options that this source or Spark's own knows; the last lines have those that mean nothing here."""

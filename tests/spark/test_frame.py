@@ -270,6 +270,7 @@ REFUSED: list[tuple[dict[str, str], str | None, str]] = [
     ({"value": "json"}, "value struct<a: timestamp>", "boolean, bigint, double, string, array and struct"),
     ({"value": "registry"}, "value struct<id: int>", "no schema of orders is such a type"),
     ({"value": "registry"}, "price double", "schema(...) names the column 'price'"),
+    ({"value": "registry"}, "offset bigint not null", "schema(...) has offset as NOT NULL, and it may be null"),
     ({"value": "registry"}, "offset int", "schema(...) has offset as int, and it is bigint"),
     ({"value": "string"}, "value string", "the schema is fixed"),
     ({}, "value string", "the schema is fixed"),

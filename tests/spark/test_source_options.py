@@ -89,6 +89,8 @@ REFUSED: dict[str, dict[str, object]] = {
     "no topics to subscribe": {"subscribe": " , "},
     "is empty": {"subscribePattern": " "},
     "is malformed: Possible set intersection": {"subscribePattern": "[a-z&&b]inary"},
+    r"is malformed: bad escape \\p at position 0; \\p\{Lower\} is Java's": {"subscribePattern": r"\p{Lower}+"},
+    "is malformed: unknown extension .* is Java's": {"subscribePattern": "(?<name>b).*"},
     "is malformed: missing": {"subscribePattern": "("},
     "no topic partitions to assign": {"assign": "binary"},
     "expected e": {"assign": '{"binary":0}'},
@@ -196,7 +198,10 @@ def test_a_slip_in_a_name_is_refused_with_the_nearest(read, name, meant):
 
 
 @BOTH
-@pytest.mark.parametrize("name", ["kafka.ssl.truststore.location", "kafka.group.id", "groupIdPrefix", "numRows"])
+@pytest.mark.parametrize("name", [
+    "kafka.ssl.truststore.location", "kafka.group.id", "groupIdPrefix", "numRows", "kafka.key.serializer",
+    "kafka.value.serializer", "kafka.bootstrap.controllers", "kafka.auto.commit.interval.ms",
+])  # fmt: skip
 def test_other_names_are_passed_over_as_by_sparks_source(read, name):
     read({"path": "/data", "subscribe": "t", name: "x"})
 
