@@ -142,9 +142,7 @@ def add_groups(commands: Commands) -> None:
         usage="%(prog)s [OPTIONS] DATA_DIR... [GROUP]",
         description=_GROUPS,
         examples=[
-            "kafkafs groups /var/kafka-logs",
-            "kafkafs groups /var/kafka-logs checkout --json | jq .lag",
-            "kafkafs groups --table --sort behind --topic orders /var/kafka-logs",
+            "kafkafs groups --sort behind /var/kafka-logs",
             "kafkafs groups --history --group checkout /var/kafka-logs | jq 'select(.change < 0)'",
         ],
     )
