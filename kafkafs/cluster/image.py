@@ -73,8 +73,9 @@ class Acl(NamedTuple):
 class Image:
     """All state. `take` changes it by a record; what is handed out of it never changes."""
 
-    unheeded: frozenset[int] = frozenset((10, 15, 26))
-    """Types of records that need not be parsed for it: delegation tokens, which are secret, and producer ids."""
+    unheeded: frozenset[int] = frozenset((10, 15, 21, 26))
+    """Types of records that need not be parsed for it: delegation tokens, which are secret, producer ids, and the way from
+    ZooKeeper."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}  # by id

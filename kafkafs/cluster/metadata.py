@@ -34,8 +34,8 @@ from kafkafs.log.read_options import ReadOptions
 METADATA_VERSION = "metadata.version"
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
 _FRAME_1 = 1
-_SKIPPED = frozenset((20, 21, 27, 29))
-"""What is written twice a second to show that a controller lives, the way from ZooKeeper, controllers: nobody asks."""
+_SKIPPED = frozenset((20, 27, 29))
+"""What is written twice a second to show that a controller lives, and controllers: nobody asks."""
 
 
 class _Snapshot(NamedTuple):

@@ -201,7 +201,11 @@ def kept_configs(
     """The configs that go along, and in sentences what does not. `settings`: what the new node's own file says, which a
     config of the cluster would overrule."""
     kept = [Config(TOPIC_RESOURCE, each.name, name, value) for each in topics for name, value in each.configs.items()]
-    sentences = []
+    sentences = [
+        f"the setting {each.name}={each.value} of {each.resource} is left out: Kafka {target.name} does not know it"
+        for each in kept if each.name in target.refused
+    ]  # fmt: skip
+    kept = [each for each in kept if each.name not in target.refused]
     for (kind, resource), configs in sorted(image.configs.items()) if image else ():
         if kind == TOPIC_RESOURCE:
             continue

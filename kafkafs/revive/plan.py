@@ -215,6 +215,11 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
         sentences.append("of the metadata nothing can be read: settings, rights, quotas and users are left out")
     elif image is None:
         sentences.append("no metadata: settings, rights, quotas and users of the cluster are not on these disks")
+    elif image.is_in_zookeeper:
+        sentences.append(
+            "the migration from ZooKeeper had not copied the metadata yet: settings, rights, quotas and users of the"
+            " cluster are not on these disks"
+        )
     return Plan(
         disks, metadata, tuple(chosen.topics), target, kept, _node(disks, choices, image, cluster_id), cluster_id,
         _next_producer_id(end, image.next_producer_id if image else 0), sum(map(log_size, segments)),

@@ -16,12 +16,15 @@ ELIGIBLE_LEADERS = "eligible.leader.replicas.version"
 @dataclass(frozen=True, slots=True)
 class Release:
     """`metadata_versions`: the lowest and the highest. `features`: the highest level of each other feature. `least`: of
-    settings of topics and brokers, where an older release takes less and this one does not start from it."""
+    settings of topics and brokers, where an older release takes less and this one does not start from it. `refused`:
+    settings of topics that newer releases have. With one of these, this release refuses each change of the topic's
+    settings. (4.x takes what it does not know.)"""
 
     name: str
     metadata_versions: tuple[int, int]
     features: Mapping[str, int] = field(default_factory=dict)
     least: Mapping[str, int] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
 
     @property
     def has_new_groups(self) -> bool:
@@ -35,12 +38,16 @@ class Release:
 
 
 _OF_4 = {"transaction.version": 2, "group.version": 1, ELIGIBLE_LEADERS: 1, "share.version": 1, "streams.version": 1}
+_NEW_IN_4 = frozenset((
+    "errors.deadletterqueue.group.enable", "internal.segment.bytes", "max.decompressed.message.bytes",
+    "remote.copy.lag.bytes", "remote.copy.lag.ms",
+))  # fmt: skip
 _LEAST_OF_4 = dict.fromkeys(("segment.bytes", "log.segment.bytes"), 1 << 20)
 
 RELEASES: Mapping[str, Release] = {
     each.name: each
     for each in (
-        Release("3.9", (1, 21)),
+        Release("3.9", (1, 21), refused=_NEW_IN_4),
         Release("4.3", (7, 30), _OF_4, _LEAST_OF_4),
         Release("4.4", (7, 33), _OF_4 | {"share.version": 2}, _LEAST_OF_4),
     )

@@ -8,6 +8,8 @@ from kafkafs.cluster.image import Image
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import Message
 
+_PRE_MIGRATION = 2  # from 3.5 on; source: ZkMigrationState
+
 
 class WholeImage(Image):
     """An image that forgets nothing. `credentials` and `tokens` have the fields of their records."""
@@ -25,6 +27,8 @@ class WholeImage(Image):
         """Partitions that were made after the moment that this is of: topic id and number."""
 
         self.next_producer_id = 0
+        self.is_in_zookeeper = False
+        """True as long as a migration from ZooKeeper was prepared and had not copied the metadata."""
 
     def take(self, record: Message) -> None:
         """Applies a record: see `Image.take`."""
@@ -40,6 +44,8 @@ class WholeImage(Image):
                 self.tokens.pop(value["tokenId"], None)
             case "ProducerIdsRecord":
                 self.next_producer_id = max(self.next_producer_id, value["nextProducerId"])
+            case "ZkMigrationStateRecord":
+                self.is_in_zookeeper = value["zkMigrationState"] == _PRE_MIGRATION
             case "RemoveTopicRecord":
                 self.removed.add(value["topicId"])
         super().take(record)

@@ -154,3 +154,18 @@ def test_a_setting_below_what_the_target_starts_from_is_raised():
     ]
     kept, sentences = kept_configs(image, topics, 1, frozenset(), RELEASES["3.9"])
     assert ([each.value for each in kept], sentences) == (["14", "1048577", "1000"], [])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_topics_settings_that_a_release_refuses_are_left_out(release):
+    """Regression: on 3.9 no setting of such a topic could be changed any more."""
+    configs = {"retention.ms": "5", "remote.copy.lag.ms": "7", "internal.segment.bytes": "2000"}
+    kept, sentences = kept_configs(
+        None, [RevivedTopic("t", made_up_id("t"), configs, ())], 1, frozenset(), RELEASES[release]
+    )
+    names = {each.name for each in kept}
+    assert names == ({"retention.ms"} if release == "3.9" else {*configs})
+    assert sorted(sentences) == [
+        f"the setting {name}={configs[name]} of t is left out: Kafka 3.9 does not know it"
+        for name in sorted({*configs} - names)
+    ]

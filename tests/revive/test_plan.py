@@ -146,3 +146,16 @@ def test_a_link_in_place_of_a_partition_is_told(tmp_path):
     source = unpack(tmp_path)
     (source / "linked-0").symlink_to(tmp_path)
     assert f"{str(source)!r}: linked-0 is a symbolic link, and left out" in plan([source], tmp_path / "new").sentences
+
+
+@pytest.mark.parametrize(
+    ("states", "is_told"), [((2,), True), ((2, 1), False), ((2, 1, 3), False), ((0,), False), ((), False)]
+)
+def test_a_migration_from_zookeeper_that_had_only_begun_is_told(tmp_path, states, is_told):
+    """Regression: there were metadata, and nothing said that rights and users were elsewhere."""
+    data = Data(unpack(tmp_path))
+    told = [metadata("ZkMigrationStateRecord", zkMigrationState=state) for state in states]
+    data.write("__cluster_metadata-0", [metadata("NoOpRecord"), *told])
+    found = plan([data.path], tmp_path / "new").told()
+    assert found["topics"] == 7
+    assert any("migration from ZooKeeper had not copied" in each for each in found["leftOut"]) == is_told

@@ -86,7 +86,13 @@ def test_the_directory_is_as_if_nothing_had_left_it(tmp_path, tier_sources, kind
 def starts() -> list[tuple[str, str]]:
     """(layout, target)."""
     usual = [("aiven zstd encrypted", "4.3.1")]
-    every = [("local", "4.3.1"), ("local", "4.4.0"), ("bucket zstd", "4.4.0"), ("aiven encrypted", "4.4.0")]
+    every = [
+        ("local", "3.9.1"),
+        ("local", "4.3.1"),
+        ("local", "4.4.0"),
+        ("bucket zstd", "4.4.0"),
+        ("aiven encrypted", "4.4.0"),
+    ]
     return [*usual, *every] if os.environ.get("KAFKAFS_REVIVE") else usual
 
 
