@@ -74,8 +74,8 @@ class Image:
     """All state. `take` changes it by a record; what is handed out of it never changes."""
 
     unheeded: frozenset[int] = frozenset((10, 15, 21, 26))
-    """Types of records that need not be parsed for it: delegation tokens, which are secret, producer ids, and the way from
-    ZooKeeper."""
+    """Types of records that need not be parsed for it: delegation tokens, which are secret, producer ids, and how far a
+    migration from ZooKeeper is."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}  # by id
