@@ -138,7 +138,7 @@ _CHECKSUM = r"(\.adler)?"  # Confluent Server's, beside what it protects
 _OF_DATA_DIRECTORY = re.compile(
     r"(meta\.properties|bootstrap\.checkpoint|[a-z-]+-offset-checkpoint|\.kafka_cleanshutdown"
     r"|_rlmm_committed_offsets)(\.tmp)?|\.lock"  # tiered storage's, up to 3.5
-    r"|revive\.json|server\.properties",  # of `kafkafs revive`
+    r"|revive\.json|(server|second)\.properties",  # of `kafkafs revive`
     re.ASCII,
 )
 _OF_PARTITION = re.compile(
