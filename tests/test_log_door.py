@@ -9,10 +9,10 @@ import kafkafs
 ROOT = Path(kafkafs.__file__).parent
 CONTRACT = "the layers above see log through its door"
 BELOW = {"errors", "installation", "format", "disk", "log", "__main__", "__init__", "py"}
-MODULES, NAMES = 14, 67
+MODULES, NAMES = 14, 68
 """What is seen of `log` from above, repairs, checks and dumps apart. The goal is 14 and 55."""
 
-LEFT = 10
+LEFT = 5
 """Imports that go past the door by name, repairs, checks and dumps apart. A number here only ever gets smaller."""
 
 LOOPS = {"kafkafs/log/retries.py": 2}

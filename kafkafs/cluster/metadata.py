@@ -25,11 +25,11 @@ from kafkafs.format.messages.topic_records import InternalTopic, Message, Unread
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import Numbers
-from kafkafs.log.batch_runs import Bounds, Damage, batch_runs
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.segment import Damage, batches_of
 
 METADATA_VERSION = "metadata.version"
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
@@ -239,7 +239,7 @@ class Metadata(Replay):
         place = f"{METADATA_LOG}/{snapshot.name}"
         file = snapshot.partition.root.open_now(f"{snapshot.partition.name.directory}/{snapshot.name}")
         end, is_damaged, is_left, is_footer, self._snapshot_ms = 0, False, False, False, None
-        for item in batch_runs(file, 0, Bounds(file.size, 0, None)):
+        for item in batches_of(file):
             if isinstance(item, Damage):
                 is_damaged = True
                 continue

@@ -20,6 +20,7 @@
     lineage          `went_on`: did a log grow, was it rolled, compacted, or is it another? `difference`: the same in
                      another process
     rebuilding       a segment's indexes made anew
+    log_end          the end of a log that was not closed cleanly, without a look at the rest of it
     health           what is wrong with a partition, as far as its small files and its borders tell; `segment_health`:
                      what that is of one segment
     replicas         one partition in the data directories of several brokers; `divergence`: where two of them part

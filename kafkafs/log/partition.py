@@ -247,7 +247,7 @@ class Partition:
         if known is not None and not tail.grew_from(known):
             last = last.anew()
             segments = (*segments[:-1], last)
-        last.seal(tail.last, tail.size, tail.mtime_ns)
+        last.remember_end(tail.last, tail.size, tail.mtime_ns)
         return segments, tail
 
 

@@ -22,7 +22,7 @@ from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import KnownOverlaps, contents, overlapping
 from kafkafs.log.segment_files import Files
 
-__all__ = ["ANY_OFFSET", "BatchRun", "Damage", "Segment", "SegmentIndexes", "is_at_its_place"]
+__all__ = ["ANY_OFFSET", "BatchRun", "Damage", "Segment", "SegmentIndexes", "batches_of", "is_at_its_place"]
 
 ANY_OFFSET = 2**63 - 1
 """Larger than every offset."""
@@ -152,7 +152,7 @@ _generations = count(1)
 class Segment:
     """A segment's files, and where the next segment begins (None for the last one, whose log grows).
 
-    The writers: `_seen`, `generation` and `_last_batch` are written by `seal` alone, in that order, which a
+    The writers: `_seen`, `generation` and `_last_batch` are written by `remember_end` alone, in that order, which a
     `Partition` calls under its lock; a thread that reads the generation first never takes an older state for it.
     `known_end`, `is_doubtful` and `overlaps` are written by whichever thread has found them, at once and without a
     lock: two threads find the same. All else is fixed.
@@ -240,7 +240,7 @@ class Segment:
         """The same files, with nothing remembered of them."""
         return Segment(self.files.anew(), self.next_base)
 
-    def seal(self, last: Batch | None, size: int, mtime_ns: int) -> None:
+    def remember_end(self, last: Batch | None, size: int, mtime_ns: int) -> None:
         """Remembers the last batch of the growing log, which must stand as long as anything read before it is true.
 
         `size` and `mtime_ns` are the file's at that time: while they hold, so does the batch.
@@ -327,6 +327,11 @@ class Segment:
                 self.is_doubtful = True
             yield item
         self.check(file)
+
+
+def batches_of(file: DataFile) -> Iterator[BatchRun | Damage]:
+    """Everything in a file of batches that is no segment."""
+    return batch_runs(file, 0, Bounds(file.size, 0, None))
 
 
 def is_at_its_place(file: DataFile, batch: Batch) -> bool:

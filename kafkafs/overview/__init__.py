@@ -1,7 +1,7 @@
 """Questions about whole data directories: what fills the disk (`kafkafs du`), what to look at first (`kafkafs triage`).
 
-scanning    the files of a data directory, counted, without a look into any log; `log_end`: but for the end of one that
-            was not closed cleanly
+scanning    the files of a data directory, counted, without a look into any log; but for the end of one that was not
+            closed cleanly (`log.log_end`)
 configs     the settings of a topic, and where each comes from
 retention   the broker's rules: which segments go at a moment, and why the others stay
 report      all of it as rows, by topic or partition

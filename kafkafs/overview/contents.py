@@ -15,10 +15,10 @@ from kafkafs.format.names import OWN_TOPICS
 from kafkafs.format.native.layout import FIELD_HEADER_ID, FIELD_PREFIX_ID, FIELD_SLOT, V2
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import Numbers
-from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.segment import BatchRun, Damage
 from kafkafs.overview.record_sizes import RecordSizes, header_bytes
 from kafkafs.overview.superseded import Superseded, key_hashes
 
@@ -72,7 +72,7 @@ def read_contents(partition: Partition) -> Contents:
 def _pass(log: Log, found: Contents | None, replaced: Superseded) -> None:
     """Reads all records, in order; without `found` for `replaced` alone."""
     for segment in log.segments:
-        for item in segment.walk(Start(0, segment.base_offset), log.walk_end(segment)):
+        for item in log.walk_segment(segment, segment.base_offset):
             if isinstance(item, Damage):
                 if found is not None:
                     found.problems.append(

@@ -28,7 +28,7 @@ from kafkafs.format.names import (
     parse_partition_name,
 )
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.overview.log_end import LogEnd, read_log_end
+from kafkafs.log.log_end import LogEnd, read_log_end
 from kafkafs.overview.retention import SegmentFacts
 
 _BLOCK = 512

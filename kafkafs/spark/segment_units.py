@@ -98,7 +98,7 @@ class SegmentUnit:
             if segment.base_offset == self.base_offset:
                 fresh = segment.anew()  # what an earlier job in this process learned is past
                 if segment.next_base is None and log.tail is not None:
-                    fresh.seal(log.tail.last, log.tail.size, log.tail.mtime_ns)
+                    fresh.remember_end(log.tail.last, log.tail.size, log.tail.mtime_ns)
                 return SegmentLook(partition, log, fresh)
         return None
 

@@ -44,8 +44,8 @@ def test_a_state_that_was_sealed_anew_is_a_generation_of_its_own(growing):
     """What is known of batches by their positions must not outlive the log that they stood in."""
     segment, _ = growing
     before, (size, changed_ns) = segment.generation, segment.seen
-    segment.seal(None, size, changed_ns)
+    segment.remember_end(None, size, changed_ns)
     assert segment.generation == before
-    segment.seal(None, size + 1, changed_ns)
+    segment.remember_end(None, size + 1, changed_ns)
     assert segment.generation != before
     assert segment.anew().generation != segment.generation

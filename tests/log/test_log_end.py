@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.overview.log_end import read_log_end
+from kafkafs.log.log_end import read_log_end
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 
