@@ -1,7 +1,6 @@
 """`kafkafs du`: what fills the disk, and what a broker will delete of it."""
 
 import argparse
-import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from kafkafs.cli.endings import EXIT_FAILED, say
 from kafkafs.cli.progress import Progress
-from kafkafs.cli.tables import aligned, human
+from kafkafs.cli.tables import aligned, human, json_line
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import read_once
@@ -51,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(_told_defaults(found.defaults))
     if arguments.json:
         for row in found.rows:
-            print(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+            print(json_line(row))
     else:
         print(*aligned(_table(found, at_ms), _NUMBERS), sep="\n")
     return EXIT_FAILED if problems else 0

@@ -1,5 +1,6 @@
-"""Tables for people: columns side by side, and sizes with a unit."""
+"""Tables for people: columns side by side, and sizes with a unit. Lines of JSON for programs."""
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 
 _UNITS = "KMGTPE"
@@ -26,3 +27,8 @@ def human(size: int) -> str:
     whole = 1024 ** (unit + 1)
     tenths = -(-size * 10 // whole)
     return f"{tenths // 10}.{tenths % 10}{_UNITS[unit]}" if tenths < 100 else f"{-(-size // whole)}{_UNITS[unit]}"
+
+
+def json_line(value: object) -> str:
+    """One line of JSON. A byte of a file's name that is no text becomes `?`."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()

@@ -1,13 +1,12 @@
 """`kafkafs triage`: the first minute after an outage, on one screen."""
 
 import argparse
-import json
 import shlex
 from collections.abc import Iterator, Sequence
 
 from kafkafs.cli.du import day_and_time, length, opened
 from kafkafs.cli.endings import EXIT_FAILED, EXIT_USAGE, say
-from kafkafs.cli.tables import human
+from kafkafs.cli.tables import human, json_line
 from kafkafs.errors import printable
 from kafkafs.overview.triage import Triage, triage
 
@@ -23,7 +22,7 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in found.problems:
         say(problem)
     if arguments.json:
-        print(json.dumps(found.as_json(), ensure_ascii=False, separators=(",", ":")))
+        print(json_line(found.as_json()))
     else:
         print(*lines(found, arguments.data_dirs), sep="\n")
     if found.problems:

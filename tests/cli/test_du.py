@@ -1,6 +1,7 @@
 """`kafkafs du`: lines of JSON, a table for people, and what was asked wrongly."""
 
 import json
+import os
 import re
 
 import pytest
@@ -124,3 +125,13 @@ def test_deep_reads_all_logs():
 
 def test_a_directory_that_is_named_twice_counts_once(tmp_path):
     assert asked(data(tmp_path), f"{tmp_path}/.")[0] == asked(tmp_path)[0]
+
+
+def test_a_name_that_is_no_text_is_printed(tmp_path):
+    with open(os.fsencode(data(tmp_path)) + b"/t-0/\xff\n\x1b[31m.log", "wb") as file:
+        file.write(b"x")
+    rows, _ = asked(tmp_path)
+    assert [row["path"] for row in rows if row["path"]] == ["t-0/?\n\x1b[31m.log"]
+    shown = unmounted("du", tmp_path).stdout
+    assert b"\x1b" not in shown
+    assert shown.count(b"\n") == 4
