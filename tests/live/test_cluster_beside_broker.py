@@ -114,7 +114,13 @@ def test_a_new_group_its_commits_and_its_end(broker, place):
         assert committed(broker, "g") == {"first-0": offset}
     (deleted,) = broker.admin.delete_consumer_groups(["g"]).values()
     deleted.result(PATIENCE_S)
-    soon(lambda: not row(place, "groups.jsonl", group="g") and not (place / ".cluster/groups/g").exists())
+    groups = place / ".cluster/groups"
+    soon(lambda: not row(place, "groups.jsonl", group="g") and "g" not in {each.name for each in groups.iterdir()})
+    soon(lambda: not (groups / "g/group.json").exists())
+    events = [(each["event"], each["offset"], each["change"]) for each in lines(place, "groups/g/history.jsonl")]
+    assert events == [
+        ("commit", 3, None), ("commit", 1, -2), ("commit", 4, 3), ("expire", None, None), ("delete", None, None),
+    ]  # fmt: skip
 
 
 def test_topics_come_change_and_go(broker, place):
