@@ -17,6 +17,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.replicas import furthest
 from kafkafs.log.tier.upload import Upload
 
 FINISHED, _DELETED = 1, 3
@@ -47,7 +48,7 @@ class _State:
         if ids is None:
             place = value.get("topicIdPartition")  # None in a snapshot's record, which tells no partition
             if place is not None and value["remotePartitionDeleteState"] == 2:
-                self.uploads.pop((place["id"], place["partition"]), None)
+                self.uploads[place["id"], place["partition"]] = {}
             return
         place, segment_id = ids["topicIdPartition"], ids["id"]
         known = self.uploads.setdefault((place["id"], place["partition"]), {})
@@ -69,7 +70,11 @@ class RemoteLogMetadata:
     """The partitions of that topic on some disks. `_lock` is held while they are read on."""
 
     def __init__(self, partitions: Iterable[Partition], options: ReadOptions) -> None:
-        self._partitions = list(partitions)
+        copies: dict[str, list[Partition]] = {}
+        for each in partitions:
+            copies.setdefault(each.name.directory, []).append(each)
+        self._copies = [*copies.values()]
+        self._counted: list[Partition] = []  # of each partition's copies the one that counts
         self._options = options
         self._lock = threading.Lock()
         self._states: dict[Partition, _State] = {}
@@ -79,11 +84,13 @@ class RemoteLogMetadata:
         """The uploads of that partition that count, by segment id; None where the topic has no word of any."""
         with self._lock:
             if self._read.fresh() is None:
-                for each in self._partitions:
+                self._counted = [found for copies in self._copies if (found := furthest(copies)) is not None]
+                for each in self._counted:
                     self._read_on(each)
                 self._read.store(True)
             key = (partition.topic_id, partition.partition)
-            told = [state.uploads[key] for state in self._states.values() if key in state.uploads]
+            states = [self._states[each] for each in self._counted if each in self._states]
+            told = [state.uploads[key] for state in states if key in state.uploads]
         if not told:
             return None
         return {
@@ -94,7 +101,8 @@ class RemoteLogMetadata:
         }
 
     def _read_on(self, partition: Partition) -> None:
-        """What is new in it. A damaged record is none; a damaged batch ends what can be told for now."""
+        """Reads what is new in a partition. A damaged record is passed over; a damaged batch ends what can be told for
+        now. If the log was cut since, or created anew, all of it is read again."""
         log = partition.log()
         state = self._states.get(partition)
         if state is None or not state.goes_on_in(log):

@@ -165,12 +165,13 @@ def told(each: Uploaded) -> list[bytes]:
     }  # fmt: skip
     finished = {"remoteLogSegmentId": ids, "brokerId": 1, "eventTimestampMs": 2, "remoteLogSegmentState": 1}
     return [
-        _framed(0, "RemoteLogSegmentMetadataRecord", started),
-        _framed(1, "RemoteLogSegmentMetadataUpdateRecord", finished),
+        framed(0, "RemoteLogSegmentMetadataRecord", started),
+        framed(1, "RemoteLogSegmentMetadataUpdateRecord", finished),
     ]
 
 
-def _framed(key: int, name: str, fields: dict[str, object]) -> bytes:
+def framed(key: int, name: str, fields: dict[str, object]) -> bytes:
+    """The value of a record of the metadata topic."""
     return b"".join(map(unsigned_bytes, (1, key, 0))) + message_bytes("storage", name, 0, fields)
 
 

@@ -16,6 +16,7 @@ from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.tiered import Tiered
 from tests.log.making import Made, partition_of, write_partition
+from tests.log.tier.lives import TOPIC_ID, Uploaded, batch, framed, told
 
 TIERED = Tiered()
 IDS = {"topicIdPartition": {"id": "T", "name": "orders", "partition": 0}}
@@ -121,3 +122,46 @@ def batches(*values: dict[str, object]) -> list[Made]:
 
 def parse_json(_topic: object, _key: object, value: bytes) -> Message:
     return Message(InternalTopic.REMOTE_LOG_METADATA, 0, "RemoteLogSegmentMetadata", None, 0, json.loads(value))
+
+
+def batches_of(*uploads: Uploaded) -> list[Made]:
+    """A batch for each message about finished uploads."""
+    messages = [message for each in uploads for message in told(each)]
+    records = [Record(offset, 1, 0, None, each) for offset, each in enumerate(messages)]
+    return [Made(v2_batch([each]), (each,)) for each in records]
+
+
+def uploaded(number: int) -> Uploaded:
+    return Uploaded(number, 10 * number, (batch(0, 10 * number, 5),), ((0, 0),), 10 * number + 10)
+
+
+PARTITION = TierPartition("t", 0, TOPIC_ID)
+
+
+def numbers_of(metadata: RemoteLogMetadata) -> list[int]:
+    return sorted(each.base_offset // 10 for each in (metadata.finished(PARTITION) or {}).values())
+
+
+def test_of_several_copies_the_furthest_counts(tmp_path):
+    """An older one still calls finished what was deleted since."""
+    gone = {"remoteLogSegmentId": {"topicIdPartition": {"name": "t", "id": TOPIC_ID, "partition": 0},
+                                   "id": uploaded(1).segment_id}, "brokerId": 1, "eventTimestampMs": 3}  # fmt: skip
+    deleted = [framed(1, "RemoteLogSegmentMetadataUpdateRecord", {**gone, "remoteLogSegmentState": state})
+               for state in (2, 3)]  # fmt: skip
+    old = batches_of(uploaded(1), uploaded(2))
+    records = [Record(4 + number, 1, 0, None, each) for number, each in enumerate(deleted)]
+    new = [*old, *(Made(v2_batch([each]), (each,)) for each in records)]
+    copies = []
+    for place, told_there in ((tmp_path / "old", old), (tmp_path / "new", new)):
+        write_partition(place, {0: told_there}, METADATA)
+        copies.append(open_data_directory(place).partition(METADATA))
+    assert numbers_of(RemoteLogMetadata(copies, ReadOptions())) == [2]
+    assert numbers_of(RemoteLogMetadata(copies[::-1], ReadOptions())) == [2]
+
+
+def test_a_partition_that_was_deleted_whole_has_no_upload_that_counts():
+    """Its objects may be there for long, and it is no partition of which nothing is said."""
+    made = _State()
+    made.take(started("a"))
+    made.take({"topicIdPartition": IDS["topicIdPartition"], "remotePartitionDeleteState": 2})
+    assert made.uploads == {("T", 0): {}}
