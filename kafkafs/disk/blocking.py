@@ -20,6 +20,9 @@ from kafkafs.errors import Unfinished, WouldBlock
 AT_A_GLANCE_S = 3.0
 """Patience of what `ls -l` asks for."""
 
+LOOKUP_S = 5.0
+"""Patience of the look-up of a name: other names in the same directory wait for it."""
+
 
 class _ThreadState(threading.local):
     non_blocking = False
@@ -92,12 +95,14 @@ def check_time_slice() -> None:
 
 @contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """A context in which this thread waits for what is far no longer than so long in all. Not reentrant."""
-    _state.patient_until = time.monotonic() + seconds
+    """A context in which this thread waits for what is far no longer than so long in all; inside another such context,
+    no longer than that one allows."""
+    before = _state.patient_until
+    _state.patient_until = min(before, time.monotonic() + seconds)
     try:
         yield
     finally:
-        _state.patient_until = inf
+        _state.patient_until = before
 
 
 def patience_left() -> float:

@@ -7,9 +7,11 @@ confined (`fuse.sandbox`) is so by then. A question that is not answered in time
 import os
 import stat
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from math import inf
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -25,6 +27,13 @@ CONNECT_S, REQUEST_S, _ATTEMPTS = 3.0, 5.0, 2
 LIMIT_S, SUSPECT_S = 15.0, 2.0
 """How long one question may take in all; once one took too long, until one is answered. Less than a mount grants a call
 (`fuse.serve.workers`), so that the sentence is the store's."""
+
+REFUSE_S = 5.0
+"""How long a store that did not answer is not asked again: one caller has waited for it, others need not. A caller that
+had less patience than a question may take speaks for its like alone: others may have the time that the store needs."""
+
+_SLOW_S = 1.0
+"""A question that failed sooner may be asked again at once."""
 
 AT_ONCE = 32
 """Questions that may be open at a time: those that nobody waits for any more count, too."""
@@ -63,6 +72,7 @@ class BucketObjects(Objects):
         self._client: tuple[Any, str] | None = None
         self._handles: OrderedDict[str, Any] = OrderedDict()
         self._is_suspect = False
+        self._refused_until = {True: 0.0, False: 0.0}  # for callers with little patience, and for others
         self._free = threading.BoundedSemaphore(AT_ONCE)
 
     def folders(self, folder: str = "") -> list[str]:
@@ -129,12 +139,16 @@ class BucketObjects(Objects):
         if self._process != os.getpid():
             self._begin()
         limit_s = min(usual_s := SUSPECT_S if self._is_suspect else LIMIT_S, patience_left())
-        if not limit_s:
-            raise Unanswered(f"the tier {self.shown_as} did not answer in time")
-        future: Future[Answer] = Future()
+        is_impatient, began = patience_left() < inf, time.monotonic()
         unanswered = Unanswered(
             f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time"
         )
+        if not limit_s:
+            self._refuse(is_impatient=True)
+            raise Unanswered(f"the tier {self.shown_as} did not answer in time")
+        if time.monotonic() < self._refused_until[is_impatient]:
+            raise unanswered
+        future: Future[Answer] = Future()
         if not self._free.acquire(timeout=limit_s):
             raise unanswered
         threading.Thread(target=self._ask, args=(question, future), name="store", daemon=True).start()
@@ -142,6 +156,7 @@ class BucketObjects(Objects):
             return future.result(limit_s)
         except TimeoutError:
             self._is_suspect |= limit_s == usual_s
+            self._refuse(is_impatient=limit_s < usual_s)
             raise unanswered from None
         except FileNotFoundError:
             raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None
@@ -153,7 +168,15 @@ class BucketObjects(Objects):
                 reason = "the store has sent more than was asked for, a page or an error of its own"
             self._is_suspect |= "AWS Error NETWORK_CONNECTION" in reason
             kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
+            if kind is Unanswered and time.monotonic() - began > _SLOW_S:
+                self._refuse(is_impatient=False)
             raise kind(f"{what!r} of the tier {self.shown_as} cannot be read: {reason}") from None
+
+    def _refuse(self, is_impatient: bool) -> None:
+        until = time.monotonic() + REFUSE_S
+        self._refused_until[True] = until
+        if not is_impatient:
+            self._refused_until[False] = until
 
     def _ask(self, question: Callable[[], Answer], future: "Future[Answer]") -> None:
         try:
@@ -162,6 +185,7 @@ class BucketObjects(Objects):
             future.set_exception(error)
         else:
             self._is_suspect = False
+            self._refused_until = {True: 0.0, False: 0.0}
             future.set_result(answer)
         finally:
             self._free.release()

@@ -101,6 +101,16 @@ class ChunkedFile(DataFile):
         """See `DataFile`."""
         self._parts(position, min(size, TOGETHER))
 
+    def forget(self, position: int, size: int) -> bool:
+        """See `DataFile`: chunks may have arrived damaged."""
+        first, last = position // self._chunk_size, max(position, position + size - 1) // self._chunk_size
+        dropped = False
+        for number in range(first, min(last, first + TOGETHER // self._chunk_size) + 1):
+            if self._cache.has((self._object, number)):
+                self._cache.forget((self._object, number))
+                dropped = True
+        return dropped
+
     def _going_on(self, position: int, size: int) -> list[memoryview]:
         """As `_parts`; where the reader goes on from where it was, what lies behind is fetched ahead."""
         end, was_at = min(position + size, self._size), self._read_to

@@ -98,6 +98,11 @@ class DataFile(ABC):
     def fetch(self, position: int, size: int) -> None:  # noqa: B027 (a file on the disk has nothing to do)
         """These bytes will be read, one after the other: where each read is a request, one for all."""
 
+    def forget(self, position: int, size: int) -> bool:  # noqa: ARG002 (a file on the disk is read each time)
+        """Drops what is kept of these bytes, which are not what was written: the next read fetches them again. True if
+        anything was dropped."""
+        return False
+
     def stat_lately(self) -> os.stat_result:
         """As `stat`, of now or a moment ago."""
         return self._about.fresh() or self._about.store(self.stat())

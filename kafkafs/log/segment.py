@@ -160,7 +160,7 @@ class Segment:
 
     __slots__ = (
         "__weakref__", "_last_batch", "_seen", "base_offset", "files", "generation", "indexes", "is_doubtful",
-        "known_end", "next_base", "number", "object", "overlaps",
+        "known_end", "next_base", "number", "object", "overlaps", "refetched",
     )  # fmt: skip
 
     def __init__(self, files: Files, next_base: int | None) -> None:
@@ -173,6 +173,8 @@ class Segment:
         self.number = self.generation = next(_generations)
         """No other segment ever has this number, nor one of the same name that was cut or compacted since."""
         """What is known of batches holds for one state of one log: its number."""
+        self.refetched: set[int] = set()
+        """Positions of damage in a remote log that is not the store's: it was fetched twice."""
         self.known_end: int | None = None
         """Where a closed segment's log ends, once `segment_search` has found it."""
         self.is_doubtful: bool | None = None
@@ -317,6 +319,8 @@ class Segment:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
         bounds = Bounds(log_end, start.first_offset, next_base, True, passed, partial(self.sound_batches, file))
         runs = batch_runs(file, start.position, bounds, start.window, start.first_read)
+        if self.object is not None:
+            runs = self._fetched_again(file, bounds, runs)
         if needed < ANY_OFFSET and self.files.may_be_cut:
             holes = Holes(self.object or self.log_name, file, self.indexes.offset_index, needed)
             runs = holes.check(runs, start.first_offset, self.next_base)
@@ -327,6 +331,21 @@ class Segment:
                 self.is_doubtful = True
             yield item
         self.check(file)
+
+    def _fetched_again(
+        self, file: DataFile, bounds: Bounds, runs: Iterator[BatchRun | Damage]
+    ) -> Iterator[BatchRun | Damage]:
+        """The same walk through a remote log. What is damaged may have arrived so: it is fetched once more."""
+        while True:
+            for item in runs:
+                if isinstance(item, Damage) and item.position not in self.refetched:
+                    self.refetched.add(item.position)
+                    if file.forget(item.position, item.size):
+                        runs = batch_runs(file, item.position, bounds._replace(first_offset=item.base_offset))
+                        break
+                yield item
+            else:
+                return
 
 
 def batches_of(file: DataFile) -> Iterator[BatchRun | Damage]:

@@ -17,6 +17,7 @@ from typing import TypeVar, cast
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
+from kafkafs.disk.blocking import LOOKUP_S, patience
 from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, Metrics, answering
 from kafkafs.fuse.serve.inodes import Handles, Inode, Inodes, OpenDirectory, OpenFile, can, inode_number
@@ -232,7 +233,7 @@ class Operations(pyfuse3.Operations):
         try:
             node, attributes = _look_up(directory, child, lane)
         except WouldBlock:
-            look = functools.partial(_look_up, _LookedUpOnce(directory), child, lane)
+            look = functools.partial(_look_up_soon, _LookedUpOnce(directory), child, lane)
             node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
         if attributes is None:
             attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
@@ -267,6 +268,13 @@ def _look_up(directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str) -
     if not lane and getattr(node, "lane", lane) != lane:  # only the root stands above the disks
         return node, None
     return node, node.attributes()
+
+
+def _look_up_soon(directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str) -> tuple[Node, Attributes | None]:
+    """The same, with little patience for a store that is far: meanwhile the kernel looks up no other new name in the
+    directory, and most of them may be on the disk."""
+    with patience(LOOKUP_S):
+        return _look_up(directory, name, lane)
 
 
 class _LookedUpOnce:

@@ -85,6 +85,7 @@ class LostPartitions:
         if self._lock.acquire(blocking=False):
             threading.Thread(target=self._ask, name="lost", daemon=True).start()
         if not self._lock.acquire(timeout=min(patience_left(), _LONGEST_S)):
+            self._failed.store(Unanswered("which partitions are in the tier is not known: it did not answer in time"))
             raise Unanswered("which partitions are in the tier is not known yet: it did not answer in time")
         self._lock.release()
         failed = self._failed.fresh()
@@ -94,6 +95,7 @@ class LostPartitions:
     def _ask(self) -> None:
         try:
             self._look()
+            self._failed.expire()
         except KafkafsError as error:
             self._failed.store(error.with_traceback(None))
         finally:

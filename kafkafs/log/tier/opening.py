@@ -65,6 +65,13 @@ def chunked_log(
     unpack = _unpacked if manifest.is_compressed else _as_it_is
 
     def fetched(first: int, count: int) -> list[bytes]:
+        """The chunks; fetched once more if they arrived damaged."""
+        try:
+            return fetched_now(first, count)
+        except Lost:
+            return fetched_now(first, count)
+
+    def fetched_now(first: int, count: int) -> list[bytes]:
         """Fetched together, decrypted and unpacked one by one."""
         places = chunks.positions[first : first + count + 1].tolist()
         data = memoryview(objects.read(found.key, places[0], places[-1] - places[0]))
@@ -88,6 +95,14 @@ def index_of(
         raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest tells of {position + size}")
 
     def piece(_first: int, _count: int) -> list[bytes]:
+        """All of it; fetched once more if it arrived damaged."""
+        try:
+            return piece_now()
+        except Lost:
+            cache.forget(found)
+            return piece_now()
+
+    def piece_now() -> list[bytes]:
         """All of it."""
         if found.size > JOINED:
             data = objects.read(found.key, position, size)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Keys
 
 RELIST_S = 10.0
+SILENT_S = 5.0  # how long callers with little patience do not wait for a store that did not answer one of them
 _STORAGE = "kafka-tiered-storage"  # where LocalTieredStorage puts all below `rsm.config.dir`: either may be named
 
 
@@ -53,6 +54,8 @@ class Tier:
         if isinstance(objects, DirectoryObjects) and _STORAGE in objects.folders():
             objects = open_objects(f"{source.place}/{_STORAGE}", options)
         self.is_far = not isinstance(objects, DirectoryObjects)
+        self.silent: CachedValue[bool] = CachedValue(SILENT_S, options.clock)
+        """Known for a moment after a caller with little patience has waited in vain."""
         keys = keys_of(source.keys)
         cache = ChunkCache(source.cache_size)
         self._open: Callable[[], Layout] = lambda: layout_of(objects, cache, keys, options, deepest)
@@ -175,7 +178,9 @@ class TierPart:
             self._ask(local_start)
             return
         self._begin_relisting(local_start)
-        if not self._relisting.acquire(timeout=patience_left()):
+        is_silent = self._tier.silent.fresh() is not None  # another caller has waited for it a moment ago
+        if not self._relisting.acquire(timeout=0 if is_silent else patience_left()):
+            self._tier.silent.store(True)
             raise Unanswered("what lies in the tier is not known yet: it did not answer in time")
         self._relisting.release()
 
@@ -188,6 +193,7 @@ class TierPart:
         try:
             self._known.store((local_start, self._listed(local_start)))
             self._is_expired = False
+            self._tier.silent.expire()
         except KafkafsError:
             self._is_expired = True  # whoever asks next is told
         finally:

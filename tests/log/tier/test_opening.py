@@ -7,6 +7,7 @@ import tracemalloc
 import pytest
 import zstandard
 
+from kafkafs.disk.bucket import BucketObjects
 from kafkafs.errors import DiskError
 from kafkafs.log.read_options import TierSource
 from tests.kafka import aiven
@@ -53,3 +54,23 @@ def test_damaged_objects_are_errors_there_and_nowhere_else(tmp_path, damage):
     assert cat(left, "orders-0/by-offset/0..100.jsonl") == cat(whole, "orders-0/by-offset/0..100.jsonl")
     later = f"orders-0/by-offset/{base + 1000}...jsonl"
     assert cat(left, later) == cat(whole, later)
+
+
+@pytest.mark.parametrize("kind", ["bucket local", "bucket zstd"])
+def test_a_chunk_that_arrived_damaged_is_fetched_again(tier_sources, kind, monkeypatch):
+    """Regression: it stayed in the cache, and its records were an error until it was pushed out."""
+    whole, left = tree(TIERED.whole), tree(TIERED.left, tiered=tier_sources[kind])
+    read, spoilt = BucketObjects.read, list[str]()
+
+    def spoiling(self: BucketObjects, key: str, position: int, size: int) -> bytes:
+        """Each object's log is damaged the first time."""
+        data = read(self, key, position, size)
+        if key.endswith(".log") and key not in spoilt:
+            spoilt.append(key)
+            return data[: size // 2] + bytes(8) + data[size // 2 + 8 :]
+        return data
+
+    monkeypatch.setattr(BucketObjects, "read", spoiling)
+    for path in ("orders-0/by-offset/100.jsonl", "orders-1/by-offset/0..900.jsonl", "payments-0/by-offset/0...jsonl"):
+        assert cat(left, path) == cat(whole, path)
+    assert spoilt
