@@ -77,7 +77,7 @@ def extents_between(log: Log, start: int, end: int | None) -> list[Extent]:
 
 def _position_behind(log: Log, segment: Segment, end: int) -> int:
     """The position behind the segment's last batch that begins below offset `end`."""
-    if segment.next_base is not None and end >= segment.next_base and segment.files.may_be_cut:
+    if segment.next_base is not None and end >= segment.next_base and segment.files.is_open_ended:
         batch_reaching(segment, segment.next_base - 1, log.walk_end(segment))  # Lost if its end is not there
     elif end < (log.end_offset if segment.next_base is None else segment.next_base):
         item = batch_reaching(segment, end, log.walk_end(segment))

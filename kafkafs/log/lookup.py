@@ -20,7 +20,7 @@ from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Found
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import batches_at_or_after, largest_timestamp, scanned_to
+from kafkafs.log.segment_search import batch_reaching, batches_at_or_after, largest_timestamp, scanned_to
 from kafkafs.log.visible import Visible
 
 _LATEST = 2**63 - 1
@@ -186,16 +186,20 @@ class Lookup:
         """Of a gap what its time index tells, if the disk gives that: later segments must not depend on this one. If a
         tier has lost even that, see `_time_behind`."""
         try:
-            return largest_timestamp(segment, self.log.walk_end(segment))
+            end = self.log.walk_end(segment)
+            if segment.next_base is not None and segment.files.is_open_ended:
+                batch_reaching(segment, segment.next_base - 1, end)  # Lost if its end is not there
+            return largest_timestamp(segment, end)
         except Denied:
             return -1
         except DiskError:
             if segment.next_base is None:
                 raise
             try:
-                return segment.indexes.indexed_largest()
+                known = segment.indexes.indexed_largest()
             except Lost:
                 return self._time_behind(segment)
+            return max(known, self._time_behind(segment)) if segment.files.is_open_ended else known
 
     def _time_behind(self, lost: Segment) -> int:
         """The largest timestamp that is taken for that of a lost segment: that of the first batch behind it. So a time

@@ -44,6 +44,10 @@ class Files(Protocol):
         """True if nothing but the log itself tells whether all of it is there. Asked once the log is open."""
 
     @property
+    def is_open_ended(self) -> bool:
+        """The same, and nobody has looked yet where the log ends."""
+
+    @property
     def log_seen(self) -> tuple[int, int]:
         """The log's size and time of change when it was listed."""
 
@@ -105,6 +109,7 @@ class SegmentFiles:
     largest = None
     trouble = ""
     may_be_cut = False
+    is_open_ended = False
 
     @property
     def is_cut_short(self) -> bool:

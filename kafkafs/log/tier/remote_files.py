@@ -106,6 +106,11 @@ class RemoteFiles:
         """See `Files`: the metadata topic and a manifest tell how long an object has to be."""
         return not self.told.is_measured
 
+    @property
+    def is_open_ended(self) -> bool:
+        """See `Files`."""
+        return self.told.end_offset is None
+
     def name_of(self, kind: str) -> str:
         """The name that the file had on the broker's disk."""
         return segment_file(self.base_offset, kind)
