@@ -8,16 +8,15 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.errors import KafkafsError, Vanished
+from kafkafs.errors import UNREADABLE, KafkafsError, Vanished
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition
-from kafkafs.log.lineage import Lineage
+from kafkafs.log.lineage import Lineage, last_leader_epoch
 from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.replicas import furthest
 from kafkafs.log.tier.upload import Upload
 
 FINISHED, _DELETED = 1, 3
@@ -84,7 +83,7 @@ class RemoteLogMetadata:
         """The uploads of that partition that count, by segment id; None where the topic has no word of any."""
         with self._lock:
             if self._read.fresh() is None:
-                self._counted = [found for copies in self._copies if (found := furthest(copies)) is not None]
+                self._counted = [max(copies, key=_reached) for copies in self._copies]
                 for each in self._counted:
                     self._read_on(each)
                 self._read.store(True)
@@ -113,6 +112,14 @@ class RemoteLogMetadata:
         except KafkafsError:
             return
         state.read_to = log.end_offset
+
+
+def _reached(partition: Partition) -> tuple[int, int]:
+    """How far a copy got, as `replicas.progress` tells: that module knows data directories, and they know this one."""
+    try:
+        return partition.answer(lambda log: (last_leader_epoch(log), log.end_offset))
+    except UNREADABLE:
+        return -2, -1
 
 
 def _values(log: Log, options: ReadOptions, partition: Partition, start: int) -> Iterator[Fields]:
