@@ -3,6 +3,7 @@ revive`): a consumer gets what `revive.json` says."""
 
 import signal
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -16,7 +17,7 @@ from tests.kafka import broker as nodes
 from tests.kafka import replicated
 from tests.kafka.broker import wait_until
 from tests.kafka.clusters import Cluster
-from tests.kafka.writer import Record, Topic, Writer, create, delete_topic
+from tests.kafka.writer import Record, Topic, Writer, create, delete_topic, now_ms
 from tests.revive.nodes import revived, started
 from tests.revive.replicas import UUID
 from tests.revive.test_brokers import WHOLE, consumed
@@ -117,6 +118,34 @@ def test_what_an_unclean_election_lost_is_told(written, tmp_path):
         assert told["replica"] == two
         assert "not in sync" in sentences[0]
         assert values == [*range(100)]
+
+
+def test_a_controller_that_stopped_earlier_is_told(tmp_path):
+    """The only one: brokers went on for some seconds, and what was changed then nobody could note."""
+    cluster = replicated._Cluster(tmp_path / "brokers")
+    try:
+        for number in replicated.NODES:
+            (tmp_path / "brokers" / str(number)).mkdir(parents=True)
+            cluster.start(number)
+        for future in cluster.brokers[1].admin.create_topics([replicated._TOPICS[2]]).values():
+            future.result(30)
+        replicated._write(cluster, "parted", range(10))  # which waits for all to know the topic
+        cluster.in_sync("parted", {2, 3})
+        leader = cluster.partition("parted").leader
+        writer = Writer(cluster.brokers[leader], settings={"acks": "1"})
+        writer.batch("parted", [Record(b"before", timestamp_ms=now_ms())])
+        cluster.kill(1)
+        time.sleep(3)
+        last = now_ms()
+        writer.batch("parted", [Record(b"after", timestamp_ms=last)])
+    finally:
+        for number in replicated.NODES:
+            cluster.kill(number)
+    disks = [cluster.data(number) for number in replicated.NODES]
+    report = planned(disks, Choices(to=tmp_path / "x"))
+    (sentence,) = (each for each in report["leftOut"] if "metadata end at" in each)
+    moment = datetime.fromtimestamp(last / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    assert f"records go on to {moment}" in sentence
 
 
 def test_a_broker_makes_nothing_outside_of_its_directory(tmp_path):
