@@ -25,7 +25,7 @@ SECRET = b"stored keys stay inside"
 
 
 def topic(name, number):
-    return metadata("TopicRecord", name=name, topicId="A" * 21 + "AEIMQUYcgkosw048"[number])
+    return metadata("TopicRecord", name=name, topicId="A" * 20 + "ABCDEFGHIJKLMNOP"[number] + "A")
 
 
 @pytest.fixture
