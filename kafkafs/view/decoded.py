@@ -16,8 +16,8 @@ from kafkafs.format.batch import Batch
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
-from kafkafs.log.lineage import Lineage
-from kafkafs.log.log import Found
+from kafkafs.log.lineage import Lineage, Went, went_on
+from kafkafs.log.log import Found, Log
 from kafkafs.log.look import Look
 from kafkafs.log.places import PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
@@ -39,7 +39,8 @@ class Follower:
         self.earliest = max(look.visible.visible_end if self._start is None else self._start, look.log.start_offset)
         """Nothing below this offset is ever given out."""
         self._lineage = Lineage(look.log)
-        self._files: dict[int, int] = {}  # each segment's inode when something of it was given out first
+        self._read: Log | None = None  # of the last `look_from`
+        self._changed = -1  # below this offset, what was given out may not stand there any more
         self._given = -1
         self._reached = -1  # the end of the last look that was read to its end
         self._seen = -1
@@ -74,18 +75,28 @@ class Follower:
         or a deletion of records may have taken either away: then it is Vanished.
         """
         look = self._now()
-        files = {segment.base_offset: segment.listed["log"].inode for segment in look.log.segments}
-        first = min(files, default=0)
-        before = {base: inode for base, inode in self._files.items() if first <= base < self._given}
+        self._changed = min(max(self._changed, self._changed_by(look.log)), self._given)
         if offset < self._given:
-            changed = any(inode != files.get(base) for base, inode in before.items())
-            if changed or offset < look.log.start_offset:
+            if offset < self._changed or offset < look.log.start_offset:
                 raise Vanished(f"{self._view.shown_as} was compacted or cut while it was followed; open it again")
         elif self._missed(look, offset):
             raise Vanished(f"{self._view.shown_as}: records were deleted before they were read; open it again")
-        self._files = {**files, **before}
+        self._read = look.log
         self._seen = look.visible.visible_end
         return look
+
+    def _changed_by(self, log: Log) -> int:
+        """The offset below which a later look changed something of the last one; what comes behind what was given out
+        is made of the later look."""
+        if self._read is None:
+            return -1
+        verdict = went_on(self._read, log)
+        match verdict.went:
+            case Went.COMPACTED:
+                return verdict.same_from
+            case Went.OTHER:  # `_now` knows better, but not from which offset on
+                return self._given
+        return -1
 
     def _missed(self, look: Look, offset: int) -> bool:
         """Whether the log starts behind the next record by now, for a reader that has begun."""
