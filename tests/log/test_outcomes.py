@@ -9,7 +9,7 @@ import threading
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import WouldBlock
@@ -118,6 +118,42 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
             file.write(batch.data)
         partition.look_again()
         assert transactions.last_stable_offset(partition.log()) == stable
+
+
+STEPS = st.sampled_from(["data 1", "data 2", "commit 1", "abort 2", "roll", "compact", "cut", "look"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(STEPS, min_size=4, max_size=14))
+def test_a_partition_that_is_followed_has_the_same_open_transactions_as_one_that_is_new(tmp_path_factory, steps):
+    """Whatever its broker does between two looks: only what came is read, unless something before it has changed."""
+    root, transactions = tmp_path_factory.mktemp("data"), OpenTransactions()
+    directory = write_partition(root, {0: [data(0, 9), marker(1, 9, True)]})
+    partition, offset, path = partition_of(root), 2, directory / f"{0:020}.log"
+    for step in [*steps, "look"]:
+        kind, _, producer = step.partition(" ")
+        if kind == "roll":
+            path = directory / f"{offset:020}.log"
+            path.touch()
+        elif kind == "compact":  # the same batches in another file
+            first = directory / f"{0:020}.log"
+            if first != path:
+                first.with_suffix(".cleaned").write_bytes(first.read_bytes())
+                first.with_suffix(".cleaned").rename(first)
+        elif kind == "cut":
+            path.write_bytes(b"")
+            offset = int(path.name[:20])
+        elif kind == "look":
+            partition.look_again()
+            known = transactions.last_stable_offset(partition.log())
+            assert known == OpenTransactions().last_stable_offset(log_of(root)), steps
+        else:
+            made_one = (
+                data(offset, int(producer)) if kind == "data" else marker(offset, int(producer), kind == "commit")
+            )
+            with open(path, "ab") as file:
+                file.write(made_one.data)
+            offset += 1
 
 
 @pytest.mark.parametrize("ask", [
