@@ -3,8 +3,9 @@
 import argparse
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from kafkafs.cli.endings import EXIT_FAILED, say
@@ -27,7 +28,8 @@ from kafkafs.overview.report import Question, Read, Report, Row, rows_of
 from kafkafs.overview.scanning import LEFT, DirectoryCount, Tell, count
 
 HEAD = ("TOPIC", "SIZE", "SEGMENTS", "POLICY", "RETENTION", "DELETABLE", "NEXT DELETION", "KEPT BY")
-_NUMBERS = (1, 2, 5)
+PARTS = ("TOPIC", "SIZE", "KEYS", "VALUES", "HEADERS", "FRAMING", "RATIO", "SUPERSEDED", "TOMBSTONES")
+_NUMBERS, _PART_NUMBERS = (1, 2, 5), range(1, len(PARTS))
 _NONE = "-"
 _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 
@@ -52,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
         for row in found.rows:
             print(json_line(row))
     else:
-        print(*aligned(_table(found, at_ms), _NUMBERS), sep="\n")
+        table = _table(found, _parts, PARTS) if arguments.deep else _table(found, partial(_columns, at_ms=at_ms), HEAD)
+        print(*aligned(table, _PART_NUMBERS if arguments.deep else _NUMBERS), sep="\n")
     return EXIT_FAILED if problems else 0
 
 
@@ -128,16 +131,22 @@ def _told_defaults(defaults: Mapping[str, int]) -> str:
     return f"Kafka's default was taken for so many topics: {names}; --server-properties FILE names the broker's own"
 
 
-def _table(found: Report, at_ms: int) -> list[Sequence[str]]:
+def _table(found: Report, columns: Callable[[Row], Sequence[str]], head: Sequence[str]) -> list[Sequence[str]]:
     """The rows for people: leftover files of a kind together, the total last."""
-    rows = [row for row in found.rows if _kind_of(row) is None]
-    files: dict[str, list[int]] = {}
-    for row in found.rows:
+
+    def leftover(name: str, size: int) -> Sequence[str]:
+        """A row of which only the size is told."""
+        return printable(name), human(size), *[_NONE] * (len(head) - 3), "leftover"
+
+    table, files = [head], dict[str, list[int]]()
+    *rows, total = found.rows
+    for row in rows:
         if (kind := _kind_of(row)) is not None:
             files.setdefault(kind, []).append(row["bytes"])
-    table = [HEAD, *(_columns(row, at_ms) for row in rows[:-1])]
-    table += [_leftover(f"{len(sizes)} x {kind}", sum(sizes)) for kind, sizes in files.items()]
-    return [*table, _columns(rows[-1], at_ms)]
+        else:
+            table.append(columns(row) if row["path"] is None else leftover(row["path"], row["bytes"]))
+    table += [leftover(f"{len(sizes)} x {kind}", sum(sizes)) for kind, sizes in files.items()]
+    return [*table, columns(total)]
 
 
 def _kind_of(row: Row) -> str | None:
@@ -146,22 +155,28 @@ def _kind_of(row: Row) -> str | None:
     return None if path is None else next((kind for kind in LEFT if path.endswith(kind)), None)
 
 
-def _leftover(name: str, size: int) -> tuple[str, ...]:
-    return printable(name), human(size), *[_NONE] * 5, "leftover"
+def _name(row: Row) -> str:
+    if row["topic"] is None:
+        return "TOTAL"
+    return str(row["topic"]) if row["partition"] is None else f"{row['topic']}-{row['partition']}"
 
 
-def _columns(row: Row, at_ms: int) -> tuple[str, ...]:
-    name = row["path"] or row["topic"] or "TOTAL"
-    if row["path"] is None and row["partition"] is not None:
-        name = f"{name}-{row['partition']}"
-    if row["path"] is not None:
-        return _leftover(name, row["bytes"])
+def _parts(row: Row) -> Sequence[str]:
+    """The parts of a log that was read."""
+    ratio = row["compressionRatio"]
+    sizes = [human(row[f"{part}Bytes"]) for part in ("key", "value", "header", "framing")]
+    shown = _NONE if ratio is None else f"{ratio:.2f}"
+    return _name(row), human(row["bytes"]), *sizes, shown, human(row["supersededBytes"]), str(row["tombstones"])
+
+
+def _columns(row: Row, at_ms: int) -> Sequence[str]:
     kept = ", ".join(f"{reason} {human(size)}" for reason, size in sorted(row["kept"].items(), key=_largest))
     next_ms = row["nextDeletion"]
     when = _NONE if next_ms is None else "now" if next_ms <= at_ms else day_and_time(next_ms)
+    policy = _NONE if row["policy"] is None else row["policy"] or '""'
     return (
-        name, human(row["bytes"]), str(row["segments"]), _NONE if row["policy"] is None else row["policy"] or '""',
-        _retention(row), human(row["deletable"]), when, kept or _NONE,
+        _name(row), human(row["bytes"]), str(row["segments"]), policy, _retention(row), human(row["deletable"]), when,
+        kept or _NONE,
     )  # fmt: skip
 
 

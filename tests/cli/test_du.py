@@ -121,6 +121,9 @@ def test_deep_reads_all_logs():
     assert all(list(row)[-len(deep) :] == deep for row in rows)
     told = {row["topic"]: row for row in rows if row["path"] is None}
     assert told["__consumer_offsets"]["keyBytes"] > 0
+    lines = [re.split("  +", line) for line in unmounted("du", "--deep", CLUSTER.path).stdout.decode().splitlines()]
+    assert lines[0][-4:] == ["FRAMING", "RATIO", "SUPERSEDED", "TOMBSTONES"]
+    assert {len(line) for line in lines} == {len(lines[0])}
 
 
 def test_a_directory_that_is_named_twice_counts_once(tmp_path):
