@@ -83,7 +83,7 @@ class _LastValues(Replay):
         return log.start_offset
 
     def tell(self, problem: str) -> None:
-        """What could not be read."""
+        """Keeps a sentence about something that could not be read."""
         self.problems.add(problem)
 
     def take(self, records: Records, batches: Batches) -> None:
@@ -148,7 +148,7 @@ class Connect:
         return found
 
     def _kind(self, name: str, partition: Partition) -> Kind | None:
-        """What the first records say, asked once; again as long as there are none."""
+        """Tell the kind from the first records. An empty log is asked again."""
         known = self._kinds.get(name)
         if known is not None and known[0] is partition and known[1] is not None:
             return known[1]
@@ -188,13 +188,13 @@ class Connect:
         return dict(followed[1].values)
 
     def problems(self) -> Iterator[str]:
-        """What could not be read of the topics that were asked for."""
+        """Sentences about records and topics that could not be read."""
         for _, values in self._followed.values():
             yield from values.problems
 
 
 def _kind_of(reader: Reader) -> Kind | None:
-    """What the first records of a log are about; None without records."""
+    """Tell what the first records of a log are about; None without records."""
     keys: list[bytes] = []
     for records in reader.records(reader.log.start_offset):
         keys += (bytes(records.key(number) or b"") for number in range(min(len(records), _FIRST - len(keys))))

@@ -1,7 +1,7 @@
 """The history of one group: each record about it that `__consumer_offsets` still has, in the order of the log.
 
 `HistoryReplay` picks the group's records while the partition is read and followed. They are kept packed, so that a
-million commits take a few megabytes. `History` is what was there at one moment: rows, made when they are read.
+million commits take a few megabytes. A `History` is a picture of them at one moment. It makes rows when they are read.
 Sources: GroupCoordinatorShard, OffsetMetadataManager.
 """
 
@@ -85,7 +85,7 @@ class HistoryReplay(Replay):
         return log.start_offset
 
     def tell(self, problem: str) -> None:
-        """What cannot be read is told of the partition as a whole."""
+        """Does nothing: problems are told of the partition as a whole."""
 
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
@@ -161,7 +161,7 @@ class Histories:
 
 @dataclass
 class _State:
-    """What the records so far have told."""
+    """The state of the group after the records so far."""
 
     committed: dict[tuple[str, int], int] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class _State:
 
 
 class History:
-    """What was there at one moment."""
+    """The records about a group at one moment."""
 
     def __init__(self, packed: Sequence[bytes], rest: Sequence[_Event], outcomes: bytes, ends_then: EndsThen) -> None:
         self._packed = packed
@@ -267,7 +267,7 @@ def _row(event: _Event, outcome: int, state: _State) -> Row:
 
 
 def _offset(message: Message, outcome: int, state: _State, *, is_tombstone: bool) -> Row:
-    """What a row tells of a commit, or of its tombstone."""
+    """Make the fields of a commit, or of its tombstone."""
     key, value = message.key or {}, message.value
     place = key["topic"], key["partition"]
     told: Row = {"event": EXPIRE if is_tombstone else COMMIT, "topic": place[0], "partition": place[1]}

@@ -27,8 +27,8 @@ PlaceOf = tuple[str, int]
 
 
 class Standing(NamedTuple):
-    """Where a committed offset is in its partition. `next_timestamp` is that of the record that is read next, `lag_ms`
-    how much older it is than the newest one; None where that is not known or there is none."""
+    """A committed offset in its partition. `next_timestamp` is that of the record that is read next. `lag_ms` tells how
+    much older that record is than the newest one. None is unknown, or there is no such record."""
 
     ends: Ends
     next_timestamp: int | None = None
@@ -44,7 +44,7 @@ class Progress:
         self._newest: WeakKeyDictionary[Log, int | None] = WeakKeyDictionary()
 
     def ends(self, topic: str, number: int) -> Ends:
-        """Where a partition begins and ends, as far as these disks tell."""
+        """Tell where a partition begins and ends, as far as these disks know."""
         try:
             partition = self._partition(topic, number)
             if partition is None:
@@ -54,7 +54,7 @@ class Progress:
             return Ends()
 
     def of(self, commits: Sequence[Commit]) -> list[Standing]:
-        """Where each of these offsets is."""
+        """Tell where each of these offsets is."""
         by_place: defaultdict[PlaceOf, set[int]] = defaultdict(set)
         for commit in commits:
             offsets = by_place[commit.topic, commit.partition]
@@ -112,7 +112,7 @@ class Progress:
 
 
 def _at(offset: int, time: int | None, newest: int | None, ends: Ends) -> Standing:
-    """Where an offset is, if `time` is the timestamp of the record that is read next; None where there is none."""
+    """Tell where an offset is. `time` is the timestamp of the record that is read next; None without such a record."""
     if offset < (ends.first_here or 0):
         lag_ms = None
     elif time is None:

@@ -95,8 +95,8 @@ class Producer(NamedTuple):
 
 
 class _Scanned(NamedTuple):
-    """What was found, and the name of the segment that was the newest then. All producers are packed: they may be
-    millions."""
+    """The result of a scan, and the name of the segment that was the newest then. All producers are packed: there may
+    be millions of them."""
 
     newest: str | None
     found: tuple[OpenTransaction, ...]

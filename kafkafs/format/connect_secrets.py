@@ -1,4 +1,4 @@
-"""What must not come out of the config topic of Kafka Connect: the key that workers sign requests with, and passwords.
+"""Secrets in the config topic of Kafka Connect: the key that workers sign requests with, and passwords.
 
 The topic has any name, so its records are told by their keys: `session-key`, `connector-NAME`, `task-NAME-0`.
 Source: KafkaConfigBackingStore.

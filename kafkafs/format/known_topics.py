@@ -59,7 +59,7 @@ _CHANGELOG = "-changelog"
 
 
 def known_texts(topic: str) -> KnownTexts | None:
-    """What decodes records of a topic of that name; None if the name says nothing."""
+    """Return the decoder of a topic's records; None if the name says nothing."""
     for pattern, layout, version in _MIRRORS:
         if pattern.fullmatch(topic):
             return lambda records, first, stop: _mirror_texts(layout, version, records, first, stop)
