@@ -3,7 +3,8 @@
 Each layer imports only those to its left:
 
     errors <- format <- disk <- log <- cluster, search, dump <- view <- fuse <- cli
-                                       cluster, search <- spark, revive, overview <- cli
+                                       cluster, search <- spark, revive <- cli
+                                       cluster, search <- overview <- spark <- cli
 
 `format` turns bytes into values and opens nothing; `disk` alone opens the broker's files. `log` knows segments,
 partitions and data directories. `dump` prints files, `cluster` reads Kafka's own topics, `search` finds keys and text.

@@ -16,7 +16,7 @@ dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
 grep, groups     records with a pattern; how far groups have read, and `group_history`
 du, triage       what fills the disk; the first minute after an outage; `tables`: columns for people
-audit, export, profile, reindex   jobs, and what they share: `spark_command`
+audit, diff, export, profile, reindex   jobs, and what they share: `spark_command`
 revive           a directory from which a real Kafka starts
 progress         how far a dump or a search is, on one line (`status_line`)
 demo             the bundled sample, mounted and walked through

@@ -1,4 +1,4 @@
-"""The arguments of the commands that read whole data directories: `audit`, `reindex`, `export`, `profile`, `revive`."""
+"""The arguments of commands on whole data directories: `audit`, `diff`, `reindex`, `export`, `profile`, `revive`."""
 
 import argparse
 from pathlib import Path
@@ -36,6 +36,40 @@ def add_audit(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the findings there, not to standard output")
     parser.set_defaults(failed=EXIT_USAGE)  # 1: findings
+
+
+_DIFF = """Compares two clusters, or two copies of one. Prints each record that only one of them has as a line of JSON.
+Records of a partition are paired by offset. They are equal if key, value, headers and timestamp are equal. Several
+directories on a side are one cluster. Exit code 0: equal; 1: different; 2: something could not be compared, which
+standard error names."""
+
+
+def add_diff(commands: Commands) -> None:
+    """The directories of both sides, which topics, and how records are paired."""
+    parser = commands.add_parser(
+        "diff", help="print the records that only one of two clusters has", description=_DIFF,
+        examples=[
+            "kafkafs diff /broker1/kafka --against /broker2/kafka",
+            "kafkafs diff /before/kafka --against /restored/kafka --stat --topics orders",
+        ],
+    )  # fmt: skip
+    _add_common(parser)
+    parser.add_argument(
+        "--against",
+        nargs="+",
+        required=True,
+        metavar="DATA_DIR",
+        help="the other side: log.dirs of one broker or several",
+    )
+    _add_engine(parser)
+    add_topics(parser)
+    parser.add_argument(
+        "--by", choices=("offset", "content"), default="offset",
+        help="pair records by partition and offset, or by content in any partition and at any offset, as for a mirrored"
+        " topic (default: %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--stat", action="store_true", help="print counts, a line for each partition, and no records")
+    parser.set_defaults(failed=EXIT_USAGE)  # 1: different
 
 
 _REINDEX = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker

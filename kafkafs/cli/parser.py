@@ -20,8 +20,8 @@ Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic f
 
 COMMANDS = {
     "mount": "mount", "umount": "quick", "ls": "quick", "cat": "quick", "stat": "quick", "grep": "quick",
-    "dump": "dump", "groups": "quick", "du": "quick", "triage": "quick", "audit": "job", "reindex": "job",
-    "export": "job", "profile": "job", "revive": "job", "demo": "quick", "help": "quick",
+    "dump": "dump", "groups": "quick", "du": "quick", "triage": "quick", "audit": "job", "diff": "job",
+    "reindex": "job", "export": "job", "profile": "job", "revive": "job", "demo": "quick", "help": "quick",
 }  # fmt: skip
 """Each is a module beside this one, and has its arguments in one of those: `mount` in `mount_arguments.py`."""
 

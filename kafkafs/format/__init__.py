@@ -19,6 +19,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     jsonl            records and headers as lines; `fields`: which schemas their keys and values name
     merged_lines     the lines of several partitions as one text, by time
     strings          the text in lines, and in the dump
+    differences      records side by side: which are alike
     key_index        keys as sorted numbers, and those of a segment as a file
     kernels          compiled loops, of `native`
     tiers            what lies in a remote tier

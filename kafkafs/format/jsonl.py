@@ -36,9 +36,12 @@ _ONE = 4 << 10
 
 
 @functools.lru_cache(maxsize=64)
-def padded_prefix(topic: str, partition: int) -> tuple[bytes, Array]:
-    """How each line of a partition begins, and that with room behind: the kernel copies 16 bytes at a time."""
-    prefix = f'{{"topic":"{topic}","partition":{partition},"offset":'.encode()
+def padded_prefix(topic: str, partition: int, first: str = "") -> tuple[bytes, Array]:
+    """How each line of a partition begins, and that with room behind: the kernel copies 16 bytes at a time.
+
+    `first`: members that come before all others, each with a comma behind it.
+    """
+    prefix = f'{{{first}"topic":"{topic}","partition":{partition},"offset":'.encode()
     return prefix, np.frombuffer(prefix + bytes(16), np.uint8)
 
 
@@ -61,8 +64,9 @@ class LineMaker(Protocol):
 class JsonLines:
     """The lines of one partition's records."""
 
-    def __init__(self, topic: str, partition: int) -> None:
-        self._prefix, self._padded = padded_prefix(topic, partition)
+    def __init__(self, topic: str, partition: int, first: str = "") -> None:
+        """`first`: see `padded_prefix`."""
+        self._prefix, self._padded = padded_prefix(topic, partition, first)
         self._left: Array = np.empty(0, np.uint8)  # of the room that was written last
 
     def pieces(self, records: Records, room: Array | None = None) -> Iterator[memoryview]:

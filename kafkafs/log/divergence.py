@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.errors import NotFound
-from kafkafs.format import kernels
 from kafkafs.format.batch import Batches
+from kafkafs.format.differences import ALONE, UNLIKE, marks
 from kafkafs.format.records import Records, decode
 from kafkafs.format.tables import Flags, Numbers
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
@@ -199,8 +199,12 @@ def sharing_offsets(one: Batches, first: Numbers, last: object) -> Flags:
 
 
 def unlike_record(one: Records, one_batches: Batches, other: Records, other_batches: Batches) -> int | None:
-    """The offset of the first record that both hold, and not alike; what only one holds is passed over."""
-    tables = [np.ascontiguousarray(each) for each in (one.rows, one_batches, other.rows, other_batches)]
-    rows, batches, other_rows, beside = tables
-    found = kernels.unlike_record(rows, len(one), one.data, batches, other_rows, len(other), other.data, beside)
-    return None if found < 0 else int(one.rows["offset"][found])
+    """Return the offset of the first record that both hold, and not alike. Records that only one holds do not count.
+
+    The leader epoch counts too, because a follower copies it.
+    """
+    mine, theirs = marks(one, other)
+    ours, beside = one.rows[mine != ALONE], other.rows[theirs != ALONE]
+    epochs = one_batches["leader_epoch"][ours["batch"]] != other_batches["leader_epoch"][beside["batch"]]
+    found = np.flatnonzero((mine[mine != ALONE] == UNLIKE) | epochs)
+    return int(ours["offset"][found[0]]) if len(found) else None

@@ -13,7 +13,7 @@ data directories.
     typed           keys and values as columns of a type; `schema_frame`: the registry that tells them
     segment_units   a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or by
                     `local` in processes of this machine
-    audit, export, profile, reindex_job   the jobs
+    audit, diff, export, profile, reindex_job   the jobs
     session         the Spark of a command and its end; `jvm` ends Java's processes, `python_daemon` begins Python's
 """
 

@@ -83,6 +83,9 @@ RECORD = np.dtype(
 )
 NO_TIMESTAMP_TYPE, CREATE_TIME, LOG_APPEND_TIME = -1, 0, 1
 
+RECORD_ALONE, RECORD_SAME, RECORD_UNLIKE = 0, 1, 2
+"""A record beside another log: nothing has its offset there, or the same record has it, or another one."""
+
 
 RECORD_ROW = RECORD.itemsize
 

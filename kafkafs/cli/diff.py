@@ -1,0 +1,51 @@
+"""`kafkafs diff`: the records that only one of two clusters has."""
+
+import argparse
+import json
+import sys
+from functools import partial
+
+from kafkafs.cli.endings import EXIT_USAGE, say
+from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
+from kafkafs.log.topic_choice import topic_choice
+from kafkafs.spark.diff.diff_job import Totals, by_content, by_offset
+from kafkafs.spark.diff.sides import paired
+
+EXIT_DIFFERENT = 1
+EXIT_TROUBLE = EXIT_USAGE
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the differences as they are found: 0, 1 or 2, as diff(1) has it."""
+    troubles: list[str] = []
+    with SparkProgress("diff", "looking" if is_local(arguments) else "starting Spark") as progress:
+        old, new = named_directories(arguments.data_dirs), named_directories(arguments.against)
+        sides = paired(old, new, topic_choice(arguments.topics, arguments.topic_pattern))
+        is_different = any(pair.old is None or pair.new is None for pair in sides.pairs)
+        compare = by_content if arguments.by == "content" else partial(by_offset)
+        with engine(arguments, "diff", progress) as where:
+            for found in compare(where, sides.pairs, progress, has_lines=not arguments.stat):
+                troubles += [each for each in found.troubles if each not in troubles]
+                if found.lines or (arguments.stat and found.totals is not None):
+                    progress.clear()
+                for lines in found.lines:
+                    sys.stdout.buffer.write(lines)
+                    sys.stdout.buffer.flush()
+                if found.totals is not None:
+                    is_different = is_different or not found.totals.is_equal
+                    if arguments.stat:
+                        print(_line(found.totals), flush=True)
+    for sentence in (*sides.missing, *sides.nowhere, *troubles):
+        say(sentence)
+    if sides.nowhere or troubles:
+        return EXIT_TROUBLE
+    return EXIT_DIFFERENT if is_different else 0
+
+
+def _line(totals: Totals) -> str:
+    """One line of `--stat`."""
+    row = {
+        "topic": totals.topic, "partition": totals.partition, "equal": totals.equal, "onlyOld": totals.only_old,
+        "onlyNew": totals.only_new, "cleaned": totals.cleaned, "belowStart": totals.below_start,
+    }  # fmt: skip
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,177 @@
+"""`kafkafs diff` on either engine: the units, and their results in order, as they come."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from kafkafs.errors import KafkafsError
+from kafkafs.format.differences import HASH, Hashes
+from kafkafs.format.key_index import new_seed
+from kafkafs.log.log import Log
+from kafkafs.log.places import Between
+from kafkafs.search.search_units import Searched
+from kafkafs.spark import jobs
+from kafkafs.spark.diff.by_content import MOST_RECORDS, ContentUnit, Part, count, excesses, left_over, write
+from kafkafs.spark.diff.by_offset import Below, Differences, DiffUnit, compare
+from kafkafs.spark.diff.sides import Pair
+from kafkafs.spark.jobs import Engine, Progress, no_progress
+from kafkafs.spark.locations import Location, partition
+from kafkafs.spark.offsets import TopicPartition
+
+
+class Result(NamedTuple):
+    """Something to print or to count: lines, sentences about trouble, and the totals of a partition, or of a topic,
+    behind its last lines."""
+
+    lines: Sequence[bytes] = ()
+    troubles: Sequence[str] = ()
+    totals: "Totals | None" = None
+
+
+class Totals(NamedTuple):
+    """The counts of a partition; of a topic where `partition` is None."""
+
+    topic: str
+    partition: int | None
+    equal: int = 0
+    only_old: int = 0
+    only_new: int = 0
+    cleaned: int = 0
+    below_start: int = 0
+
+    @property
+    def is_equal(self) -> bool:
+        """True if neither side has a record that the other one lacks."""
+        return not self.only_old and not self.only_new
+
+
+def by_offset(
+    engine: Engine, pairs: Sequence[Pair], progress: Progress = no_progress, *, has_lines: bool = True
+) -> Iterator[Result]:
+    """Compare partition by partition, record by record at the same offset."""
+    units, troubles = list[DiffUnit](), list[str]()
+    for pair in pairs:
+        try:
+            units += _units(pair, has_lines)
+        except KafkafsError as error:
+            troubles.append(f"{pair.name}: {error}")
+    if troubles:
+        yield Result(troubles=troubles)
+    totals: Totals | None = None
+    for found in jobs.each(engine, "diff", units, compare, progress):
+        name = found.unit.pair.name
+        if totals is not None and (totals.topic, totals.partition) != name:
+            yield Result(totals=totals)
+            totals = None
+        totals = _added(totals or Totals(*name), found)
+        yield Result(found.lines, found.troubles)
+    if totals is not None:
+        yield Result(totals=totals)
+
+
+def _added(totals: Totals, found: Differences) -> Totals:
+    return totals._replace(
+        equal=totals.equal + found.equal, only_old=totals.only_old + found.only_old,
+        only_new=totals.only_new + found.only_new, cleaned=totals.cleaned + found.cleaned,
+        below_start=totals.below_start + found.below_start,
+    )  # fmt: skip
+
+
+def by_content(
+    engine: Engine, pairs: Sequence[Pair], progress: Progress = no_progress, *, has_lines: bool = True
+) -> Iterator[Result]:
+    """Compare topic by topic, whatever the partition and the offset of a record."""
+    for topic in dict.fromkeys(pair.name.topic for pair in pairs):
+        yield from _topic_by_content(
+            engine, topic, [pair for pair in pairs if pair.name.topic == topic], progress, has_lines
+        )
+
+
+def _topic_by_content(
+    engine: Engine, topic: str, pairs: Sequence[Pair], progress: Progress, has_lines: bool
+) -> Iterator[Result]:
+    units, troubles, records = list[ContentUnit](), list[str](), 0
+    for is_old in (True, False):
+        for location in (each for pair in pairs if (each := pair.old if is_old else pair.new) is not None):
+            try:
+                bounds = _extent(location)
+                records += bounds.end - bounds.start
+                units += [ContentUnit(location, is_old, *window) for window in _windows(location, bounds)]
+            except KafkafsError as error:
+                troubles.append(f"{location.name}: {error}")
+    parts, seed, totals = -(-records // MOST_RECORDS) or 1, new_seed(), Totals(topic, None)
+    for number in range(parts):
+        hashes: tuple[list[Hashes], list[Hashes]] = ([], [])
+        counted = jobs.each(engine, "diff", units, partial(count, seed=seed, part=Part(number, parts)), progress)
+        for unit, found in zip(units, counted, strict=True):
+            hashes[not unit.is_old].append(found.hashes)
+            troubles += [each for each in found.troubles if each not in troubles]
+        equal, *more = excesses(*(np.concatenate([np.empty(0, HASH), *each]) for each in hashes))
+        del hashes
+        totals = totals._replace(
+            equal=totals.equal + equal, only_old=totals.only_old + int(more[0].more.sum()),
+            only_new=totals.only_new + int(more[1].more.sum()),
+        )  # fmt: skip
+        for is_old, excess in ((True, more[0]), (False, more[1])):
+            if has_lines and len(excess.hashes):
+                own = [unit for unit in units if unit.is_old == is_old]
+                written = jobs.each(engine, "diff", own, partial(write, seed=seed, excess=excess), progress)
+                for text in left_over(written, excess):
+                    yield Result([text])
+    yield Result(troubles=troubles, totals=totals)
+
+
+class _Bounds(NamedTuple):
+    """The log start and end of a partition, and the bytes of its log."""
+
+    start: int
+    end: int
+    size: int
+
+
+def _extent(location: Location | None) -> _Bounds:
+    if location is None:
+        return _Bounds(0, 0, 0)
+
+    def question(log: Log) -> _Bounds:
+        """Of the log as it is now."""
+        return _Bounds(log.start_offset, log.end_offset, sum(map(log.walk_end, log.segments_between(0, None))))
+
+    return partition(location).answer(question)
+
+
+def _windows(location: Location, bounds: _Bounds) -> Iterator[tuple[int, int, int]]:
+    """(start, end, bytes) of windows of some megabytes, which tile the partition."""
+    start, size = bounds.start, 0
+    for unit in Searched(partition(location), Between()).units():
+        size += unit.size
+        if unit.end > start:
+            yield start, unit.end, size
+            start, size = unit.end, 0
+    if start < bounds.end:
+        yield start, bounds.end, size
+
+
+def _units(pair: Pair, has_lines: bool) -> Iterator[DiffUnit]:
+    old, new = _extent(pair.old), _extent(pair.new)
+    sides = [each for each, there in ((old, pair.old), (new, pair.new)) if there is not None]
+    start, end = max(each.start for each in sides), max(each.end for each in sides)
+    end, weight = max(start, end), old.size + new.size
+    is_old = pair.new is None or (pair.old is not None and old.start < new.start)
+    lower = old if is_old else new
+    below = Below(is_old, lower.start, min(start, lower.end)) if len(sides) == 2 and not has_lines else None
+    larger = pair.old if old.size >= new.size else pair.new
+    if pair.is_compacted or larger is None:
+        yield DiffUnit(pair, start, end, has_lines, weight, below)
+        return
+    windows = [(low, high, size) for low, high, size in _windows(larger, max(old, new, key=lambda each: each.size))]
+    bounds = [high for low, high, _ in windows if start < high < end]
+    sizes = [size for _, high, size in windows if start < high < end]
+    for number, (low, high) in enumerate(zip([start, *bounds], [*bounds, end], strict=True)):
+        size = 2 * sizes[number] if number < len(sizes) else 0
+        yield DiffUnit(pair, low, high, has_lines, size, below if low == start else None)
+
+
+__all__ = ["Result", "TopicPartition", "Totals", "by_content", "by_offset"]

@@ -1,0 +1,86 @@
+"""The partitions of two clusters, paired by topic and number."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kafkafs.cluster.metadata import read_once
+from kafkafs.errors import KafkafsError, UsageError
+from kafkafs.format.names import METADATA_LOG
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.replicas import furthest, replicas
+from kafkafs.log.topic_choice import TopicChoice
+from kafkafs.overview.configs import Settings
+from kafkafs.spark.locations import Location, data_directories, every_location
+from kafkafs.spark.missing import missing_topics
+from kafkafs.spark.offsets import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One partition on both sides; None where a side does not have it. `is_compacted` on either side."""
+
+    name: TopicPartition
+    old: Location | None
+    new: Location | None
+    is_compacted: bool
+
+
+class Sides(NamedTuple):
+    """The pairs in the order of topics and numbers; sentences about partitions that are missing by the metadata of one
+    side, and about those that no side has, so that nothing can be compared."""
+
+    pairs: list[Pair]
+    missing: list[str]
+    nowhere: list[str]
+
+
+def paired(old: tuple[Path, ...], new: tuple[Path, ...], topics: TopicChoice) -> Sides:
+    """Pair the live partitions of the chosen topics. UsageError for a topic on neither side, and for two copies of one
+    broker's directory on one side."""
+    found = [
+        {name: each for name, each in every_location(paths).items() if topics.takes(name.topic)} for paths in (old, new)
+    ]
+    every = sorted({*found[0], *found[1]})
+    topics.check((name.topic for name in every), ", ".join(repr(str(path)) for path in (*old, *new)))
+    compacted = [_Compacted(data_directories(paths)) for paths in (old, new)]
+    answers = {
+        topic: any(each.has(topic) for each in compacted) for topic in dict.fromkeys(name.topic for name in every)
+    }
+    pairs = [Pair(name, found[0].get(name), found[1].get(name), answers[name.topic]) for name in every]
+    missing, nowhere = list[str](), list[str]()
+    for paths, word in ((old, "old"), (new, "new")):
+        for each in missing_topics(paths, topics.takes):
+            beside = [number for number in each.missing if TopicPartition(each.topic, number) in set(every)]
+            (missing if len(beside) == len(each.missing) else nowhere).extend(
+                f"{word}: {sentence}" for sentence in each.problems
+            )
+    return Sides(pairs, missing, nowhere)
+
+
+class _Compacted:
+    """Tells which topics one cluster compacts: by its metadata, or because a cleaner was at work."""
+
+    def __init__(self, directories: Sequence[DataDirectory]) -> None:
+        self._cleaned = {topic for each in directories for topic, _ in each.cleaner_offsets() or ()}
+        self._settings = _settings(directories)
+
+    def has(self, topic: str) -> bool:
+        """True if the topic is or was compacted."""
+        if topic in self._cleaned:
+            return True
+        try:
+            return self._settings.of(topic).limits.compact
+        except UsageError:  # a value that no broker takes
+            return False
+
+
+def _settings(directories: Sequence[DataDirectory]) -> Settings:
+    log = furthest(replicas(directories, METADATA_LOG))
+    try:
+        image = None if log is None else read_once(log, ReadOptions()).image
+    except KafkafsError:
+        image = None
+    return Settings(image, None)

@@ -1,0 +1,85 @@
+"""`kafkafs diff` as it is typed: lines, exit codes, and what was asked wrongly."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.cli.asking import unmounted
+from tests.kafka.clusters import Cluster
+from tests.log.making import made, write_partition
+
+CLUSTER = Cluster("4.3.1", "stopped")
+
+
+@pytest.fixture
+def sides(tmp_path):
+    for name, count in (("old", 3), ("new", 2)):
+        write_partition(tmp_path / name, {0: [made(0, range(count))]})
+    return tmp_path / "old", tmp_path / "new"
+
+
+def diff(old, new, *words):
+    return unmounted("diff", "--engine", "local", old, "--against", new, *words)
+
+
+def test_a_missing_record_is_a_line_and_ends_with_1(sides):
+    done = diff(*sides)
+    (line,) = map(json.loads, done.stdout.splitlines())
+    assert (list(line)[:4], line["side"], line["offset"]) == (["side", "topic", "partition", "offset"], "old", 2)
+    assert (done.returncode, done.stderr) == (1, b"")
+    same = diff(sides[0], sides[0])
+    assert (same.returncode, same.stdout, same.stderr) == (0, b"", b"")
+
+
+def test_stat_has_a_line_for_equal_partitions_too(sides):
+    write_partition(sides[0], {0: [made(0, [1])]}, "u-0")
+    write_partition(sides[1], {0: [made(0, [1])]}, "u-0")
+    done = diff(*sides, "--stat")
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [
+        {"topic": name, "partition": 0, "equal": equal, "onlyOld": lost, "onlyNew": 0, "cleaned": 0, "belowStart": 0}
+        for name, equal, lost in (("t", 2, 1), ("u", 1, 0))
+    ]
+    assert done.returncode == 1
+
+
+def test_an_empty_partition_that_one_side_lacks_is_a_difference(sides):
+    shutil.copytree(sides[0], sides[1], dirs_exist_ok=True)
+    write_partition(sides[1], {0: []}, "u-0")
+    done = diff(*sides)
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
+def test_damage_ends_with_2_and_a_sentence(sides):
+    (log,) = (sides[0] / "t-0").glob("*.log")
+    write_partition(sides[0], {0: [made(0, [1]), made(1, [2]), made(2, [3])]})
+    content = bytearray(log.read_bytes())
+    content[-5 - len(content) // 3] ^= 1
+    log.write_bytes(bytes(content))
+    done = diff(*sides, "--by", "content")
+    assert done.returncode == 2
+    assert b"no valid batch" in done.stderr
+    assert b"no valid batch" in diff(*sides).stderr
+
+
+def test_what_is_asked_wrongly_ends_with_2(sides, tmp_path):
+    assert diff(*sides, "--topics", "none").returncode == 2
+    assert diff(tmp_path / "nowhere", sides[1]).returncode == 2
+    done = unmounted("diff", sides[0])
+    assert done.returncode == 2
+    assert b"--against" in done.stderr
+
+
+def test_a_partition_that_one_side_lost_is_named_and_its_records_are_lines(tmp_path):
+    """The metadata of the copy know it."""
+    shutil.copytree(CLUSTER.path, tmp_path / "new", symlinks=True)
+    name = next(
+        each.name for each in sorted(tmp_path.glob("new/*-0")) if each.name[0] != "_" and list(each.glob("*.log"))
+    )
+    shutil.rmtree(tmp_path / "new" / name)
+    done = diff(CLUSTER.path, tmp_path / "new", "--topics", name.removesuffix("-0"))
+    assert done.returncode == 1
+    assert b"new: " in done.stderr
+    both = diff(tmp_path / "new", tmp_path / "new")
+    assert both.returncode == 2
+    assert name.encode() in both.stderr or name.removesuffix("-0").encode() in both.stderr
