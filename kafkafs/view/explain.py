@@ -11,7 +11,7 @@ from kafkafs.format.trace import moment
 from kafkafs.log.look import Look
 from kafkafs.log.places import AtOffset, AtTime, BeforeTime, PointTarget
 from kafkafs.log.segment import Damage, Segment
-from kafkafs.log.tiered import tiered_start
+from kafkafs.log.tiered import log_start
 from kafkafs.view.grammar import BEFORE, Suffix
 from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView, PointView
@@ -79,9 +79,9 @@ class Explanation(PointView[Explained]):
 
     def _in_the_tier(self, look: Look) -> Explained | None:
         """What is to be said of an offset that only a remote tier has."""
-        start = tiered_start(look.log, self._view.partition.root)
+        start = log_start(look.log, self._view.partition.root)
         offset = self._target.offset(look) if isinstance(self._target, AtOffset) else None
-        if start is None or offset is None or not start <= offset < look.log.start_offset:
+        if offset is None or not start <= offset < look.log.start_offset:
             return None
         lines = [
             *self._asked_lines(look),
