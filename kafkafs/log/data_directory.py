@@ -201,6 +201,9 @@ class DataDirectory:
                 directory, lambda: self._made(on_disk), lambda it: it.is_on_disk or self.is_tier
             )
         lost = self._lost_now().get(directory)
+        if lost is None and parse_partition_name(directory) is not None:
+            self.wait_for_lost()  # in a process that has not asked a bucket yet
+            lost = self._lost_now().get(directory)
         if lost is None:
             raise NotFound(f"there is no partition directory {directory!r}")
         return self._partitions.get(directory, lambda: self.lost_partition(lost), lambda it: not it.is_on_disk)

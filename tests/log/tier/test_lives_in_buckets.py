@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkafs.log.read_options import TierSource
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.read_options import ReadOptions, TierSource
 from tests.kafka import tiers
 from tests.log.tier import lives
 from tests.log.tier.test_lives import (
@@ -50,10 +51,11 @@ def test_every_offset_is_as_the_model_says(tmp_path, server, past, layout, has_l
     tier = lives.in_layout(local_tier, tmp_path / "tier", layout)
     bucket = f"{past.__name__}-{layout}-{has_local}".replace("_", "-").replace(" ", "-").lower()
     disk = made.write_disk(tmp_path / "disk", has_local, has_metadata=False)
-    root = tree(disk, tiered=TierSource(tiers.uploaded(tier, bucket, server)))
-    if not has_local:
-        root.entries()
+    source = TierSource(tiers.uploaded(tier, bucket, server))
+    root = tree(disk, tiered=source)
     assert_as(expected(made, local_tier, has_local), root)
+    directory = open_data_directory(disk, ReadOptions(tiered=source))  # as a worker of a job has it
+    assert directory.partition("t-0").log().end_offset == max(expected(made, local_tier, has_local)) + 1
 
 
 @pytest.mark.parametrize(("layout", "harm"), [("local", "second"), ("local", "cut"), ("aiven", "second")])
