@@ -2,7 +2,11 @@
 
 import os
 import subprocess
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from typing import NamedTuple
 
+from kafkafs.cli.main import main
 from tests.mounting import KAFKAFS
 
 C_LOCALE = {**os.environ, "LC_ALL": "C.UTF-8"}
@@ -12,3 +16,21 @@ def unmounted(command: str, *arguments: object) -> subprocess.CompletedProcess[b
     """What the command says and ends with."""
     words = [str(KAFKAFS), command, *map(str, arguments)]
     return subprocess.run(words, capture_output=True, check=False, timeout=60, env=C_LOCALE)
+
+
+class Done(NamedTuple):
+    """What a command has printed, and its exit code."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def in_process(*words: object) -> Done:
+    """As `unmounted`, without a process of its own: for commands that print text and are asked often."""
+    with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as left:
+            code = int(left.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())

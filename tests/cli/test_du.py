@@ -7,7 +7,7 @@ import re
 import pytest
 
 from kafkafs.cli.du import length
-from tests.cli.asking import unmounted
+from tests.cli.asking import in_process
 from tests.kafka.clusters import Cluster
 from tests.kafka.tiered import Tiered
 from tests.log.making import made, write_partition
@@ -18,9 +18,9 @@ NOW = 1_700_000_000_000
 
 def asked(*words, code=0):
     """The rows and the sentences."""
-    done = unmounted("du", "--json", *words)
+    done = in_process("du", "--json", *words)
     assert done.returncode == code, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr.decode()
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
 
 def data(tmp_path):
@@ -90,16 +90,16 @@ def test_of_a_tiered_topic_that_goes_which_local_retention_deletes():
     ],
 )
 def test_what_was_asked_wrongly_is_named(words, named, tmp_path):
-    done = unmounted("du", "--json", *words, data(tmp_path))
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert named in done.stderr.decode()
+    done = in_process("du", "--json", *words, data(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert named in done.stderr
 
 
 def test_a_table_is_for_people(tmp_path):
     data(tmp_path)
     for name in ("00000000000000000000.log.deleted", "00000000000000000000.index.deleted"):
         (tmp_path / "t-0" / name).write_bytes(b"x")
-    lines = unmounted("du", "--at", NOW, tmp_path).stdout.decode().splitlines()
+    lines = in_process("du", "--at", NOW, tmp_path).stdout.splitlines()
     head = ["TOPIC", "SIZE", "SEGMENTS", "POLICY", "RETENTION", "DELETABLE", "NEXT DELETION", "KEPT BY"]
     assert re.split("  +", lines[0]) == head
     assert lines[1].split()[2:8] == ["2", "delete", "7d", "0", "2023-11-21T22:13:20Z", "future-timestamp"]
@@ -121,7 +121,7 @@ def test_deep_reads_all_logs():
     assert all(list(row)[-len(deep) :] == deep for row in rows)
     told = {row["topic"]: row for row in rows if row["path"] is None}
     assert told["__consumer_offsets"]["keyBytes"] > 0
-    lines = [re.split("  +", line) for line in unmounted("du", "--deep", CLUSTER.path).stdout.decode().splitlines()]
+    lines = [re.split("  +", line) for line in in_process("du", "--deep", CLUSTER.path).stdout.splitlines()]
     assert lines[0][-4:] == ["FRAMING", "RATIO", "SUPERSEDED", "TOMBSTONES"]
     assert {len(line) for line in lines} == {len(lines[0])}
 
@@ -135,6 +135,6 @@ def test_a_name_that_is_no_text_is_printed(tmp_path):
         file.write(b"x")
     rows, _ = asked(tmp_path)
     assert [row["path"] for row in rows if row["path"]] == ["t-0/?\n\x1b[31m.log"]
-    shown = unmounted("du", tmp_path).stdout
-    assert b"\x1b" not in shown
-    assert shown.count(b"\n") == 4
+    shown = in_process("du", tmp_path).stdout
+    assert "\x1b" not in shown
+    assert shown.count("\n") == 4
