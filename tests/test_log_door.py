@@ -9,7 +9,7 @@ import kafkafs
 ROOT = Path(kafkafs.__file__).parent
 CONTRACT = "the layers above see log through its door"
 BELOW = {"errors", "installation", "format", "disk", "log", "__main__", "__init__", "py"}
-MODULES, NAMES = 14, 67
+MODULES, NAMES = 14, 65
 """What is seen of `log` from above, repairs, checks and dumps apart. The goal is 14 and 55."""
 
 LEFT = 5

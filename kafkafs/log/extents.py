@@ -16,63 +16,67 @@ from kafkafs.log.segment_search import batch_reaching
 class Extent(NamedTuple):
     """A stretch of a segment's log, good as long as it is the generation that was looked at.
 
-    `seal` is the log's last batch, where it may still grow. `held` is the file, while a handle holds it open.
+    `last_batch` is the log's last batch, if its segment may still grow. `held` is the file, while a handle holds it
+    open.
     """
 
     segment: Segment
     position: int
     end: int
-    seal: Batch | None
+    last_batch: Batch | None
     held: DataFile | None = None
+
+    @classmethod
+    def of(cls, log: Log, segment: Segment, position: int, end: int, held: DataFile | None = None) -> "Extent":
+        """The bytes [position, end) of a segment of this log."""
+        last_batch = log.tail.last if log.tail is not None and segment.next_base is None else None
+        return cls(segment, position, end, last_batch, held)
+
+    @classmethod
+    def between(cls, log: Log, start: int, end: int | None) -> list["Extent"]:
+        """The bytes of all batches that overlap the offsets [start, end); an `end` of None is the log end.
+
+        A range that begins with a segment has all of it: invalid bytes at its head may own no offset at all.
+        """
+        start = max(start, log.start_offset)
+        end = log.end_offset if end is None else min(end, log.end_offset)
+        found: list[Extent] = []
+        if start >= end:
+            return found
+        for segment in log.readable_from(start):
+            if segment.base_offset >= end:
+                break
+            position = 0
+            if not found:
+                first = batch_reaching(segment, start, log.walk_end(segment))
+                if first is None:
+                    continue
+                if _first_offset(segment, first) >= end:
+                    break
+                position = first.position if start > segment.base_offset else 0
+            behind = _position_behind(log, segment, end)
+            if behind > position:
+                found.append(cls.of(log, segment, position, behind))
+        return found
 
     def hold(self) -> "Extent":
         """The same, with its file held open if descriptors allow."""
-        return Extent(self.segment, self.position, self.end, self.seal, self.segment.hold())
+        return Extent(self.segment, self.position, self.end, self.last_batch, self.segment.hold())
 
-    def goes_on_in(self, other: "Extent") -> bool:
-        """Whether the other one begins where this one ends."""
+    def is_followed_by(self, other: "Extent") -> bool:
+        """True if the other one begins where this one ends, in the same file."""
         return self.end == other.position and self.segment.listed["log"].inode == other.segment.listed["log"].inode
 
     def read(self, position: int, size: int, prefetch: Prefetch | None = None) -> bytes | memoryview:
         """The bytes at `position` of the file; Vanished where the file was cut since. `prefetch`: a reader's own."""
         file = self.held or self.segment.log()
         data = file.stream(position, size) if prefetch is None else prefetch.read(file, position, size, self.end)
-        intact = self.segment.is_as_seen(file) or (self.seal is not None and is_at_its_place(file, self.seal))
+        intact = self.segment.is_as_seen(file) or (
+            self.last_batch is not None and is_at_its_place(file, self.last_batch)
+        )
         if len(data) < size or not intact:
             raise Vanished(f"{file.name!r} was truncated while it was read; open it again")
         return data
-
-
-def extent_of(log: Log, segment: Segment, position: int, end: int, held: DataFile | None = None) -> Extent:
-    """The bytes [position, end) of a segment of this log."""
-    return Extent(segment, position, end, log.tail.last if log.tail and segment.next_base is None else None, held)
-
-
-def extents_between(log: Log, start: int, end: int | None) -> list[Extent]:
-    """The bytes of all batches that overlap the offsets [start, end); `None` is the log end. None where nothing does.
-
-    A range that begins with a segment has all of it: invalid bytes at its head may own no offset at all.
-    """
-    start = max(start, log.start_offset)
-    end = log.end_offset if end is None else min(end, log.end_offset)
-    found: list[Extent] = []
-    if start >= end:
-        return found
-    for segment in log.readable_from(start):
-        if segment.base_offset >= end:
-            break
-        position = 0
-        if not found:
-            first = batch_reaching(segment, start, log.walk_end(segment))
-            if first is None:
-                continue
-            if _first_offset(segment, first) >= end:
-                break
-            position = first.position if start > segment.base_offset else 0
-        behind = _position_behind(log, segment, end)
-        if behind > position:
-            found.append(extent_of(log, segment, position, behind))
-    return found
 
 
 def _position_behind(log: Log, segment: Segment, end: int) -> int:

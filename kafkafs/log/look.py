@@ -16,7 +16,7 @@ from kafkafs.format.batch import batch_at
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.times import Time
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.extents import Extent, extent_of, extents_between
+from kafkafs.log.extents import Extent
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.outcomes import OpenTransactions
@@ -25,7 +25,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import scan_start
 from kafkafs.log.visible import Visible
 
-__all__ = ["Extent", "Look", "Reader", "extent_of", "extents_between"]
+__all__ = ["Extent", "Look", "Reader"]
 
 
 class Reader:

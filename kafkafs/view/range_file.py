@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from kafkafs.errors import Lost
 from kafkafs.log.log import Log
-from kafkafs.log.look import Look, extents_between
+from kafkafs.log.look import Extent, Look
 from kafkafs.log.places import RangeTarget
 from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
 from kafkafs.view.node import Attributes, NoXattrs
@@ -96,7 +96,7 @@ def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:
 def _size_of(ranges: Sequence[tuple[Log, LogSpan]]) -> int:
     """Bytes of log; of one with a lost segment, of which who reads on hears, all that was uploaded."""
     try:
-        extents = [extent for log, span in ranges for extent in extents_between(log, span.start, span.end)]
+        extents = [extent for log, span in ranges for extent in Extent.between(log, span.start, span.end)]
     except Lost:
         return sum(segment.seen[0] for _, span in ranges for segment in span.segments)
     return sum(extent.end - extent.position for extent in extents)

@@ -19,7 +19,7 @@ from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import CODECS, Batch
 from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import HELD, LocatedBatch
-from kafkafs.log.look import Extent, Look, extent_of, extents_between
+from kafkafs.log.look import Extent, Look
 from kafkafs.log.places import Anchor, AtOffset, BetweenOffsets, PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing
@@ -132,7 +132,7 @@ class RawContent(ReadAhead):
             extents = list(self._extents)
             for extent in growth.more():
                 last = extents[-1] if extents else None
-                if last is not None and last.goes_on_in(extent):
+                if last is not None and last.is_followed_by(extent):
                     extents[-1] = extent._replace(position=last.position, held=last.held)
                 else:
                     extents.append(extent.hold())
@@ -178,7 +178,7 @@ class Growth:
             return []
         if look.log.start_offset > self._end_offset:
             raise Vanished(f"{self._view.shown_as}: batches were deleted before they were read; open it again")
-        extents = extents_between(look.log, self._end_offset, None)
+        extents = Extent.between(look.log, self._end_offset, None)
         self._end_offset = look.log.end_offset
         return extents
 
@@ -217,7 +217,7 @@ class RawPoint:
 
     def _open(self, look: Look) -> BatchContent:
         segment, found = self._told(look)
-        extent = extent_of(look.log, segment, found.position, found.end, segment.hold())
+        extent = Extent.of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
 
     def xattrs(self) -> Mapping[str, bytes]:
@@ -253,7 +253,7 @@ class RawRange(NoXattrs):
 
     def _attributes(self, look: Look) -> Attributes:
         start, end = self._told = self._target.offsets(look, isolated=False)
-        extents = extents_between(look.log, start, end)
+        extents = Extent.between(look.log, start, end)
         size = sum(extent.end - extent.position for extent in extents)
         settled = end is not None and end < look.log.end_offset
         timestamp_ms = look.log.indexed_timestamp(start, end)
@@ -269,7 +269,7 @@ class RawRange(NoXattrs):
     def _open(self, look: Look) -> RawContent:
         start, end = self._told or self._target.offsets(look, isolated=False)
         growth = Growth(self._view, look, self._target) if end is None else None
-        extents = extents_between(look.log, start, end)
+        extents = Extent.between(look.log, start, end)
         extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
         kept_as = _kept_as(self._view, self._target, extents)
         if kept_as is None and sum(extent.end - extent.position for extent in extents) <= self._view.options.exact:

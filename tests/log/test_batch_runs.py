@@ -13,7 +13,7 @@ from kafkafs.disk.prefetch import MEMORY, Prefetch
 from kafkafs.errors import CorruptData
 from kafkafs.log import batch_runs
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, SoundBatches, Start
-from kafkafs.log.extents import extents_between
+from kafkafs.log.extents import Extent
 from tests.log.making import Made, log_of, made, spread, write_partition, write_start
 from tests.log.reading import Row, reader, rows, rows_until_error
 
@@ -135,7 +135,7 @@ def test_zero_bytes_behind_the_last_batch(tmp_path, zeros):
     assert got == ((wanted(BATCHES), None) if zeros <= 17 else (wanted(BATCHES[:4]), CorruptData))
     assert rows(reader(log, corrupt_skip=True).records(0)) == wanted(BATCHES)
     raw = b"".join(
-        bytes(each.read(each.position, each.end - each.position, PREFETCH)) for each in extents_between(log, 0, None)
+        bytes(each.read(each.position, each.end - each.position, PREFETCH)) for each in Extent.between(log, 0, None)
     )
     middle = bytes(zeros) if zeros > 17 else b""
     assert raw == b"".join(batch.data for batch in BATCHES[:4]) + middle + b"".join(b.data for b in BATCHES[4:])

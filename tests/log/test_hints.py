@@ -8,7 +8,7 @@ import pytest
 
 from kafkafs.format.names import parse_segment_file
 from kafkafs.log.batch_runs import Damage
-from kafkafs.log.extents import extents_between
+from kafkafs.log.extents import Extent
 from kafkafs.log.log import Log
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, spread, write_partition
@@ -38,7 +38,7 @@ def answers(log: Log, chance: random.Random) -> Answers:
         first, seen = view.lookup.first_at(time), committed.lookup.first_at(time)
         found.append((time, first and first.offset, seen and seen.offset))
     start = chance.randint(log.start_offset, log.end_offset)
-    found += [[(each.position, each.end) for each in extents_between(log, start, end)] for end in (start + 7, None)]
+    found += [[(each.position, each.end) for each in Extent.between(log, start, end)] for end in (start + 7, None)]
     found.append(sum(int(piece.rows["offset"].sum()) for piece in committed.records(start)))
     return found
 

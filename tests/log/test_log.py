@@ -10,7 +10,7 @@ import pytest
 from kafkafs.disk.budget import KEPT_FILES
 from kafkafs.disk.data_file import LocalFile
 from kafkafs.errors import DiskError, NotFound
-from kafkafs.log.extents import extents_between
+from kafkafs.log.extents import Extent
 from kafkafs.log.lookup import Lookup
 from kafkafs.view.node import LinkNode
 from tests.counting import counted
@@ -61,7 +61,7 @@ def test_a_log_start_beyond_the_data_leaves_nothing_visible(tmp_path):
     assert (log.start_offset, log.end_offset) == (50, 50)
     assert (reader(log).earliest(), reader(log).latest(), reader(log).lookup.first_at(0)) == (None, None, None)
     assert rows(reader(log).records(0)) == []
-    assert extents_between(log, 0, None) == []
+    assert Extent.between(log, 0, None) == []
 
 
 def test_a_time_goes_on_to_later_segments(tmp_path):
@@ -138,7 +138,7 @@ def test_descriptors_stay_few_whatever_the_number_of_segments(tmp_path):
     for offset in range(0, 600, 2):
         log.locate(offset)
     assert reader(log).lookup.first_at(599) is not None
-    extents = extents_between(log, 0, None)
+    extents = Extent.between(log, 0, None)
     assert len(extents) == 600
     assert len(rows(reader(log).records(0))) == 600
     assert len(os.listdir("/proc/self/fd")) - before <= KEPT_FILES + 20

@@ -12,7 +12,7 @@ from kafkafs.format.batch import parse_batch
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.batch_runs import Damage
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.extents import extents_between
+from kafkafs.log.extents import Extent
 from kafkafs.log.overlaps import contents
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.batches import batches_between
@@ -46,7 +46,7 @@ def test_raw_ranges_hold_every_message_that_overlaps(topic):
         start = chance.randint(0, log.end_offset - 1)
         end = min(start + chance.choice([1, 2, 10, 100]), log.end_offset)
         first, last = log.locate(start)[1], log.locate(end - 1)[1]
-        extents = extents_between(log, start, end)
+        extents = Extent.between(log, start, end)
         got = b"".join(bytes(each.read(each.position, each.end - each.position, PREFETCH)) for each in extents)
         assert got == whole[first.position : last.end], (start, end)
         lines = b"".join(bytes(text) for _, text in batches_between(log, start, end)).splitlines()
