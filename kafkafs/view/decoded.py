@@ -8,7 +8,6 @@ the same each time they are made.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal, NamedTuple, Protocol
 
-from kafkafs.cluster.schema_lines import lines_with_schemas
 from kafkafs.disk.access import Access
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NoData, Vanished
@@ -152,6 +151,8 @@ class SchemaLines:
     """Lines whose keys and values are decoded, by the schemas that are registered now."""
 
     def __init__(self, view: PartitionView) -> None:
+        from kafkafs.cluster.schema_lines import lines_with_schemas  # plain lines need not wait for `cluster`
+
         may_block()  # schemas may have to be read, and compiled
         self.made_by = view.resources.schemas.registry()
         self.maker = lines_with_schemas(view.resources.schemas, view.options.memory)
