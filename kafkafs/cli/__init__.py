@@ -9,7 +9,7 @@ word about why.
 main             the entry point
 parser           the tree of commands, for `--help`, man page and completions, into which these hang what they take:
                  quick_arguments, job_arguments, mount_arguments, dump_arguments
-endings          exit codes, and the one sentence on standard error
+exit_codes       exit codes, and the one sentence on standard error
 mount, umount    and `mount_helper`, which mount(8) runs; `mount_options`: the words of `-o`; `daemon`: what is served
 ls, cat, stat    views without a mount; `unmounted` is what they share
 dump             from paths to what `kafkafs.dump` prints

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-from kafkafs.cli.endings import drop_output, say
+from kafkafs.cli.exit_codes import drop_output, say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, file_to_write, is_local, named_directories
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import tier_source

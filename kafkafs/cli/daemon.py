@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from kafkafs.cli.endings import say
+from kafkafs.cli.exit_codes import say
 from kafkafs.cli.mount_options import MountOptions
 from kafkafs.disk.objects import is_bucket
 from kafkafs.format.memory import MemoryBudget

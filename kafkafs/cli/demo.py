@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kafkafs import sample
 from kafkafs.cli import mount, umount
-from kafkafs.cli.endings import EXIT_FAILED, say
+from kafkafs.cli.exit_codes import EXIT_FAILED, say
 from kafkafs.cli.parser import build
 from kafkafs.errors import KafkafsError
 from kafkafs.fuse.life.mountpoint import mounted_at

@@ -5,7 +5,7 @@ import json
 import sys
 from functools import partial
 
-from kafkafs.cli.endings import EXIT_USAGE, say
+from kafkafs.cli.exit_codes import EXIT_USAGE, say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
 from kafkafs.log.topic_choice import topic_choice
 from kafkafs.spark.diff.diff_job import Totals, by_content, by_offset

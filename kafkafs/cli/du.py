@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from kafkafs.cli.endings import EXIT_FAILED, say
+from kafkafs.cli.exit_codes import EXIT_FAILED, say
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.tables import aligned, human, json_line
 from kafkafs.cluster.cluster import Cluster

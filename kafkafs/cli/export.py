@@ -5,7 +5,7 @@ import sys
 import time
 from dataclasses import replace
 
-from kafkafs.cli.endings import say
+from kafkafs.cli.exit_codes import say
 from kafkafs.cli.spark_command import SparkProgress, named_directories
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError

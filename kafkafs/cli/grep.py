@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from kafkafs.cli.endings import EXIT_USAGE, drop_output, say
+from kafkafs.cli.exit_codes import EXIT_USAGE, drop_output, say
 from kafkafs.cli.mount_options import tier_of
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import limits

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from kafkafs.cli.endings import EXIT_FAILED, say
+from kafkafs.cli.exit_codes import EXIT_FAILED, say
 from kafkafs.cli.group_history import print_history
 from kafkafs.cli.tables import aligned
 from kafkafs.cluster import files, rows

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from kafkafs.cli.endings import EXIT_USAGE
+from kafkafs.cli.exit_codes import EXIT_USAGE
 from kafkafs.cli.parser import TIME_BACK, Commands, add_tiered_key, add_topics, take_for_values, whole_number
 from kafkafs.log.read_options import ISOLATIONS
 from kafkafs.spark.source_options import REPLICAS

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
-from kafkafs.cli.endings import EXIT_FAILED, run_honestly
+from kafkafs.cli.exit_codes import EXIT_FAILED, run_to_exit_code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command = import_module(parsed.module)
         return int(command.run(parsed))
 
-    return run_honestly(run, lambda: interrupted, lambda: failed)
+    return run_to_exit_code(run, lambda: interrupted, lambda: failed)
 
 
 @contextmanager

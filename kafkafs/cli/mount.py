@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from kafkafs.cli import mount_options
-from kafkafs.cli.endings import EXIT_FAILED, run_honestly, say
+from kafkafs.cli.exit_codes import EXIT_FAILED, run_to_exit_code, say
 from kafkafs.disk.objects import is_bucket, shown
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
@@ -69,7 +69,7 @@ def _check_bucket(tiered: TierSource | None) -> int:
         return 0
     child = os.fork()
     if child == 0:
-        os._exit(run_honestly(lambda: _look_at(tiered)))
+        os._exit(run_to_exit_code(lambda: _look_at(tiered)))
     ended = os.pidfd_open(child)
     if not select.select([ended], [], [], _LOOK_S)[0]:
         say(f"mounted all the same: the tier {shown(tiered.place)} did not answer within {_LOOK_S} seconds")
@@ -133,4 +133,4 @@ def _daemon(data_dirs: list[Path], place: Path, claim: Claim, options: mount_opt
         serve_data(data_dirs, place, claim, options, on_ready)
         return 0
 
-    return lambda on_ready: run_honestly(lambda: serve_tree(on_ready))
+    return lambda on_ready: run_to_exit_code(lambda: serve_tree(on_ready))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import kafkafs
 from kafkafs.cli import mount, mount_options
-from kafkafs.cli.endings import run_honestly
+from kafkafs.cli.exit_codes import run_to_exit_code
 from kafkafs.cli.parser import add_options
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import mountpoint
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parsed = build().parse_args(arguments)
     except SystemExit as ending:  # argparse has said what is wrong, or shown the help
         return EXIT_INVOCATION if ending.code else 0
-    return EXIT_MOUNT_FAILED if run_honestly(lambda: _mount(parsed)) else 0
+    return EXIT_MOUNT_FAILED if run_to_exit_code(lambda: _mount(parsed)) else 0
 
 
 def _mount(parsed: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from kafkafs.cli.endings import say
+from kafkafs.cli.exit_codes import say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, file_to_write, named_directories, write_shown
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.locations import data_directories

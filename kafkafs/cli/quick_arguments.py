@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kafkafs.cli.endings import EXIT_USAGE
+from kafkafs.cli.exit_codes import EXIT_USAGE
 from kafkafs.cli.parser import TIME_BACK, Commands, Parser, add_options, add_topics, take_for_values, whole_number
 
 

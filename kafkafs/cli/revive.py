@@ -6,7 +6,7 @@ import re
 import shlex
 import time
 
-from kafkafs.cli.endings import say
+from kafkafs.cli.exit_codes import say
 from kafkafs.cli.status_line import StatusLine
 from kafkafs.errors import UsageError, printable
 from kafkafs.format.times import doubt, parse_time_ms

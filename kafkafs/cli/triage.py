@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from kafkafs.cli.du import day_and_time, length, opened
-from kafkafs.cli.endings import EXIT_FAILED, EXIT_USAGE, say
+from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_USAGE, say
 from kafkafs.cli.tables import human, json_line
 from kafkafs.errors import printable
 from kafkafs.overview.triage import Triage, triage

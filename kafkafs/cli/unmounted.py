@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kafkafs.cli import mount_options
-from kafkafs.cli.endings import is_unwritable, say
+from kafkafs.cli.exit_codes import is_unwritable, say
 from kafkafs.errors import ERRNO, CorruptData, KafkafsError
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Attributes, Tree

@@ -99,8 +99,8 @@ class Findings:
                 yield f"  {before} is followed by {offset}"
 
 
-class Unheard(Findings):
-    """Nobody will ask: what takes reading to be found need not be looked for, and nothing is kept."""
+class Unreported(Findings):
+    """Findings that nobody asks for: nothing is read to find them, and nothing is kept."""
 
     is_heard = False
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.dump.dump_findings import Unheard
+from kafkafs.dump.dump_findings import Unreported
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.dump_source import Source
 from kafkafs.dump.file_dump import dump_from, is_dumpable
@@ -127,7 +127,7 @@ class _Files:
         """The text from such a position of the file on, as `Stream` takes it."""
         reading = self._view.options
         options = DumpOptions(print_data_log=True, limit=reading.max_batch, memory=reading.memory)
-        yield from dump_from(Source(self._path, self._path, self.open), options, Unheard(), position)
+        yield from dump_from(Source(self._path, self._path, self.open), options, Unreported(), position)
 
     def open(self, name: str) -> "_AsSeen":
         """NotFound where there is no such file."""

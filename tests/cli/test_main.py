@@ -9,7 +9,7 @@ from importlib import import_module
 import pytest
 
 from kafkafs.cli import parser
-from kafkafs.cli.endings import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from kafkafs.cli.main import main
 from kafkafs.cli.parser import COMMANDS
 from kafkafs.installation import install_command

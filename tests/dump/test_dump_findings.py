@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.dump.dump_findings import Findings, Unheard
+from kafkafs.dump.dump_findings import Findings, Unreported
 from tests.dump.dumped import source_of
 
 
@@ -53,7 +53,7 @@ def test_problems_are_told_at_once_and_counted(tmp_path: Path) -> None:
 
 def test_what_nobody_hears_is_not_kept(tmp_path: Path) -> None:
     """A compacted log has millions of gaps."""
-    findings = Unheard()
+    findings = Unreported()
     findings.gaps(source_of(tmp_path, "0.log"), [5], [7])
     assert list(findings.lines()) == []
     assert not findings.is_heard

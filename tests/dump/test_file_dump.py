@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkafs.dump.dump_findings import Findings, Unheard
+from kafkafs.dump.dump_findings import Findings, Unreported
 from kafkafs.dump.dump_options import DumpOptions
 from kafkafs.dump.dump_source import Source
 from kafkafs.dump.file_dump import dump, dump_from, is_dumpable, is_log
@@ -58,20 +58,20 @@ def test_a_name_that_says_nothing_is_told_and_the_rest_is_shown(tmp_path: Path, 
 def test_a_dump_can_go_on_from_any_of_its_marks(stopped: Dataset) -> None:
     """Readers of a mount jump about; the text is made again from the nearest mark."""
     source, options = source_of(stopped.path, "large-0/00000000000000000000.log"), DumpOptions(print_data_log=True)
-    pieces = list(dump_from(source, options, Unheard(), 0))
+    pieces = list(dump_from(source, options, Unreported(), 0))
     marks = [number for number, (mark, _) in enumerate(pieces) if mark is not None]
     assert marks
     for number in marks:
         rest = b"".join(text for _, text in pieces[number + 1 :])
         position = pieces[number][0]
         assert position is not None
-        assert b"".join(text for _, text in dump_from(source, options, Unheard(), position)) == rest
+        assert b"".join(text for _, text in dump_from(source, options, Unreported(), position)) == rest
 
 
 def test_a_file_that_shrinks_meanwhile_is_an_error(tmp_path: Path) -> None:
     """A broker may truncate; the end of a dump must not look like the end of a log."""
     (tmp_path / "0.log").write_bytes(V2_NONE * 30_000)
-    text = dump_from(source_of(tmp_path, "0.log"), DumpOptions(), Unheard(), 0)
+    text = dump_from(source_of(tmp_path, "0.log"), DumpOptions(), Unreported(), 0)
     while next(text)[0] is None:
         pass
     with open(tmp_path / "0.log", "r+b") as log:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs import errors
-from kafkafs.cli.endings import run_honestly
+from kafkafs.cli.exit_codes import run_to_exit_code
 from kafkafs.disk.blocking import may_block
 from kafkafs.fuse.life import journal
 from kafkafs.fuse.life.guard import supervise
@@ -191,9 +191,9 @@ def main() -> int:
     def start() -> int:
         check(place, [source])
         journal.start()
-        return supervise(place, lambda on_ready: run_honestly(lambda: serve_shelf(on_ready)))
+        return supervise(place, lambda on_ready: run_to_exit_code(lambda: serve_shelf(on_ready)))
 
-    return run_honestly(start)
+    return run_to_exit_code(start)
 
 
 if __name__ == "__main__":

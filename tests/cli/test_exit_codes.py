@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from kafkafs.cli.endings import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, run_honestly, say
+from kafkafs.cli.exit_codes import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, run_to_exit_code, say
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.sample import unpack
 from tests.mounting import KAFKAFS
@@ -33,7 +33,7 @@ def test_whatever_is_raised_becomes_one_sentence(raised, code, sentence, capsys)
     def command() -> int:
         raise raised
 
-    assert run_honestly(command) == code
+    assert run_to_exit_code(command) == code
     told = capsys.readouterr().err
     assert told == "" if sentence is None else re.fullmatch(f"kafkafs: {sentence}\n", told)
 

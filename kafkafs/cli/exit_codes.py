@@ -21,14 +21,14 @@ EXIT_LEFT = 141  # 128 + SIGPIPE: what cat and grep leave in a shell
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)  # the last of one that was closed
 
 
-def run_honestly(
+def run_to_exit_code(
     command: Callable[[], int], interrupted: Callable[[], str] = str, failed: Callable[[], int] = lambda: EXIT_FAILED
 ) -> int:
     """Runs a command; what it raises becomes one sentence on standard error, never a traceback. After Ctrl-C that is
     what `interrupted` answers, if there is something to say. `failed` has the exit code for what could not be done."""
     fill_closed_streams()
     _write_all_or_fail()
-    _go_on_unheard()
+    _ignore_errors_of_stderr()
     try:
         try:
             code = command()
@@ -45,10 +45,10 @@ def run_honestly(
             say(sentence)
         return EXIT_INTERRUPTED
     except KafkafsError as error:
-        say(_homeless() or str(error))
+        say(_missing_directory() or str(error))
         return EXIT_USAGE if isinstance(error, UsageError) else failed()
     except Exception as error:
-        if gone := _homeless():
+        if gone := _missing_directory():
             say(gone)
             return failed()
         if is_unwritable(error):
@@ -66,7 +66,7 @@ def run_honestly(
         return EXIT_BUG
 
 
-def _homeless() -> str:
+def _missing_directory() -> str:
     """What to do where the current directory is gone: a name below it, or Java, fails there in words that mislead."""
     try:
         os.getcwd()
@@ -96,7 +96,7 @@ def _write_all_or_fail() -> None:
         sys.stdout = io.TextIOWrapper(buffer, out.encoding, out.errors, line_buffering=True)
 
 
-class _Unheard(io.FileIO):
+class _IgnoringErrors(io.FileIO):
     """A stream on which what cannot be written is lost."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
@@ -107,12 +107,12 @@ class _Unheard(io.FileIO):
             return memoryview(data).nbytes
 
 
-def _go_on_unheard() -> None:
+def _ignore_errors_of_stderr() -> None:
     """Lets nothing fail of which only standard error has no room to tell, as one in a file on a full disk: the exit
     code is the command's, and not Python's own (120) for what it could not flush."""
     err = sys.stderr
     if type(err) is io.TextIOWrapper and isinstance(getattr(err.buffer, "raw", err.buffer), io.FileIO):
-        unheard = io.BufferedWriter(_Unheard(err.fileno(), "w", closefd=False))
+        unheard = io.BufferedWriter(_IgnoringErrors(err.fileno(), "w", closefd=False))
         sys.stderr = io.TextIOWrapper(unheard, err.encoding, err.errors, line_buffering=True)
 
 
