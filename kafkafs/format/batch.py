@@ -10,7 +10,7 @@ uncompressed: what a snapshot of the metadata is made of, and ends of transactio
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Literal, NamedTuple
@@ -165,6 +165,27 @@ def crc_holds(batch: Batch, data: bytes | memoryview) -> bool:
     if batch.magic == 2:
         return kernels.crc32c(view[_CRC_START_V2:]) == batch.crc
     return crc32(view[_CRC_START_LEGACY:]) == batch.crc
+
+
+def crc_holds_in(batch: Batch, pieces: Iterable[bytes | memoryview]) -> bool:
+    """The same of a batch whose bytes come in pieces. The first has the whole header, and none less than four bytes."""
+    size, made, start = 0, 0, _CRC_START_V2 if batch.magic == 2 else _CRC_START_LEGACY
+    for piece in pieces:
+        view = memoryview(piece)[start:]
+        size, start = size + len(piece), 0
+        if batch.magic == 2:
+            made = kernels.crc32c(_continued(view, made) if made else view)
+        else:
+            made = crc32(view, made)
+    return size == batch.size and made == batch.crc
+
+
+def _continued(data: memoryview, before: int) -> bytearray:
+    """Bytes whose CRC-32C is that of `data` behind bytes with the CRC `before`: the register, which begins with all
+    bits set, meets the first four bytes as if it began with what it had there."""
+    copy = bytearray(data)
+    copy[:4] = (int.from_bytes(copy[:4], "little") ^ before).to_bytes(4, "little")
+    return copy
 
 
 def is_plausible(batch: Batch, data: bytes | memoryview, at: int) -> bool:

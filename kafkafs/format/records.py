@@ -20,7 +20,7 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, KafkafsError, TooLarge
 from kafkafs.format import codecs, kernels
-from kafkafs.format.batch import CODEC, Batches
+from kafkafs.format.batch import CODEC, HEADER_V2, Batches
 from kafkafs.format.memory import UNLIMITED, Array, Buffers, Bytes, Memory
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import OFFSET_ORDER, RECORD_ROW, SOUND
@@ -191,12 +191,26 @@ def decode(
     held. Large values take room from `memory`, which may raise Crowded.
     """
     work, stop = _Work(data, batches, limit, memory), 0
+    if len(batches) == 1 and is_left_out(batches, position + len(data), limit):
+        yield from _too_large(work, 0, 1, 0)
+        return
     while stop < len(batches):
         first = stop
         stop, kind, announced = kernels.next_alike(
             work.batches, first, len(batches), position, len(data), limit, work.spans
         )
         yield from _BY_KIND[kind](work, first, stop, announced)
+
+
+def is_left_out(batches: Batches, data_end: int, limit: int) -> bool:
+    """True if the data end inside of the first batch because it is too large for `limit`: only its CRC was checked."""
+    row = batches[0]
+    return int(row["position"]) + int(row["size"]) > data_end and row["size"] > stored_limit(limit)
+
+
+def stored_limit(limit: int) -> int:
+    """Bytes of a batch on the disk, of format v2, above which it unpacks to more than `limit`."""
+    return limit + HEADER_V2.size
 
 
 def _plain_v2(work: _Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:

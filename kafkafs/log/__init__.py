@@ -6,6 +6,7 @@
     segment          a `Segment`: its files (`segment_files`), its indexes, and whether they are as they were
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
     gaps             offsets that are missing inside a segment from a tier
+    large_batches    a check of their CRC in pieces, and those that are known to be sound
     lookup           a point: the record or batch at an offset or a time
     many_lookups     many points at once: offsets to timestamps, times to offsets
     extents          a raw range: the bytes of batches, sealed against truncation

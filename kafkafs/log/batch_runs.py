@@ -26,40 +26,14 @@ from kafkafs.format.batch import (
     Walk,
     batch_at,
     count_in_order,
-    crc_holds,
+    crc_holds_in,
     is_plausible,
     parse_batch,
     rows_of,
     walk,
 )
+from kafkafs.log.large_batches import IN_PIECES, SoundBatches, pieces, whole_batch
 from kafkafs.log.overlaps import first_offset
-
-_MOST_SOUND = 1 << 14
-"""Keys: a megabyte of them."""
-
-_sound: set[int] = set()
-
-
-class SoundBatches(NamedTuple):
-    """Large batches of one segment in one state that were found sound while a lookup passed them: the next one that
-    does reads their headers only. (Without it a point in batches of 850 KB takes twice as long.)
-
-    One set for the process, of keys that are no other's: a segment's generation, which is another one as soon as its
-    log has changed, and a position. Nothing is lost when all are forgotten but time. Any thread may ask and add.
-    """
-
-    generation: int
-
-    def has(self, position: int) -> bool:
-        """Whether the batch at that position was found sound, and has not been forgotten."""
-        return self.generation << 32 | position in _sound
-
-    def add(self, position: int) -> None:
-        """Remembers it, and forgets all others where they are too many."""
-        if len(_sound) >= _MOST_SOUND:
-            _sound.clear()
-        _sound.add(self.generation << 32 | position)
-
 
 FIRST_READ = 16 << 10
 _PEEK = 4 << 10
@@ -94,13 +68,18 @@ class Start(NamedTuple):
     first_read: int = FIRST_READ
 
 
+ANY_SIZE = 1 << 31
+"""More bytes than a batch can have."""
+
+
 class Bounds(NamedTuple):
     """Where a walk may go: positions below `end`, offsets from `first_offset` up to but without `next_base`.
 
     `next_base` is None in the last segment; there, invalid bytes that nothing valid follows are the end of the log.
     Without `search` it ends at the first byte that is no valid batch, whatever follows. Offsets below `passed` are not
     what the walk is for: of large batches with nothing else only the headers come, where they are known to be sound.
-    What is known is asked of `sound` when the first of them comes up: None, where nothing is for now.
+    What is known is asked of `sound` when the first of them comes up: None, where nothing is for now. Batches of more
+    than `largest` bytes are left out in the same way: whoever decodes the rest refuses them.
     """
 
     end: int
@@ -109,6 +88,11 @@ class Bounds(NamedTuple):
     search: bool = True
     passed: int = 0
     sound: Callable[[], SoundBatches | None] = lambda: None
+    largest: int = ANY_SIZE
+
+    def leaves_out(self, batch: Batch) -> bool:
+        """True if nothing but the header of the batch is needed."""
+        return batch.last_offset < self.passed or (batch.magic == 2 and batch.size > self.largest)
 
     def admits(self, base_offset: int, last_offset: int, before: int) -> bool:
         """Whether a batch with these offsets can follow one that ends with offset `before`."""
@@ -190,13 +174,19 @@ def batch_runs(
             yield run
             continue
         if not len(walked.rows) and walked.stop == "cut":
-            passed = _passed(data, position, before, bounds)
+            header = _left_out(data, position, before, bounds)
+            passed = None if header is None else _checked(file, header, data, before, bounds)
             if passed is not None:
                 position, before, size = passed.end, passed.last_offset, _PEEK
                 yield passed
                 continue
+            is_refuted = header is not None and header.size > IN_PIECES
             needed = len(data) + walked.missing
-            if wanted < needed <= bounds.end - position and _is_likely(file, position, needed, bounds):
+            if (
+                not is_refuted
+                and wanted < needed <= bounds.end - position
+                and _is_likely(file, position, needed, bounds)
+            ):
                 size = needed + LARGEST_HEADER
                 continue
         damage = _damage(file, position, before, bounds) if bounds.search else None
@@ -206,17 +196,29 @@ def batch_runs(
         yield damage
 
 
-def _passed(data: bytes | memoryview, position: int, before: int, bounds: Bounds) -> BatchRun | None:
-    """The batch that begins at `position`, if it is one that is passed and known to be sound."""
-    sound = bounds.sound()
-    if sound is None or not sound.has(position):
-        return None
+def _left_out(data: bytes | memoryview, position: int, before: int, bounds: Bounds) -> Batch | None:
+    """The batch that begins at `position`, if nothing but its header is needed."""
     header = parse_batch(data, 0, position)
-    if header is None or header.last_offset >= bounds.passed:
+    if header is None or not bounds.leaves_out(header):
         return None
     if not bounds.admits(header.base_offset, header.last_offset, before) or header.end > bounds.end:
         return None
-    return BatchRun(data, position, rows_of(header, is_valid=True))
+    return header
+
+
+def _checked(file: DataFile, batch: Batch, data: bytes | memoryview, before: int, bounds: Bounds) -> BatchRun | None:
+    """The batch with its header alone, if it is known to be sound, or large and found sound piece by piece."""
+    run, sound = BatchRun(data, batch.position, rows_of(batch, is_valid=True)), bounds.sound()
+    if sound is not None and sound.has(batch.position):
+        return run
+    if batch.size <= IN_PIECES or not _is_likely(file, batch.position, batch.size, bounds):
+        return None
+    if not crc_holds_in(batch, pieces(file, batch)):
+        return None
+    found = _sound_run(file, run, before, bounds)
+    if found is not None and sound is not None:
+        sound.add(batch.position)
+    return found
 
 
 def _note_passed(run: BatchRun, bounds: Bounds) -> None:
@@ -237,7 +239,7 @@ def whole_batches(size: int, next_size: int) -> int:
 
     What is read of a batch that is not whole is read again.
     """
-    if FIRST_READ < next_size < _UNLIKELY_SIZE:
+    if FIRST_READ < next_size <= IN_PIECES:
         return max(1, (size - LARGEST_HEADER) // next_size) * next_size + LARGEST_HEADER
     return size
 
@@ -329,9 +331,6 @@ _WINDOW = 1 << 20
 _LOOKED_AT = 20
 """Bytes from a position on that tell whether a batch may begin there: five words, the last one with the magic."""
 
-_CRC_AT_ONCE = 64 << 20
-"""A candidate larger than this is not believed: checking it would take the memory of its size."""
-
 
 # --- where a log takes up again behind invalid bytes
 
@@ -352,13 +351,6 @@ def next_valid(file: DataFile, position: int, end: int, accept: Callable[[Batch]
         if accept(candidate):
             return candidate
     return None
-
-
-def whole_batch(file: DataFile, batch: Batch, end: int) -> bool:
-    """Whether the batch lies before `end` and its CRC holds."""
-    if batch.end > end or batch.size > _CRC_AT_ONCE:
-        return False
-    return crc_holds(batch, file.read_long(batch.position, batch.size))
 
 
 def _candidates(file: DataFile, position: int, end: int) -> Iterator[Batch]:

@@ -21,7 +21,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.format.trace import Trace, no_trace
-from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
+from kafkafs.log.batch_runs import ANY_SIZE, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.segment import ANY_OFFSET, Segment, is_at_its_place
 from kafkafs.log.segment_search import Newest, batch_reaching, closed_end, largest_timestamp, newest, scan_start
 
@@ -91,7 +91,7 @@ def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) ->
     fills up, and what stood behind the end was looked through already.
     """
     last = None
-    for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None, search)):
+    for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None, search, ANY_OFFSET)):
         if isinstance(item, BatchRun):
             last = batch_at(item.rows, -1)
     return last
@@ -199,9 +199,12 @@ class Log:
         reached = takewhile(lambda segment: segment.base_offset < end, self.segments_from(start))
         return filter(Segment.is_readable, reached if start < end else ())
 
-    def walk(self, start: int, end: int, lenient: bool = False) -> Iterator[tuple[Segment, BatchRun | Damage]]:
+    def walk(
+        self, start: int, end: int, lenient: bool = False, largest: int = ANY_SIZE
+    ) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """What overlaps the offsets [start, end), in order, and the segment that it stands in. A run may begin before
-        `start` and end behind `end`. Lost for offsets that a tier should have and has not, unless `lenient`."""
+        `start` and end behind `end`. Lost for offsets that a tier should have and has not, unless `lenient`. Of batches
+        of more than `largest` bytes only the headers may come."""
         begin: Start | None = None
         start, end = max(start, self.start_offset), min(end, self.end_offset)
         if start >= end:
@@ -211,7 +214,8 @@ class Log:
                 return
             try:
                 begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
-                for item in segment.walk(begin, self.walk_end(segment), start, ANY_OFFSET if lenient else start):
+                needed = ANY_OFFSET if lenient else start
+                for item in segment.walk(begin, self.walk_end(segment), start, needed, largest):
                     if item.last_offset < start:
                         continue
                     if isinstance(item, Damage) and item.base_offset >= end:

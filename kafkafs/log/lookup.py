@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from kafkafs.errors import Denied, DiskError, Lost, NotFound, TooLarge
 from kafkafs.format.batch import Batch, batch_at
-from kafkafs.format.records import Records
+from kafkafs.format.records import Records, stored_limit
 from kafkafs.format.trace import Trace, moment, no_trace
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.log import Found
@@ -146,7 +146,8 @@ class Lookup:
         """The same, of one segment; without a record if nothing from that batch on shows."""
         log, lenient = self.log, self._visible.options.corrupt_skip
         end = log.walk_end(segment)
-        for item in batches_at_or_after(segment, timestamp, end, log.start_offset, trace, lenient):
+        largest = stored_limit(self._visible.options.max_batch)
+        for item in batches_at_or_after(segment, timestamp, end, log.start_offset, trace, lenient, largest):
             if isinstance(item, Damage):
                 continue
             batch, run, _ = item

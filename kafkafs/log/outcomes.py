@@ -18,7 +18,7 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.errors import Lost
 from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
-from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.records import Records, Refusal, decode, stored_limit
 from kafkafs.format.tables import Flags, Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.lineage import Went, place_behind, went_on
@@ -120,7 +120,8 @@ def _batch_runs(log: Log, first: int, start: Start, lenient: bool = False) -> It
         segment = log.segments[number]
         place = start if number == first else Start(0, segment.base_offset)
         try:
-            for item in segment.walk(place, log.walk_end(segment), needed=needed) if segment.is_readable() else ():
+            end, largest = log.walk_end(segment), stored_limit(_MARKER_LIMIT)
+            for item in segment.walk(place, end, 0, needed, largest) if segment.is_readable() else ():
                 if isinstance(item, BatchRun):
                     yield item
         except Lost as error:

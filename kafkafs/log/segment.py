@@ -16,8 +16,9 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Lost, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, Batches, batch_at, is_overfull, parse_batch
 from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
-from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Bounds, Damage, SoundBatches, Start, batch_runs
+from kafkafs.log.batch_runs import ANY_SIZE, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.gaps import Holes
+from kafkafs.log.large_batches import SoundBatches
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import KnownOverlaps, contents, overlapping
 from kafkafs.log.segment_files import Files
@@ -307,17 +308,21 @@ class Segment:
             return rows[:-1]
         return rows
 
-    def walk(self, start: Start, log_end: int, passed: int = 0, needed: int = 0) -> Iterator[BatchRun | Damage]:
+    def walk(
+        self, start: Start, log_end: int, passed: int = 0, needed: int = 0, largest: int = ANY_SIZE
+    ) -> Iterator[BatchRun | Damage]:
         """What stands from `start` up to `log_end`, all of this generation of the log.
 
-        Of large batches that end below the offset `passed` the bytes may be left out, see `batch_runs.Bounds`. Lost
-        where offsets from `needed` on are missing that were uploaded to a tier.
+        Of large batches that end below the offset `passed`, and of those of more than `largest` bytes, the bytes may be
+        left out, see `batch_runs.Bounds`. Lost where offsets from `needed` on are missing that were uploaded to a tier.
         """
         file = self.log()
         next_base = self.next_base
         if next_base is None and self._last_batch is not None:
             next_base = self._last_batch.last_offset + 1  # the log's end is known: what is invalid before it is damage
-        bounds = Bounds(log_end, start.first_offset, next_base, True, passed, partial(self.sound_batches, file))
+        bounds = Bounds(
+            log_end, start.first_offset, next_base, True, passed, partial(self.sound_batches, file), largest
+        )
         runs = batch_runs(file, start.position, bounds, start.window, start.first_read)
         if self.object is not None:
             runs = self._fetched_again(file, bounds, runs)

@@ -19,7 +19,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
 from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOffset
 from kafkafs.format.trace import Trace, moment, no_trace, probes_told
-from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
+from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.overlaps import first_offset, span
 from kafkafs.log.segment import ANY_OFFSET, Segment
 
@@ -138,7 +138,7 @@ def _end_before_zeros(segment: Segment) -> int:
         return size
     end = size
     start = scan_start(segment, segment.next_base if segment.next_base is not None else segment.base_offset)
-    for item in segment.walk(start, size):
+    for item in segment.walk(start, size, ANY_OFFSET):
         end = item.end
     return end if size - end <= FRAME_SIZE else size
 
@@ -182,23 +182,24 @@ class _Contradiction(Exception):
 
 
 def batches_at_or_after(
-    segment: Segment, timestamp: int, log_end: int, min_offset: int, trace: Trace, lenient: bool = False
-) -> Iterator[Candidate | Damage]:
+    segment: Segment, timestamp: int, log_end: int, min_offset: int, trace: Trace, lenient: bool = False,
+    largest: int = ANY_SIZE,
+) -> Iterator[Candidate | Damage]:  # fmt: skip
     """The batches with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, in order, and
     the damage between them.
 
     Damage may come twice, where the scan starts over. `lenient`: offsets that a tier lacks
-    are passed over.
+    are passed over. Of batches of more than `largest` bytes only the headers may come.
     """
     entry = _entry(segment, timestamp, trace)
     start = scan_start(segment, max(entry.offset, min_offset), trace)
     is_used = entry.slot >= 0 and entry.offset > min_offset
     try:
-        yield from _scan(segment, start, timestamp, log_end, entry if is_used else None, trace, lenient)
+        yield from _scan(segment, start, timestamp, log_end, entry if is_used else None, trace, lenient, largest)
         return
     except _Contradiction:
         trace(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
-    yield from _scan(segment, Start(0, segment.base_offset), timestamp, log_end, None, trace, lenient)
+    yield from _scan(segment, Start(0, segment.base_offset), timestamp, log_end, None, trace, lenient, largest)
 
 
 def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
@@ -230,11 +231,12 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
 
 def _scan(
     segment: Segment, start: Start, timestamp: int, log_end: int, entry: TimestampOffset | None, trace: Trace,
-    lenient: bool,
+    lenient: bool, largest: int,
 ) -> Iterator[Candidate | Damage]:  # fmt: skip
     """`batches_at_or_after` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
     item: BatchRun | Damage | None = None
-    for item in segment.walk(start, log_end, 0 if entry is None else entry.offset + 1, ANY_OFFSET if lenient else 0):
+    passed, needed = 0 if entry is None else entry.offset + 1, ANY_OFFSET if lenient else 0
+    for item in segment.walk(start, log_end, passed, needed, largest):
         if isinstance(item, Damage):
             trace(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
             yield item
@@ -270,7 +272,7 @@ def has_true_end(segment: Segment, log_end: int) -> bool:
     """Whether the log has the batch that the last time index entry tells of."""
     entry: TimestampOffset | None = segment.indexes.time_index.last()
     try:
-        for item in segment.walk(scan_start(segment, entry.offset), log_end) if entry else ():
+        for item in segment.walk(scan_start(segment, entry.offset), log_end, ANY_OFFSET) if entry else ():
             if isinstance(item, BatchRun):
                 entry = _checked(item, entry)
             if entry is None:
@@ -326,7 +328,7 @@ def _newest(
     segment: Segment, start: Start, log_end: int, wanted: Callable[[Batches], Batches], entry: TimestampOffset | None
 ) -> Newest | None:
     found, is_indexed = None, entry is not None
-    for item in segment.walk(start, log_end):
+    for item in segment.walk(start, log_end, ANY_OFFSET):
         if isinstance(item, Damage):
             continue
         entry = _checked(item, entry)

@@ -14,10 +14,10 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, Denied, DiskError, KafkafsError, TooLarge
 from kafkafs.format.batch import Batch, Batches, data_batches, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
-from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.records import Records, Refusal, decode, stored_limit
 from kafkafs.format.tables import chosen
 from kafkafs.format.trace import Trace, no_trace
-from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Damage, Start
+from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions, Outcomes
 from kafkafs.log.overlaps import NONE, KnownOverlaps, Overlaps, fresh, overlapping, overlaps_of
@@ -108,7 +108,7 @@ class LogOverlaps:
         may_block()
         found: dict[int, tuple[int, int, int]] = {}  # by position: of a batch in several pieces the last one counts
         next_offset = known.next_offset
-        for item in segment.walk(Start(known.end, next_offset), end):
+        for item in segment.walk(Start(known.end, next_offset), end, largest=stored_limit(self._limit)):
             next_offset = item.last_offset + 1
             if not isinstance(item, BatchRun):
                 continue
@@ -142,14 +142,17 @@ class Visible:
         self.overlaps = LogOverlaps(log, options.max_batch, options.memory)
         self.end = transactions.last_stable_offset(log) if self._committed else self.overlaps.end_offset
 
-    def batches(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun | Damage]]:
-        """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees."""
+    def batches(self, start: int, end: int, whole: bool = False) -> Iterator[tuple[Segment, BatchRun | Damage]]:
+        """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees. Of a batch
+        that is too large to be decoded only the header comes, unless they have to be `whole`."""
+        largest = ANY_SIZE if whole else stored_limit(self.options.max_batch)
         outcomes = Outcomes(self.log, lenient=self.options.corrupt_skip)
         begin = self.overlaps.begin(start)
-        walked = self.log.walk(begin, end, self.options.corrupt_skip)
+        walked = self.log.walk(begin, end, self.options.corrupt_skip, largest)
         first = next(walked, None)
         if (anew := self.overlaps.begin(start)) < begin:  # what was passed on the way there has given reason to look
-            begin, first, walked = anew, None, self.log.walk(anew, end, self.options.corrupt_skip)
+            begin, first = anew, None
+            walked = self.log.walk(anew, end, self.options.corrupt_skip, largest)
         for segment, item in walked if first is None else chain((first,), walked):
             if isinstance(item, Damage):
                 if item.last_offset >= start:

@@ -108,7 +108,7 @@ def _decoded(
 ) -> Iterator[tuple[int, Records | None]]:
     """The records of batches that may have some, and behind which offset all is handed out with them."""
     name = reader.log.name.directory
-    for segment, item in reader.visible.batches(start, min(end, reader.visible_end)):
+    for segment, item in reader.visible.batches(start, min(end, reader.visible_end), whole=True):
         if isinstance(item, Damage):
             tell(f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are no valid batch")
             yield item.last_offset + 1, None

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from kafkafs.format.batch import Batch, walk
+from kafkafs.format.batch import Batch, rows_of, walk
 from kafkafs.format.jsonl import batch_lines, unreadable_line
 from kafkafs.format.tables import copied
 from kafkafs.log.log import Log
@@ -23,7 +23,7 @@ _LONGEST = 64 << 20
 
 def batches_between(log: Log, start: int, end: int) -> Pieces:
     """The lines of all batches that overlap the offsets [start, end), damaged ones among them."""
-    for segment, item in log.walk(start, end):
+    for segment, item in log.walk(start, end, largest=0):
         if isinstance(item, Damage):
             yield from ((None, line) for line in damage_lines(segment, item))
             yield item.last_offset + 1, b""
@@ -71,8 +71,7 @@ class BatchesPoint(PointView[_Line]):
         if isinstance(found, Damage):
             text = b"".join(damage_lines(segment, found))
         else:
-            data = segment.read(found.position, found.size)
-            text = b"".join(batch_lines(segment.log_name, walk(data, found.position).rows[:1]))
+            text = b"".join(batch_lines(segment.log_name, rows_of(found, is_valid=True)))
         return _Line(segment, found, text), len(text)
 
     def attributes(self) -> Attributes:

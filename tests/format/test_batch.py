@@ -7,18 +7,21 @@ from hypothesis import strategies as st
 from kafkafs.format.batch import (
     CODECS,
     FRAME_SIZE,
+    LARGEST_HEADER,
     SMALLEST,
     VALID,
     Batch,
     Pair,
     batch_bytes,
     crc_holds,
+    crc_holds_in,
     parse_batch,
     walk,
 )
 from kafkafs.format.messages.writing import metadata_record
 from kafkafs.format.records import Records, decode
-from tests.format.golden import BATCHES, COMMIT, V0_LZ4, V1_GZIP, V2_GZIP, V2_NONE
+from tests.format.batch_maker import v2_batch
+from tests.format.golden import BATCHES, COMMIT, V0_LZ4, V1_GZIP, V2_GZIP, V2_NONE, Record
 
 EPOCH = range(12, 16)
 
@@ -128,3 +131,28 @@ def test_what_is_written_is_read_again(records: list[Pair], base: int, is_contro
 
 def _bytes(field: bytes | memoryview | None) -> bytes | None:
     return None if field is None else bytes(field)
+
+
+@given(
+    whole=st.one_of(
+        st.sampled_from([V0_LZ4, V1_GZIP, V2_GZIP, V2_NONE]),
+        st.binary(max_size=900).map(lambda value: v2_batch([Record(5, 1000, 0, b"key", value)])),
+    ),
+    sizes=st.lists(st.integers(4, 90), max_size=9),
+    flips=st.lists(st.integers(FRAME_SIZE, 10**4), max_size=1),
+)
+def test_a_crc_in_pieces_is_that_of_the_whole(whole: bytes, sizes: list[int], flips: list[int]) -> None:
+    """Whatever the pieces are: the first has the header, and none has fewer than four bytes."""
+    header = parse_batch(whole, 0, 0)
+    assert header is not None
+    data, behind_crc = bytearray(whole)[: header.size], FRAME_SIZE + 4
+    for at in flips:
+        data[behind_crc + at % (len(data) - behind_crc)] ^= 1
+    pieces, at = [], 0
+    for size in [LARGEST_HEADER, *sizes]:
+        if len(data) - at - size >= 4:
+            pieces.append(bytes(data[at : at + size]))
+            at += size
+    pieces.append(bytes(data[at:]))
+    assert crc_holds_in(header, pieces) == crc_holds(header, bytes(data)) == (not flips)
+    assert not crc_holds_in(header, pieces[:-1])

@@ -11,9 +11,10 @@ from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.prefetch import MEMORY, Prefetch
 from kafkafs.errors import CorruptData
-from kafkafs.log import batch_runs
-from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, SoundBatches, Start
+from kafkafs.log import large_batches
+from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.extents import Extent
+from kafkafs.log.large_batches import SoundBatches
 from tests.log.making import Made, log_of, made, spread, write_partition, write_start
 from tests.log.reading import Row, reader, rows, rows_until_error
 
@@ -222,7 +223,7 @@ def test_large_batches_are_read_once(tmp_path, monkeypatch, size):
 
 def test_a_batch_is_known_of_the_generation_that_it_was_found_sound_in(monkeypatch):
     """Another state of the log has other bytes at the same place."""
-    monkeypatch.setattr(batch_runs, "_sound", set())
+    monkeypatch.setattr(large_batches, "_sound", set())
     SoundBatches(1).add(2**31 - 1)
     assert SoundBatches(1).has(2**31 - 1)
     assert not SoundBatches(2).has(2**31 - 1)
@@ -232,7 +233,7 @@ def test_a_batch_is_known_of_the_generation_that_it_was_found_sound_in(monkeypat
 def test_however_many_are_passed_no_more_than_a_megabyte_is_remembered(monkeypatch):
     """A mount stays as large as it is, however many terabytes are asked for."""
     known: set[int] = set()
-    monkeypatch.setattr(batch_runs, "_sound", known)
+    monkeypatch.setattr(large_batches, "_sound", known)
     for position in range(40_000):
         SoundBatches(7).add(position)
         assert SoundBatches(7).has(position)

@@ -7,7 +7,8 @@ import pytest
 
 from kafkafs.format.batch import HEADER_SIZES, Batch, batch_at, is_plausible, parse_batch, walk
 from kafkafs.log import batch_runs
-from kafkafs.log.batch_runs import next_valid, whole_batch
+from kafkafs.log.batch_runs import next_valid
+from kafkafs.log.large_batches import whole_batch
 from tests.format.golden import BATCHES
 from tests.log.making import log_of, made, write_partition
 

@@ -1,0 +1,64 @@
+"""Large batches: those that are known to be sound, and a check of their CRC that takes little memory."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafkafs.disk.blocking import may_block
+from kafkafs.disk.data_file import DataFile
+from kafkafs.errors import Vanished
+from kafkafs.format.batch import Batch, crc_holds_in
+
+IN_PIECES = 16 << 20
+"""A batch larger than this, of which nothing but the header is needed, is checked in pieces of a megabyte."""
+
+_PIECE = 1 << 20
+
+_LARGEST_CANDIDATE = 64 << 20
+"""A candidate larger than this is not believed: checking thousands of them would take minutes."""
+
+_MOST_SOUND = 1 << 14
+"""Keys: a megabyte of them."""
+
+_sound: set[int] = set()
+
+
+class SoundBatches(NamedTuple):
+    """Large batches of one segment in one state that were found sound while a lookup passed them: the next one that
+    does reads their headers only. (Without it a point in batches of 850 KB takes twice as long.)
+
+    One set for the process, of keys that are no other's: a segment's generation, which is another one as soon as its
+    log has changed, and a position. Nothing is lost when all are forgotten but time. Any thread may ask and add.
+    """
+
+    generation: int
+
+    def has(self, position: int) -> bool:
+        """Whether the batch at that position was found sound, and has not been forgotten."""
+        return self.generation << 32 | position in _sound
+
+    def add(self, position: int) -> None:
+        """Remembers it, and forgets all others where they are too many."""
+        if len(_sound) >= _MOST_SOUND:
+            _sound.clear()
+        _sound.add(self.generation << 32 | position)
+
+
+def pieces(file: DataFile, batch: Batch) -> Iterator[memoryview]:
+    """Its bytes. The last piece is the longest, so that none has but a few bytes."""
+    may_block()
+    position = batch.position
+    while position < batch.end:
+        left = batch.end - position
+        size = _PIECE if left >= 2 * _PIECE else left
+        data = file.read_long(position, size)
+        if len(data) < size:
+            raise Vanished(f"{file.name!r} became shorter while it was read")
+        yield data
+        position += size
+
+
+def whole_batch(file: DataFile, batch: Batch, end: int) -> bool:
+    """Whether the batch lies before `end` and its CRC holds."""
+    if batch.end > end or batch.size > _LARGEST_CANDIDATE:
+        return False
+    return crc_holds_in(batch, pieces(file, batch))
