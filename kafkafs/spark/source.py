@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import pyarrow as pa
 import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafkafs.errors import KafkafsError, UsageError
@@ -46,7 +47,8 @@ class KafkafsDataSource(DataSource):
     @in_a_sentence()
     def reader(self, schema: StructType) -> DataSourceReader:
         """For `spark.read`."""
-        return BatchReader(batch_options(self.options), self._frame_with(schema))
+        of_sail = schema if isinstance(schema, pa.Schema) else None
+        return BatchReader(batch_options(self.options), self._frame_with(schema), of_sail)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """For `spark.readStream`."""
@@ -55,8 +57,13 @@ class KafkafsDataSource(DataSource):
         except KafkafsError as error:
             return RefusedStream(error)
 
-    def _frame_with(self, schema: StructType) -> Frame:
-        """The frame whose schema Spark was told, or that of a schema of one's own, with which it asks for no other."""
+    def _frame_with(self, schema: StructType | pa.Schema) -> Frame:
+        """The frame whose schema Spark was told, or that of a schema of one's own, with which it asks for no other.
+
+        Sail, another server of Spark Connect, hands an Arrow schema over.
+        """
+        if isinstance(schema, pa.Schema):
+            schema = from_arrow_schema(schema, prefer_timestamp_ntz=True)
         known = self._frame
         return known if known is not None and known.schema == schema else frame_of(self.options, schema)
 
@@ -68,8 +75,9 @@ class BatchReader(DataSourceReader):
     no more for the frame's other queries, nor for the other side of a union (`PythonDataSourceV2.setReadInfo`).
     """
 
-    def __init__(self, options: SourceOptions, frame: Frame) -> None:
-        self._options, self._frame = options, frame
+    def __init__(self, options: SourceOptions, frame: Frame, of_sail: pa.Schema | None = None) -> None:
+        """`of_sail`: the schema that Sail expects, down to the names of what lists hold."""
+        self._options, self._frame, self._of_sail = options, frame, of_sail
 
     @in_a_sentence()
     def partitions(self) -> list[InputPartition]:
@@ -90,7 +98,13 @@ class BatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
-        return in_executor(self._frame.read(partition))
+        batches, schema = self._frame.read(partition), self._of_sail
+        return in_executor(batches if schema is None else (_cast(batch, schema) for batch in batches))
+
+
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = [batch.column(field.name).cast(field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def stream_reader(options: SourceOptions, frame: Frame) -> StreamReader:
