@@ -119,7 +119,7 @@ def test_offsets_may_be_given_each(spark: SparkSession):
     assert found == {(number, offset) for number, offsets in wanted.items() for offset in offsets}
 
 
-@pytest.mark.parametrize("topic", ["segments-disorder", "disorder", "transactions"])
+@pytest.mark.parametrize("topic", ["segments-disorder", "disorder"])
 def test_times_lead_to_the_first_record_at_or_after_them(topic):
     records = LATEST.records(topic)
     times = sorted({record.timestamp_ms for record in records})
@@ -134,6 +134,17 @@ def test_times_lead_to_the_first_record_at_or_after_them(topic):
         planned(LATEST.path, subscribe=topic, startingTimestamp=late)
     strategy = {"startingOffsetsByTimestampStrategy": "latest"}
     assert planned(LATEST.path, subscribe=topic, startingTimestamp=late, **strategy) == []
+
+
+def test_a_time_leads_to_a_marker_where_a_broker_says_so():
+    """Spark's own source asks the broker, which counts markers and aborted records."""
+    told = LATEST.list_offsets("transactions") or {}
+    asked = {time: found.offset for time, found in told.items() if time >= 0 and found.offset >= 0}
+    for time, offset in asked.items():
+        ended = planned(LATEST.path, subscribe="transactions", endingTimestamp=time)
+        assert [end for _, _, end in ranges(ended)] == ([offset] if offset else [])
+    data = {record.offset for record in LATEST.records("transactions")}
+    assert set(asked.values()) - data, "some of the answers are markers"
 
 
 def test_a_time_can_be_latest_or_earliest():
