@@ -1,6 +1,7 @@
 """`.batches.jsonl`: a line for each batch, its header, its place and whether its CRC holds. Nothing is left out."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 from kafkafs.format.batch import Batch, rows_of, walk
@@ -103,5 +104,5 @@ class BatchesRange(RangeFile):
     def _end(self, look: Look) -> int:
         return look.log.end_offset
 
-    def _maker(self) -> tuple[object, Callable[[Look, int], Make]]:
-        return None, lambda look, end: lambda offset: batches_between(look.log, offset, end)
+    def _made(self, look: Look, end: int) -> tuple[object, Make]:
+        return None, partial(batches_between, look.log, end=end)

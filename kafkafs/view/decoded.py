@@ -5,7 +5,8 @@ What lines depend on besides the log is settled when their maker, a class for ea
 the same each time they are made.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Literal, NamedTuple, Protocol
 
 from kafkafs.disk.access import Access
@@ -254,9 +255,9 @@ class JsonRange(RangeFile):
     def _end(self, look: Look) -> int:
         return look.visible.visible_end
 
-    def _maker(self) -> tuple[object, Callable[[Look, int], Make]]:
+    def _made(self, look: Look, end: int) -> tuple[object, Make]:
         lines = self._lines(self._view)
-        return lines.made_by, lambda look, end: lambda offset: _between(lines, look, offset, end)
+        return lines.made_by, partial(_between, lines, look, end=end)
 
 
 class JsonFollower(NoXattrs):
@@ -281,7 +282,7 @@ class JsonFollower(NoXattrs):
     def _open(self, look: Look) -> Stream:
         following = Follower(self._view, look, self._target)
         budget = self._view.resources.text
-        return Stream(lambda offset: self._followed(following, offset), following.earliest, budget, following.has_more)
+        return Stream(partial(self._followed, following), following.earliest, budget, following.has_more)
 
     def _followed(self, following: Follower, offset: int) -> Pieces:
         look = following.look_from(offset)

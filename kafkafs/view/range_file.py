@@ -21,7 +21,7 @@ Make = Callable[[int], Pieces]
 
 
 class RangeFile(NoXattrs):
-    """The file of one range; what its text is made of is said by `_end` and `_maker`."""
+    """The file of one range; what its text is made of is said by `_end` and `_made`."""
 
     isolated: ClassVar[bool]
 
@@ -36,8 +36,8 @@ class RangeFile(NoXattrs):
         """Where an open range ends now."""
         raise NotImplementedError
 
-    def _maker(self) -> tuple[object, Callable[[Look, int], Make]]:
-        """What the text depends on besides the log; and what makes it, of a log and up to an offset."""
+    def _made(self, look: Look, end: int) -> tuple[object, Make]:
+        """Everything that the text depends on besides the log; and its maker, from an offset on up to `end`."""
         raise NotImplementedError
 
     def attributes(self) -> Attributes:
@@ -55,16 +55,16 @@ class RangeFile(NoXattrs):
 
     def _text(self, look: Look) -> ExactText[LogSpan] | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
-        span, make = self._span_and_maker(look)
+        span, make = self._span_and_make(look)
         if not is_small([(look.log, span)], self._view.options.exact):
             return None
-        return self._view.resources.exact.measured(self._key, span, make(look, span.end))
+        return self._view.resources.exact.measured(self._key, span, make)
 
-    def _span_and_maker(self, look: Look) -> tuple[LogSpan, Callable[[Look, int], Make]]:
+    def _span_and_make(self, look: Look) -> tuple[LogSpan, Make]:
         start, end = self._target.offsets(look, isolated=self.isolated)
         start, present = max(start, look.log.start_offset), self._end(look)
         end = present if end is None else min(end, present)
-        made_by, make = self._maker()
+        made_by, make = self._made(look, end)
         return span_of(look.log, start, end, made_by), make
 
     def open(self) -> ExactContent | Stream:
@@ -75,9 +75,9 @@ class RangeFile(NoXattrs):
         text = self._told.use(lambda told: told.stands_in(look.log), lambda: self._text(look))
         if text is not None:
             return ExactContent(text, look.log.hold(text.span.start, text.span.end))
-        span, make = self._span_and_maker(look)
+        span, make = self._span_and_make(look)
         held = look.log.hold(span.start, span.end)
-        return Stream(make(look, span.end), span.start, self._view.resources.text, held=held)
+        return Stream(make, span.start, self._view.resources.text, held=held)
 
 
 def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:

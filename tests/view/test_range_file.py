@@ -85,9 +85,9 @@ def test_a_roll_makes_nothing_anew_unless_the_log_was_cut_before(tmp_path, monke
     """Once in a few minutes each name would cost a whole pass."""
     begun = []
 
-    def between(*asked, between=decoded._between):
+    def between(*asked, between=decoded._between, **more):
         begun.append(asked[2])
-        return between(*asked)
+        return between(*asked, **more)
 
     monkeypatch.setattr(decoded, "_between", between)
     directory = write_partition(tmp_path, {0: BATCHES[:90]}, indexed=False)
