@@ -1,4 +1,4 @@
-"""What the topics tell that a cluster keeps for itself: groups, transactions, metadata, schemas. No secret comes out.
+"""Read the topics that a cluster keeps for itself: groups, transactions, metadata, schemas. No secret comes out.
 
 following   an internal partition, read once and then followed, and what of it could not be read
 last_values, coordinators   the last value of each key: groups with their offsets, transactional ids

@@ -1,7 +1,7 @@
 """A cluster, as the topics tell it that it keeps for itself on these disks. One of these a mount, or a command.
 
-`look` brings it up to date: every internal partition is scanned once and then followed. What is asked behind it is of
-that time, or of a moment before that was named. All of it is for one thread at a time, which holds `lock`; but
+`look` brings it up to date: every internal partition is scanned once and then followed. Later questions are answered as
+of that time, or as of a named moment before it. All of it is for one thread at a time, which holds `lock`; but
 `sources`, `partitions`, `partition` and `progress.ends` ask the data directories, and of what was found by `look` topic
 ids alone, and any thread may call them whenever it likes.
 """
@@ -274,14 +274,14 @@ class Cluster:
                 yield Producer(name.topic, name.partition, state, None if owner is None else owner.transactional_id)
 
     def owners(self) -> Owners:
-        """Who has the open transactions."""
+        """Return the holders of the open transactions."""
         count = self.partition_count(TRANSACTIONS_TOPIC)
         if count is None and self.image is not None and self._until_ms is not None:
             return Owners([], all_here=True)  # the topic was made later
         return Owners([each for each, _ in self.transactions()], count is not None and self._are_whole(count))
 
     def _are_whole(self, count: int) -> bool:
-        """Whether all of the transactions' partitions are here, and could be read from end to end."""
+        """True if all partitions of the transactions' topic are here, and could be read from end to end."""
         if self.transaction_partitions != list(range(count)):
             return False
         names = (f"{TRANSACTIONS_TOPIC}-{number}" for number in range(count))
@@ -316,7 +316,7 @@ class Cluster:
         return furthest([each for each in found if _is_of(each, topic_id)]) or best
 
     def group_problems(self) -> Iterator[str]:
-        """What could not be read of groups and their offsets, and is left out of them."""
+        """Sentences about groups and offsets that could not be read, and are left out."""
         yield from (said for name, said in self._problems.items() if name.startswith(f"{GROUPS_TOPIC}-"))
         for number in sorted(self._groups):
             yield from self._groups[number].problems(self._topics)
@@ -332,7 +332,7 @@ class Cluster:
 
 
 def _is_of(replica: Partition, topic_id: str) -> bool:
-    """Whether it does not tell of another topic than that one."""
+    """True if the metadata do not name another topic than that one."""
     try:
         return parse_partition_metadata(replica.read_beside(PARTITION_METADATA)) == topic_id
     except UNREADABLE:

@@ -1,4 +1,4 @@
-"""What one partition of a coordinator's topic tells: its groups with their offsets, or its transactional ids.
+"""The content of one partition of a coordinator's topic: its groups with their offsets, or its transactional ids.
 
 A group is read from its records when it is asked for; transactional ids are kept until one of their records changes.
 """
@@ -43,7 +43,7 @@ class GroupPartition:
         return read_commits(self.values.kept.of(name), _unsaid)
 
     def problems(self, topics: Topics) -> list[str]:
-        """What could not be read. Reads what has changed since the last time."""
+        """The records that could not be read. Reads what has changed since the last time."""
         changed = self.values.changed()
         if changed is None:
             self._unreadable.clear()
@@ -97,7 +97,7 @@ class TransactionPartition:
         return [each for each in self._read.values() if each is not None]
 
     def problems(self) -> list[str]:
-        """What could not be read."""
+        """The records that could not be read."""
         self.transactions()
         return [*self.values.sentences(), *_sentences(self.values.where, self._unreadable)]
 

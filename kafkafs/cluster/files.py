@@ -88,7 +88,7 @@ def _problems(cluster: Cluster) -> Iterator[str]:
 
 
 def missing(cluster: Cluster, topic: str) -> Iterator[str]:
-    """What of a coordinator's topic is not on these disks, in a sentence."""
+    """Return a sentence about the partitions of a coordinator's topic that are not on these disks."""
     here = cluster.group_partitions if topic == GROUPS_TOPIC else cluster.transaction_partitions
     count = cluster.partition_count(topic)
     if not here and cluster.image is not None and count is None:

@@ -1,8 +1,8 @@
 """One internal partition, read once and then followed: each look hands on only what has come since the last one.
 
-What was read stays true while the log only grows. Where a segment was compacted, cut or deleted, or the log start has
-moved, the partition starts anew. What could not be read is told in sentences: as many as a person reads, and how many
-more there are.
+Everything that was read stays true while the log only grows. If a segment was compacted, cut or deleted, or if the log
+start has moved, the partition starts again. Sentences tell about unreadable records: as many sentences as a person
+reads, and the number of the others.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from kafkafs.log.segment import BatchRun, Damage, Segment
 
 
 class Replay(Protocol):
-    """What is made of a partition's records."""
+    """The result of a partition's records."""
 
     def begin(self, log: Log) -> int:
         """Forgets all: the offset from which `log` is to be read."""

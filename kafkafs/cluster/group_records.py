@@ -1,10 +1,10 @@
 """Groups, of all four types, from the records that are left of them. Sources: GroupMetadataManager and the classes of
 groups and members beside it.
 
-What is on disk of a classic group is how it was after its last rebalance: one that had members then is Stable. The
-newer types keep each member in records of its own, and their state follows from the epochs; what a member is to give
-back is still its own, as Kafka's tools tell it. Beside them are the offsets that they committed, and how far those are
-behind the partitions' ends. Source of that: OffsetMetadataManager.
+The disk has a classic group as of its last rebalance. A group that had members then is Stable. The newer types keep
+each member in records of its own, and their state follows from the epochs; what a member is to give back is still its
+own, as Kafka's tools tell it. Beside them are the offsets that they committed, and how far those are behind the
+partitions' ends. Source of that: OffsetMetadataManager.
 """
 
 import struct
@@ -27,7 +27,8 @@ TellProblem = Callable[[tuple[int, str]], None]
 
 
 class Topics(NamedTuple):
-    """What is asked about topics: the name of one with an id, how many partitions one has; None where unknown."""
+    """Questions about topics: the name of a topic with an id, and its number of partitions. The answer is None if
+    unknown."""
 
     name: Callable[[str], str | None]
     partitions: Callable[[str], int | None]
@@ -68,9 +69,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the records of one group say of it. A "simple" group is a classic one that only has offsets.
+    """The content of the records of one group. A "simple" group is a classic one that only has offsets.
 
-    Where one of its records cannot be read, `state` is None; where that one tells the members, they are None.
+    If one of its records cannot be read, `state` is None. If that record names the members, they are None.
     """
 
     kind: GroupKind
@@ -248,7 +249,7 @@ def _newer(kind: GroupKind, found: _Found, about: Topics) -> Group:
 
 
 def _place(name: str) -> int:
-    """Where it stands in Kafka's table of assignors, of which the first is taken. Source: BaseHashTable.findSlot."""
+    """Return its place in Kafka's table of assignors, of which the first one counts. Source: BaseHashTable.findSlot."""
     return java_hash(name) * -7046029254386353131 % 2**64
 
 
@@ -267,7 +268,7 @@ def _state(kind: GroupKind, epoch: int, assignment_epoch: int, members: Sequence
 
 
 def _has_valid_topology(found: _Found, head: Mapping[str, Any]) -> bool:
-    """Whether the coordinator found the topics of the streams group's newest topology. One of 4.1 wrote nothing about
+    """True if the coordinator found the topics of the streams group's newest topology. One of 4.1 wrote nothing about
     that, nor about settings, as later ones always do; without the topics it gave nobody a task."""
     topology, validated = found.one("StreamsGroupTopology"), head.get("validatedTopologyEpoch", -1)
     if validated == -1 and not head.get("lastAssignmentConfigs"):

@@ -1,4 +1,4 @@
-"""What is left of a coordinator's partition when all of it has been replayed: the last value of each key, unread.
+"""The result of a whole replay of a coordinator's partition: the last value of each key, not yet parsed.
 
 Keys of both coordinators begin alike: int16 record type, then the name of the group (or the transactional id) that the
 record is about; all that is kept is kept by that name. Values are read when they are asked for, so a replay costs
@@ -91,7 +91,8 @@ class KeptRecords:
         self._database.execute("INSERT OR IGNORE INTO gone VALUES (?)", (name,))
 
     def settle_pending(self, producer: int, take_effect: bool) -> list[bytes]:
-        """What is pending for that producer takes effect, unless something newer has, or is dropped: names."""
+        """Values that are pending for that producer take effect, unless something newer has, or are dropped. Return
+        their names."""
         rows: list[_Row] = self._settled().execute(f"{_ROWS} WHERE producer = ?", (producer,)).fetchall()
         self._database.execute("DELETE FROM kept WHERE producer = ?", (producer,))
         self._database.executemany("INSERT OR IGNORE INTO gone VALUES (?)", {row[:1] for row in rows})
@@ -108,7 +109,7 @@ class KeptRecords:
         return [name for (name,) in self._settled().execute("SELECT DISTINCT name FROM kept ORDER BY name")]
 
     def has(self, name: bytes) -> bool:
-        """Whether it is one of `names`."""
+        """True if it is one of `names`."""
         return self._settled().execute("SELECT 1 FROM kept WHERE name = ? LIMIT 1", (name,)).fetchone() is not None
 
     def had(self, name: bytes) -> bool:
@@ -117,11 +118,11 @@ class KeptRecords:
         return self.has(name) or self._database.execute(sql, (name,)).fetchone() is not None
 
     def of(self, name: bytes) -> list[Kept]:
-        """What is kept of one name; what is pending comes behind what is in effect."""
+        """Yield the kept values of one name. Pending values come after effective ones."""
         return _records(self._settled().execute(f"{_ROWS} WHERE name = ? {_ORDER}", (name,)))
 
     def by_name(self) -> Iterator[tuple[bytes, list[Kept]]]:
-        """What is kept of each name, by name."""
+        """The kept values, by name."""
         rows = self._settled().execute(f"{_ROWS} {_ORDER}")
         return ((name, _records(own)) for name, own in groupby(rows, itemgetter(0)))
 
@@ -193,7 +194,7 @@ class LastValues(Replay):
         return log.start_offset
 
     def tell(self, problem: str) -> None:
-        """What could not be read."""
+        """The records that could not be read."""
         self.problems.add(problem)
 
     def changed(self) -> Iterator[tuple[bytes, list[Kept]]] | None:
@@ -203,7 +204,7 @@ class LastValues(Replay):
         return None if names is None else ((name, self.kept.of(name)) for name in names)
 
     def sentences(self) -> list[str]:
-        """What could not be read, and of what is strange how much there is."""
+        """Sentences about records that could not be read, and the number of strange records."""
         return [
             *self.problems,
             *(f"{self.where}: {what}: {len(keys)}" for what, keys in sorted(self._strange.items()) if keys),
@@ -297,7 +298,7 @@ def kind_of(key: bytes) -> int:
 
 
 def _is_sound(key: bytes) -> bool:
-    """Whether the key has a record type and a whole name."""
+    """True if the key has a record type and a whole name."""
     if len(key) < HEAD.size:
         return False
     size: int = HEAD.unpack_from(key)[1]

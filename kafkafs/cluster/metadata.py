@@ -1,9 +1,10 @@
 """`__cluster_metadata-0`: the newest whole snapshot, and what the log has behind it.
 
 A snapshot `<offset>-<epoch>.checkpoint` is the state of all records below its offset; it is whole where a footer stands
-last in it. What stands in the one at offset 0 a node was formatted with (before 4.4 a file beside): the first leader
-writes it to the log again, until then it counts. Records between a BeginTransaction and its EndTransaction count when
-that one has come. Sources: KafkaRaftLog, Snapshots, RecordsSnapshotReader, MetadataBatchLoader.
+last in it. The snapshot at offset 0 holds the records that a node was formatted with (before 4.4, a file beside the log
+holds them). Until the first leader writes them to the log again, the snapshot counts. Records between a
+BeginTransaction and its EndTransaction count when that one has come. Sources: KafkaRaftLog, Snapshots,
+RecordsSnapshotReader, MetadataBatchLoader.
 """
 
 import re
@@ -120,7 +121,7 @@ class Metadata(Replay):
         return log.end_offset
 
     def _counts(self, snapshot: _Snapshot) -> bool:
-        """Whether what was made of one that is whole is of the moment, and tells anything."""
+        """True if the result of a whole snapshot is of the moment, and says anything."""
         is_of_then = self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms
         return is_of_then and bool(snapshot.offset or (self.image and self.image.features))
 
@@ -155,7 +156,7 @@ class Metadata(Replay):
         self.as_of = AsOf(last, known(timestamp), known(epoch), snapshot)
 
     def tell(self, problem: str) -> None:
-        """What could not be read."""
+        """The records that could not be read."""
         self.problems.add(problem)
         self._is_gap_told = True
 
@@ -214,8 +215,8 @@ class Metadata(Replay):
         return [[*same] for _, same in groupby(found, lambda each: each[:2])]
 
     def _first(self, snapshots: Iterable[_Snapshot], *, is_rescue: bool = False) -> tuple[_Snapshot | None, str]:
-        """Makes the image from the first that is whole; `is_rescue`: from what is left of one. Where there is none, no
-        image, and what is wrong with the first."""
+        """Makes the image from the first that is whole; `is_rescue`: from what is left of one. Without a whole
+        snapshot, there is no image, and a sentence says what is wrong with the first one."""
         before, first_wrong = (self.problems, self.is_dynamic), ""
         for each in snapshots:
             self.image, self._waiting, self.problems = self._new_image(), None, deepcopy(before[0])
@@ -234,8 +235,8 @@ class Metadata(Replay):
         return None, first_wrong
 
     def _read(self, snapshot: _Snapshot) -> tuple[bool, bool]:
-        """Takes what can be read. Whether it is whole, which is batches from the first byte to the last one, with a
-        footer at its end; and whether any batch of records is left."""
+        """Takes what can be read. Return two flags: if the snapshot is whole, that is, batches from the first byte to
+        the last one with a footer at its end, and if any batch of records is left."""
         place = f"{METADATA_LOG}/{snapshot.name}"
         file = snapshot.partition.root.open_now(f"{snapshot.partition.name.directory}/{snapshot.name}")
         end, is_damaged, is_left, is_footer, self._snapshot_ms = 0, False, False, False, None

@@ -83,7 +83,7 @@ def parse_schema_record(key: Mapping[str, object], value: Mapping[str, object], 
 
 
 def _is_int(value: object) -> TypeGuard[int]:
-    """Whether it is what Java takes for an `int`."""
+    """True if Java takes it for an `int`."""
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 31) <= value < 1 << 31
 
 
@@ -137,7 +137,7 @@ class Registry:
     """See the module."""
 
     def __init__(self, schemas: Iterable[RegisteredSchema] = ()) -> None:
-        """Of all with the same id in a context, the text that was there first is what the id means."""
+        """If several texts have the same id in a context, the id means the first one."""
         self._versions: dict[tuple[str, int], RegisteredSchema] = {}
         self._by_id: dict[int, list[RegisteredSchema]] = {}
         self._by_guid: dict[bytes, list[RegisteredSchema]] = {}
@@ -186,7 +186,7 @@ class Registry:
         return FoundSchema(self.decoder(schema), schema.id, schema.subject, schema.version, schema.type)
 
     def decoder(self, schema: RegisteredSchema) -> Decoder:
-        """What decodes payloads of a schema."""
+        """The decoder of payloads of a schema."""
         if schema.type == "JSON":  # which are what they are, whatever their schema and what it refers to
             return known_decoder(schema.type, "")
         if schema.text is None:
@@ -224,7 +224,8 @@ class Registry:
         return list(found.values())
 
     def _used(self, user: RegisteredSchema, reference: ReferenceTo) -> RegisteredSchema | None:
-        """What a reference means: a subject of the user's own context, unless it says which; -1 is the newest."""
+        """The meaning of a reference: a subject of the user's own context, unless it names another context. The version
+        -1 is the newest."""
         subject = reference.subject
         if not subject.startswith(":.") and user.context != DEFAULT_CONTEXT:
             subject = f":{user.context}:{subject}"

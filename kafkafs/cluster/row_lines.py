@@ -70,7 +70,7 @@ def text_of(name: bytes) -> str:
 
 
 def file_name(name: bytes) -> str | None:
-    """What a directory of that name is called; None where no file can be called so.
+    """The file name of a directory of that name, or None if no file can have it.
 
     Percent-encoded are `/`, NUL, `%` and bytes that are not UTF-8, in upper case, and the names `.` and `..`.
     """

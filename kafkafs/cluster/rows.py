@@ -41,8 +41,9 @@ NO_OFFSET = -1
 
 
 class Ends(NamedTuple):
-    """Where a partition begins and ends; None where it is not on these disks, or does not tell. `first_here` is the
-    first offset that can be read: behind the start of a log that begins in a tier, where that is not read."""
+    """The beginning and the end of a partition. None if the partition is not on these disks, or does not tell.
+    `first_here` is the first offset that can be read: behind the start of a log that begins in a tier, where that is
+    not read."""
 
     log_start: int | None = None
     high_watermark: int | None = None
@@ -116,7 +117,7 @@ def offset_row(
 
 
 def lag(commit: Commit, ends: Ends) -> int | None:
-    """What `kafka-consumer-groups.sh` calls LAG; null where it prints none, and for what is pending."""
+    """The LAG of `kafka-consumer-groups.sh`. It is null if that tool prints none, and for pending offsets."""
     if ends.high_watermark is None or commit.producer_id is not None or commit.offset == NO_OFFSET:
         return None
     return ends.high_watermark - commit.offset
@@ -235,7 +236,7 @@ def acl_row(acl: Acl) -> Row:
 
 
 def quota_row(entity: Entity, key: str, value: float) -> Row:
-    """A line of `quotas.jsonl`. What is no finite number is a text, since JSON has none for it."""
+    """A line of `quotas.jsonl`. A number that is not finite is a text, because JSON has no form for it."""
     return {"entity": dict(entity), "key": key, "value": value if math.isfinite(value) else _NOT_FINITE[str(value)]}
 
 

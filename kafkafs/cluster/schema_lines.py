@@ -28,7 +28,8 @@ def lines_with_schemas(schemas: "SchemaTopic", memory: Memory) -> "Callable[[Par
 
 
 class _ReaderRegistry:
-    """One reader's registry. What is not in it may have come since the last look: so there is one more look, once."""
+    """One reader's registry. A schema that is not in it may have come since the last look. So there is one more look,
+    once."""
 
     def __init__(self, schemas: "SchemaTopic") -> None:
         self._schemas = schemas

@@ -1,7 +1,7 @@
 """`_schemas-0`, read once and then followed: the registry as it is now, for decoders.
 
-Kept are at most KEPT_BYTES of schemas, whatever stands in the topic. What the registry's own compaction has not yet
-taken away counts: data that were written with a deleted schema can still be decoded.
+Kept are at most KEPT_BYTES of schemas, whatever stands in the topic. Schemas that the registry's own compaction has not
+yet removed count, because data that were written with a deleted schema can still be decoded.
 """
 
 import threading
@@ -34,7 +34,7 @@ _OVERHEAD = 1 << 10  # bytes that a schema takes besides its text
 
 
 class SchemaRecords(Replay):
-    """What the records of `_schemas-0` have left so far."""
+    """The result of the records of `_schemas-0` so far."""
 
     def __init__(self) -> None:
         self._forget()
@@ -47,7 +47,7 @@ class SchemaRecords(Replay):
         self.changed = True
 
     def registry(self) -> Registry:
-        """What they make up."""
+        """The registry that they make up."""
         self.changed = False
         return Registry(schema for versions in self._subjects.values() for schema in versions.values())
 
@@ -157,7 +157,7 @@ class SchemaTopic:
         return furthest(replicas(self._directories, SCHEMAS))
 
     def problems(self) -> list[str]:
-        """What could not be read, in sentences."""
+        """Sentences about records that could not be read."""
         return list(self._records.problems)
 
     def _look(self, anew: bool) -> Registry:

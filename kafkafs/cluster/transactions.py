@@ -25,7 +25,7 @@ from kafkafs.log.producers import OpenTransaction, open_transactions, producers_
 
 
 class Transaction(NamedTuple):
-    """What the coordinator wrote last of a transactional id. `producer_ids` are the former and the next one as well."""
+    """The coordinator's last record of a transactional id. `producer_ids` are the former and the next one as well."""
 
     transactional_id: str
     producer_id: int
@@ -104,7 +104,7 @@ class _Scanned(NamedTuple):
 
 
 class ProducerScans:
-    """What was found in each partition, looked for again where its newest segment has changed."""
+    """The findings in each partition, looked for again if its newest segment has changed."""
 
     def __init__(self) -> None:
         self._scanned: dict[_Key, ValidatedValue[_Scanned]] = {}  # no `Log` is kept: there may be very many partitions
@@ -144,7 +144,8 @@ def _scan(partition: Partition, log: Log) -> tuple[_Stamp | None, _Scanned]:
 
 
 def _stamp(partition: Partition, newest: str | None) -> _Stamp | None:
-    """What changes when the log does: of its directory and its newest segment. None where that is not sure yet."""
+    """The values that change with the log: those of its directory and its newest segment. None where that is not sure
+    yet."""
     if newest is None:
         return None
     try:
@@ -173,7 +174,7 @@ class Owners:
         return Open(topic, partition, found, transactional_id, self.hangs(topic, partition, found.producer_id))
 
     def hangs(self, topic: str, partition: int, producer_id: int, ended_ms: int = 0) -> bool | None:
-        """Whether nobody will end a transaction that the producer has open there: see `Open`. `ended_ms`: when the one
+        """True if nobody will end a transaction that the producer has open there: see `Open`. `ended_ms`: when the one
         before ended there, 0 for never; that is the one which its coordinator has decided about, where it did so
         before."""
         owner = self.owner(producer_id)

@@ -1,7 +1,7 @@
 """`kafkafs revive`: a directory from which one real Kafka starts as the cluster that was on some disks.
 
-What a user does with it: docs/revive.md. A *replica* is the partition's directory that counts, of several the
-furthest; *kept* is what of its log goes along.
+docs/revive.md shows how to use it. A *replica* is the partition's directory that counts, of several the furthest;
+*kept* is what of its log goes along.
 
     plan         what is to be revived, as a value: the data directories, whether they may be taken; made of
     metadata_log the cluster's metadata, as all disks tell them together, in a

@@ -1,4 +1,5 @@
-"""What lies beyond an end: records behind the end of the metadata, and offsets of groups behind that of a partition."""
+"""Offsets beyond an end: records behind the end of the metadata, and offsets of groups behind the end of a
+partition."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

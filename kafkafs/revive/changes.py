@@ -1,6 +1,6 @@
 """Disks that change while they are read: a broker that was started, or that another machine runs on the same disk.
 
-What was read of such disks is of several moments: a commit without the records it is about, an end of a transaction
+An answer about such disks is of several moments: a commit without the records it is about, or an end of a transaction
 without its beginning. So sizes and times of all files are looked at before the first and after the last read.
 """
 
@@ -59,7 +59,7 @@ def _seen(paths: Sequence[Path]) -> Seen:
 
 
 def _digest(directory: Directory, name: str) -> tuple[bytes, list[str]]:
-    """Of the regular files in a directory; and the directories in it."""
+    """Return the regular files in a directory, and the directories in it."""
     files, below = [], []
     with suppress(*UNREADABLE), directory.scan(name) as entries:
         for entry in entries:

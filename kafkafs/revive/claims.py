@@ -44,7 +44,7 @@ class Claim:
 
     @property
     def place(self) -> str:
-        """Where it lies, quoted."""
+        """The place, quoted."""
         return repr(str(self.directory.path / self.name))
 
     @property
@@ -58,7 +58,7 @@ class Claim:
         return next((f"--include {word}" for word, mark in MARKS.items() if mark == self.mark), None)
 
     def partition(self) -> Partition:
-        """What is in there."""
+        """The content of the directory."""
         return self.directory.partition(self.name)
 
     def replica(self) -> Replica:

@@ -26,7 +26,8 @@ _APART = (errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSY
 
 
 def can_reflink(source: DataFile, target: Target) -> bool:
-    """Whether the target's file system can share this file's blocks: tried, and taken away again."""
+    """True if the file system of the target can share this file's blocks. A trial finds out, and leaves nothing
+    behind."""
     target.remove(_PROBE)
     try:
         with target.new_file(_PROBE) as descriptor:
@@ -93,7 +94,7 @@ def _copy(source: DataFile, position: int, length: int, descriptor: int) -> None
 
 
 def write_past(descriptor: int, parts: Sequence[bytes | memoryview], at: int) -> None:
-    """All of them in order. Where Linux can (6.14), the disk writes at once, and no page stays in memory."""
+    """All of them in order. On Linux 6.14 and later, the disk writes at once, and no page stays in memory."""
     left, flags = deque(parts), RWF_DONTCACHE
     while left:
         try:

@@ -69,7 +69,7 @@ def no_progress(done: int, size: int) -> None:
 
 
 def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
-    """What `--plan` prints: the plan, and what a scan of each partition tells. Nothing is written."""
+    """The output of `--plan`: the plan, and the result of a scan of each partition. Nothing is written."""
     check_target(choices.to, choices.request(paths))
     with unchanged(paths) as check:
         plan = make_plan(paths, choices)
@@ -138,7 +138,8 @@ def _revive(
 
 
 def _own_cluster(place: NewDirectory) -> Cluster:
-    """What the new directory itself tells: with what was left out, and with what was written anew."""
+    """The report in the new directory itself: with everything that was left out, and everything that was written
+    again."""
     return Cluster([DataDirectory(place.path, ReadOptions())], ReadOptions())
 
 
@@ -167,8 +168,8 @@ class _Work:
         self.digests, self.made_again = dict[str, str](), list[str]()
 
     def still_so(self, done: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Of the partitions that an earlier command made, those that the disks have not changed under. If any changed,
-        those do not count either that took an end from what other partitions tell."""
+        """Return the partitions that an earlier command made, without those that have changed on the disks since. If
+        any changed, those do not count either that took an end from what other partitions tell."""
         for topic, each in self.plan.partitions():
             if each.replica is not None:
                 name = f"{topic.name}-{each.number}"
@@ -212,7 +213,7 @@ class _Work:
         return self.plan.cluster.owners()
 
     def _is_over(self, topic: str, partition: int, producer_id: int, ended_ms: int = 0) -> bool:
-        """Whether no coordinator has a transaction of the producer there any more, or has one yet."""
+        """True if no coordinator has a transaction of the producer there any more, or if none has one yet."""
         return self._owners.hangs(topic, partition, producer_id, ended_ms) is True
 
     def only_scan(self, one: _Scan) -> None:
@@ -222,7 +223,7 @@ class _Work:
         self.tell(one)
 
     def tell(self, one: _Scan) -> dict[str, Any]:
-        """What is to be said of a partition that was scanned."""
+        """Return the sentences about a partition that was scanned."""
         self.damage += [f"{one.name} at offset {each.first}: {each.reason}" for each in one.scan.refused]
         told = self.told[one.name] = {"directory": one.name, **told_of(one.scan, one.replica)}
         return told
@@ -247,7 +248,7 @@ class _Work:
         return behind_metadata(self.plan.metadata, self.plan.topics, self.told)
 
     def ends(self) -> dict[tuple[str, int], int]:
-        """Where each partition ends: one that begins anew at 0."""
+        """Return the end of each partition. A partition that begins empty ends at 0."""
         names = ((topic.name, each.number) for topic, each in self.plan.partitions())
         return {name: self.told.get(f"{name[0]}-{name[1]}", {"endOffset": 0})["endOffset"] for name in names}
 
@@ -272,7 +273,8 @@ class _Work:
 
 
 def _configured(plan: Plan, to: Path) -> tuple[dict[str, str], list[Config], list[str]]:
-    """What the new node's file says, the configs that the cluster keeps, and in sentences those that it does not."""
+    """Return the content of the new node's file, the configs that the cluster keeps, and sentences about the configs
+    that it does not keep."""
     metadata, topics = plan.metadata, list(plan.topics)
     told = settings(
         plan.node, to.resolve(), topics,

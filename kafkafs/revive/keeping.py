@@ -1,4 +1,4 @@
-"""What is kept of one segment, as it grows: ranges of its log, batches that are written anew, the indexes of both."""
+"""The kept parts of one segment, as they grow: ranges of its log, rewritten batches, and the indexes of both."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,8 +37,8 @@ def size_of(piece: Piece) -> int:
 
 
 def log_size(segment: Segment) -> int:
-    """Bytes of its log, as it was on a broker's disk. Of a remote one of which nothing can be read 0: its damage is
-    found by the scan."""
+    """Bytes of its log, as it was on a broker's disk. The size of a remote segment that cannot be read is 0. The scan
+    finds its damage."""
     with suppress(DiskError, Vanished):
         return segment.files.log_seen[0]
     return 0
@@ -46,8 +46,8 @@ def log_size(segment: Segment) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KeptSegment:
-    """What is kept of a segment: pieces in order, and the indexes of what they make together. Or what another replica
-    has between it and the next one.
+    """The kept parts of a segment: pieces in order, and the indexes of the whole. Or what another replica has between
+    it and the next one.
 
     `base_offset`: of the new segment. `producers`: those that a broker noted where it begins; None where it did not.
     """
@@ -60,7 +60,7 @@ class KeptSegment:
 
     @property
     def is_own(self) -> bool:
-        """Whether it is of the segment itself."""
+        """True if the piece belongs to the segment itself."""
         return self.base_offset == self.segment.base_offset
 
     @property

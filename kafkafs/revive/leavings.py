@@ -49,7 +49,7 @@ _NOTHING: _Owned = frozenset()
 
 
 class _Group:
-    """What a coordinator knows of a group: the keys that have a value, and the offset of each."""
+    """The knowledge of a coordinator about a group: the keys that have a value, and the offset of each."""
 
     def __init__(self, protocol: _Protocol | None) -> None:
         self.protocol = protocol
@@ -127,7 +127,7 @@ class _Room:
         self._keys = set[bytes]()
 
     def add(self, keys: Iterable[bytes]) -> bool | None:
-        """Whether any of these is new here; None where there is no room for them."""
+        """True if any of these keys is new here, or None if there is no room for them."""
         more = self._keys.union(keys)
         if len(more) > self._size:
             return None
@@ -141,7 +141,7 @@ class _Room:
 
 
 class Leavings:
-    """See the module. What a partition lacks is found by a scan of its own, once something is lost."""
+    """See the module. A scan of its own finds the missing records of a partition, once something is lost."""
 
     def __init__(self, scan: Callable[[], PartitionScan]) -> None:
         """`scan` begins one of the same partition."""
@@ -160,12 +160,12 @@ class Leavings:
         return [Leaving(first, tuple(keys), tuple(sorted({_text(key) for key in keys}))) for first, keys in filled]
 
     def _read(self) -> tuple[list[_Event], list[_Room]]:
-        """What the log tells of groups, and the room that is in it."""
+        """The log's records about groups, and the room in it."""
         scan, events, rooms = self._scan(), list[_Event](), list[_Room]()
         seen, expected = 0, scan.tally.start_offset
 
         def take(_: int, data: bytes | memoryview) -> None:
-            """What is kept, in order."""
+            """Yield the kept records, in order."""
             nonlocal seen, expected
             rows = walk(data, 0).rows
             if scan.tally.lost > seen and expected < rows["base_offset"][0]:
@@ -212,7 +212,7 @@ def _told(records: Records) -> Iterator[_Event]:
 
 
 def _owned(key: bytes, value: bytes) -> _Owned:
-    """What such a record says that a member of a consumer group owns, until it has given it back."""
+    """Return the partitions that a member of a consumer group owns by such a record, until it has given them back."""
     if kind_of(key) != _PROTOCOLS[0].current:
         return _NOTHING
     record = parse_record(InternalTopic.OFFSETS, key, value)

@@ -1,7 +1,9 @@
-"""Which files a revived partition was made of: so that a command that goes on knows which of them have changed since.
+"""The files that a revived partition was made of. A command that goes on finds out by them which partitions have
+changed.
 
-A broker that ran on the disk in between has written there, deleted, or made a topic of the same name anew. What is
-compared are the topic's id, sizes and times of all files of each replica, and what checkpoints tell of the partition.
+A broker that ran on the disk in between has written there, deleted, or made a topic of the same name anew. The
+comparison covers the topic's id, the sizes and times of all files of each replica, and the checkpoints' lines about the
+partition.
 """
 
 import hashlib

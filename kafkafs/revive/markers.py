@@ -1,8 +1,8 @@
 """Ends of transactions that are lost with damaged bytes: which they were, as far as something still tells of them.
 
 Without the marker of a commit its transaction is open for ever, and readers of committed records stop there; without
-that of an abort they leave out what its producer committed later, too. What was aborted is noted in the transaction
-index. A transaction was committed where it is over and neither noted as aborted nor ended by a marker behind.
+that of an abort they leave out what its producer committed later, too. The transaction index lists the aborted
+transactions. A transaction was committed where it is over and neither noted as aborted nor ended by a marker behind.
 
 As of a moment one may be open of which its coordinator knew nothing yet, as records tell of the past and are appended
 later: nobody would ever end it, so it is aborted.
@@ -28,7 +28,7 @@ class AskCoordinators(Protocol):
     there, 0 for never."""
 
     def __call__(self, producer_id: int, ended_ms: int = 0) -> bool:
-        """Whether none of them has it."""
+        """True if no replica has it."""
 
 
 def nobody_knows(producer_id: int, ended_ms: int = 0) -> bool:  # noqa: ARG001
@@ -78,7 +78,8 @@ def lost_between(
 
 
 def next_events(items: Iterable[BatchRun | Damage], producers: set[int]) -> dict[int, Event]:
-    """Of each of these producers the next end of a transaction; where there is none, a batch of it, if there is one."""
+    """Return, for each of these producers, the next end of a transaction. Without an end, return one of its batches, if
+    there is one."""
     found: dict[int, Event] = {}
     left = set(producers)
     for item in items if left else ():

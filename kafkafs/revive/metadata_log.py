@@ -1,8 +1,8 @@
 """The cluster's metadata as all disks tell them together: a snapshot that is whole on any of them, and the log behind.
 
 The log is read as those of other partitions are (`scanning`): to where its broker noted that it ended, and what is
-damaged or missing comes from other replicas. What none has is left out and told, and the rest counts: where nothing
-whole is left to begin with, even the rest of a snapshot, or a log that has lost its beginning.
+damaged or missing comes from other replicas. Parts that no disk has are left out and named, and the rest counts. If
+nothing whole is left to begin with, even the rest of a snapshot counts, or a log that has lost its beginning.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _DYNAMIC = b'"data_version":1'
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetadata:
-    """What the metadata log tells, `as_of` its end.
+    """The content of the metadata log, `as_of` its end.
 
     `image` is None where there is no such log (ZooKeeper's time, a lost disk) or it cannot be understood. `problems`:
     what is damaged or missing. `sentences`: what of it is not as it was at the moment that was asked for, and what
@@ -94,7 +94,7 @@ class _Reading:
 
     @property
     def image(self) -> WholeImage | None:
-        """What was told; None where nothing was."""
+        """The metadata that were found, or None."""
         return self.metadata.image if isinstance(self.metadata.image, WholeImage) else None
 
     @property
@@ -116,7 +116,7 @@ class _Reading:
                 self._replay.take(piece.between(self._first, int(rows["last_offset"][-1]) + 1), rows)
 
     def _look_for_losses(self) -> None:
-        """What the scan has come to miss, before what stands behind it is taken."""
+        """The offsets that the scan misses so far, before it takes the records behind them."""
         tally = self._scan.tally
         for each in tally.losses[self._told :]:
             if each.is_damage or each.last < self._scan.log.end_offset:

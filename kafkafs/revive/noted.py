@@ -1,4 +1,5 @@
-"""What a broker noted beside a partition's log: where it ended, epochs, aborts. All of it may be damaged, too."""
+"""The broker's notes beside a partition's log: where the log ended, its epochs and aborts. All of it may be damaged,
+too."""
 
 from contextlib import suppress
 from functools import cached_property
@@ -37,8 +38,9 @@ class Noted:
 
     @cached_property
     def start(self) -> int | None:
-        """Where the log began, where its first segments are gone; None where it begins there, or nothing tells. Who
-        deletes the first ones, cuts the epochs off there, too; what a tier has is noted by the log start."""
+        """Return the start of the log if its first segments are gone. Return None if the log begins there, or if
+        nothing tells. The broker that deletes the first segments cuts the epochs off there, too. The log start covers
+        the part in a tier."""
         epochs, log = self.epochs(), self._log
         is_told = not log.segments or log.start_offset <= (log.checkpoint_start or 0)
         if is_told or not epochs or tiered_start(log, self._partition.root) is not None:
@@ -46,7 +48,7 @@ class Noted:
         return epochs[0].start_offset if epochs[0].start_offset < log.start_offset else None
 
     def stopped_in_order(self) -> bool:
-        """Whether the broker stopped in order, and so what it noted is what it had."""
+        """True if the broker stopped in order, so that its notes are complete."""
         try:
             self._partition.root.stat(CLEAN_SHUTDOWN)
         except KafkafsError:
@@ -63,7 +65,7 @@ class Noted:
         return known if ascends else ()
 
     def aborts_without_log(self, first: int, last: int) -> list[AbortedTransaction]:
-        """What transaction indexes tell whose log is gone, of these offsets."""
+        """Return the entries of transaction indexes whose log is gone, within these offsets."""
         found = list[AbortedTransaction]()
         for base in self._partition.listing().logless:
             with suppress(NotFound, DiskError, CorruptData):
@@ -86,7 +88,7 @@ class Noted:
 
 
 def aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:
-    """What the broker noted of aborts in a segment; nothing where that cannot be read."""
+    """Return the broker's notes about aborts in a segment. If they cannot be read, return none."""
     try:
         return parse_transaction_index(noted_aborts(segment), segment.base_offset)
     except (CorruptData, DiskError, NotFound):
@@ -113,6 +115,6 @@ def with_noted_aborts(segment: Segment, rebuilt: bytes, end: int) -> bytes:
 
 
 def has_rest(log: Log, segment: Segment) -> bool:
-    """Whether something stands behind the log's last batch, as where a write did not come to its end."""
+    """True if bytes follow the log's last batch, as after an interrupted write."""
     end, file = log.walk_end(segment), segment.log()
     return any(file.read(end, min(_REST, file.size - end)))

@@ -1,4 +1,4 @@
-"""What other replicas of a partition have of offsets that are damaged in the one that counts, or gone.
+"""The batches of other replicas for offsets that are damaged or gone in the chosen replica.
 
 Replicas hold the same batches at the same offsets, as far as they were appended under the same leader epochs: a batch
 of another one counts where its epoch is the one that the broker noted of its offset.
@@ -24,8 +24,9 @@ from kafkafs.log.partition import Partition
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """The replica that counts: its partition's directory and the data directory that has it. Where no disk does, `tier`
-    has it, and the data directory is any. `others`: those on other disks, which may have what is damaged here."""
+    """The replica that counts: its partition's directory and the data directory that has it. If no disk has it,
+    `tier` has it, and the data directory is any. `others`: those on other disks, which may have what is damaged
+    here."""
 
     directory: DataDirectory
     partition: Partition
@@ -34,7 +35,7 @@ class Replica:
 
     @property
     def place(self) -> str:
-        """Where it lies."""
+        """The path of the replica."""
         return self.tier or str(self.directory.path / self.partition.name.directory)
 
 
@@ -64,8 +65,9 @@ class Missing(NamedTuple):
 def elsewhere(
     first: int, last: int, others: Sequence[Replica], epochs: Sequence[LeaderEpoch], *, is_dense: bool = False
 ) -> Iterator[OtherBatches | Missing]:
-    """What others have of the offsets `first` to `last`, and what none has, in order. `epochs`: as the broker of the
-    replica that counts noted them. `is_dense`: nothing was compacted, so what one has not another may have."""
+    """Return the batches of others for the offsets `first` to `last`, and the offsets that none has, in order.
+    `epochs`: as the broker of the replica that counts noted them. `is_dense`: nothing was compacted, so what one has
+    not another may have."""
     if first > last:
         return
     if not others or not epochs:
@@ -110,8 +112,8 @@ def _between(rows: Batches, first: int, last: int) -> Batches:
 
 
 def _fit(rows: Batches, epochs: Sequence[LeaderEpoch]) -> Flags:
-    """Which were appended under the epochs of their offsets. Where the log starts inside a batch, the broker notes the
-    batch's epoch from there on."""
+    """A mask of the batches that were appended under the epochs of their offsets. If the log starts inside a batch, the
+    broker's epoch entry for that batch begins at the log start."""
     begins = np.array([each.start_offset for each in epochs])
     known = np.array([-1, *(each.epoch for each in epochs)])
     offsets = np.minimum(rows["last_offset"], np.maximum(rows["base_offset"], begins[0]))

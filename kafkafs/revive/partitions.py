@@ -1,9 +1,9 @@
 """One partition, written: its segments with indexes of their own, and the small files beside them.
 
-What is copied is written by threads of their own, from the bytes that were just read and checked. What lies in a
-bucket, or in chunks, is fetched once, into the new directory, and read there. Whatever the method, only `.log` files
-are ever shared with the original. What a hard link leads to must never be written again, so behind such a log stands an
-empty segment, to which the broker appends. One stands as well where the log's last offsets are lost.
+Separate threads write the copied bytes, from the bytes that were just read and checked. A remote segment in a bucket,
+or in chunks, is fetched once into the new directory, and read there. Whatever the method, only `.log` files are ever
+shared with the original. The target of a hard link must never be written again. So an empty segment follows such a log,
+and the broker appends to it. One stands as well where the log's last offsets are lost.
 """
 
 import os
@@ -54,8 +54,8 @@ class _Writing:
         self._threads.shutdown(cancel_futures=True)
 
     def submit(self, size: int, write: Callable[..., None], *arguments: Any) -> Future[None]:
-        """Has something written that holds so many bytes in memory, and waits where too much is. What an earlier one
-        met is raised."""
+        """Has something written that holds so many bytes in memory, and waits where too much is. An exception of an
+        earlier one is raised."""
         while len(self._under_way) > _PARTS_AHEAD or sum(size for _, size in self._under_way) > _AHEAD:
             self._under_way.popleft()[0].result()
         future = self._threads.submit(write, *arguments)
@@ -124,7 +124,7 @@ class PartitionWriter:
         self._growing: dict[int, _GrowingLog] = {}
 
     def write(self, scan: PartitionScan, moved: Moved) -> None:
-        """All of it. Where the scan finds damage that it may not pass over, nothing more is written."""
+        """All of it. If the scan finds damage that it may not pass over, nothing more is written."""
         scan.before_reading = self._fetch
         try:
             with _Writing() as writing:
@@ -151,7 +151,7 @@ class PartitionWriter:
         self._growing[base].append(data)
 
     def _fetch(self, segment: Segment) -> None:
-        """Of what cannot be fetched as a whole the scan reads what it can."""
+        """If a remote segment cannot be fetched as a whole, the scan reads what it can."""
         if segment.object is None or isinstance(source := segment.log(), LocalFile):
             return
         from kafkafs.log.tier.remote_files import RemoteFiles  # only a tier takes what it imports
@@ -200,7 +200,8 @@ class PartitionWriter:
         self._files.append(name)
 
     def _beside(self, scan: PartitionScan) -> None:
-        """What a broker reads before it reads a log, and of a log that was not kept an empty one."""
+        """The files that a broker reads before it reads a log. For a log that was not kept, the files of an empty
+        one."""
         target, tally = self._target, scan.tally
         if tally.is_below_start:
             for name in self._files:
@@ -222,7 +223,7 @@ def _name_of_fetched(base: int) -> str:
 
 
 def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
-    """What `revive.json` says of a partition, and what the rest of the work has to know."""
+    """The report about a partition in `revive.json`, and the facts that the rest of the work needs."""
     tally = scan.tally
     visible = scan.log.visible_segments()
     return {

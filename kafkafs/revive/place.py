@@ -1,6 +1,6 @@
 """The new data directory, the one place that is written: names below it, never through a link in it, its owner's alone.
 
-What is written first is `revive.json`, which says that the rest is unfinished; then each partition, whole or not at
+The first file is `revive.json`, which says that the rest is unfinished. Then each partition follows, whole or not at
 all, with a line about it in `revive.progress`. So the same command can go on where another one ended; where the machine
 may have started anew since, nothing tells what had reached the disk, and it begins again. All is on the disk before it
 is whole.
@@ -67,7 +67,7 @@ class Target:
                 os.close(descriptor)
 
     def told(self, name: str) -> AbstractContextManager[None]:
-        """What the system refuses of that file inside the `with`, as a sentence."""
+        """Turn the system's refusal of that file, inside the `with`, into a sentence."""
         return _told(self.path / name)
 
     @contextmanager
@@ -209,7 +209,7 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
 
 
 def _told_before(path: Path) -> dict[str, Any]:
-    """What a report says that is there already; nothing where there is none, or it is another's."""
+    """Return the earlier report. Return nothing if there is none, or if it is another cluster's."""
     try:
         told = json.loads((path / REPORT).read_bytes()[: 64 << 20])
     except (OSError, ValueError):
@@ -243,7 +243,7 @@ def as_json(value: Mapping[str, Any]) -> bytes:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """What the system refuses, as a sentence."""
+    """Turn the system's refusal into a sentence."""
     try:
         yield
     except OSError as error:

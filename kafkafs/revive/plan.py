@@ -1,9 +1,9 @@
-"""What is to be revived, as a value: made of small files and directory listings, before the first log is read.
+"""The plan as a value: made of small files and directory listings, before the first log is read.
 
 `--plan` scans the logs besides, and prints what `revive.json` would say of them.
 
 First the disks are opened, and looked at for what would make reviving them wrong. A broker holds the lock of `.lock` in
-each of its directories for as long as it runs. Whether it does is asked by F_GETLK, which writes and locks nothing.
+each of its directories for as long as it runs. F_GETLK finds this out. It writes and locks nothing.
 """
 
 import fcntl
@@ -107,7 +107,7 @@ Retention = Literal["off", "as-is"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choices:
-    """What the command line says."""
+    """The choices of the command line."""
 
     to: Path
     node_id: int | None = None
@@ -128,7 +128,7 @@ class Choices:
         return ReadOptions(cache_keep=True, log_fresh_s=3600.0, names_fresh_s=3600.0, tiered=self.tiered)
 
     def request(self, paths: Sequence[Path]) -> dict[str, Any]:
-        """What makes another command the same one."""
+        """The choices that make another command the same one."""
         return asdict(replace(self, tiered=None)) | {
             "dataDirectories": [str(path.resolve()) for path in paths],
             "to": str(self.to.resolve()),
@@ -138,7 +138,8 @@ class Choices:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be revived. `sentences`: what is left out, lowered or made up; `problems`: what cannot be read."""
+    """The parts of the cluster that are revived. `sentences`: what is left out, lowered or made up; `problems`: what
+    cannot be read."""
 
     disks: Disks
     metadata: ClusterMetadata
@@ -159,7 +160,7 @@ class Plan:
         return ((topic, each) for topic in self.topics for each in topic.partitions)
 
     def told(self) -> dict[str, Any]:
-        """What `--plan` and `revive.json` begin with."""
+        """The beginning of `--plan` and of `revive.json`."""
         partitions = [each for _, each in self.partitions()]
         return {
             "kafka": self.release.name,
@@ -266,7 +267,7 @@ def _checkpoint_problems(disks: Disks) -> list[str]:
 
 
 def _groups(cluster: Cluster, target: Release, features: dict[str, int]) -> list[str]:
-    """What the target makes of groups of newer protocols. UsageError where it would lose what they have read."""
+    """The behaviour of the target for groups of newer protocols. UsageError where it would lose what they have read."""
     kinds = {found.name: found.group.kind for found in cluster.groups() if found.group.kind != "classic"}
     shared = sorted(name for name, kind in kinds.items() if kind == "share")
     if shared and not target.has_new_groups:
@@ -305,7 +306,7 @@ def _segments(topics: Sequence[RevivedTopic]) -> Iterator[Segment]:
 
 
 def _looked_through(log: Log) -> tuple[Segment, ...]:
-    """The visible segments. What names and manifests tell of a remote one, and whether they agree, is known by then."""
+    """The visible segments. By then, names and manifests have told about a remote segment, and if they agree."""
     segments = log.visible_segments()
     for segment in segments:
         try:

@@ -28,7 +28,7 @@ class Release:
 
     @property
     def has_new_groups(self) -> bool:
-        """Whether it knows groups of the newer protocols, and configs of groups."""
+        """True if the release knows groups of the newer protocols, and configs of groups."""
         return "group.version" in self.features
 
     def takes(self, setting: str, value: str) -> str:

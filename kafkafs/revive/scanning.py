@@ -5,9 +5,9 @@
     scan.tally                              how far it came: offsets, records, epochs, producers, losses
 
 Only whole, valid batches are kept. Damage ends the partition (`cut`) or is left out, as compaction would leave it out
-(`skip`); under `refuse` the scan goes on, so that all of it can be named. What lies below the log start is in no way
-missed. A partition as of a moment ends before the first batch with a later record. Ends of transactions that are lost
-with what is damaged are written anew, see `markers`, and of groups, see `leavings`.
+(`skip`); under `refuse` the scan goes on, so that all of it can be named. Offsets below the log start are not missing.
+A partition as of a moment ends before the first batch with a later record. Ends of transactions that are lost with what
+is damaged are written anew, see `markers`, and of groups, see `leavings`.
 """
 
 import time
@@ -85,7 +85,7 @@ class PartitionScan:
         self._damaged_up_to, self._log_end, self._ended_ms = 0, log.end_offset, dict[int, int]()
 
     def segments(self) -> Iterator[KeptSegment]:
-        """What is kept, segment by segment. One between of which nothing is kept is left out."""
+        """Yield the kept parts, segment by segment. One between of which nothing is kept is left out."""
         tally, transactions = self.tally, Tracker()
         self._tell_what_is_elsewhere()
         if not self._segments:
@@ -120,7 +120,7 @@ class PartitionScan:
             self._lose(start, self.log.start_offset - 1, why)
 
     def _lost_beginning(self, transactions: Tracker) -> Iterator[KeptSegment]:
-        """What others have of segments that are gone before the first one."""
+        """Return the batches of others for segments that are gone before the first one."""
         tally, start, first = self.tally, self.log.start_offset, self._noted.start if self._is_dense else None
         if first is None:
             return
@@ -193,8 +193,8 @@ class PartitionScan:
         return replace(kept, indexes=replace(kept.indexes, transaction_index=told))
 
     def _mend(self, damage: Damage, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
-        """What other replicas have of the damaged offsets is kept; what none has is lost. Garbage between batches whose
-        offsets follow one another is no loss."""
+        """Batches of other replicas fill the damaged offsets. Offsets that no replica has are lost. Garbage between
+        batches whose offsets follow one another is no loss."""
         for each in self._elsewhere(damage.base_offset, damage.last_offset):
             if isinstance(each, OtherBatches):
                 self._borrow(each, keeping)
@@ -273,7 +273,7 @@ class PartitionScan:
         self._end(lost_behind(end, transactions.open, noted, following, known), keeping)
 
     def _sound_behind(self, offset: int) -> Iterator[BatchRun | Damage]:
-        """What can be read of the log from there on."""
+        """Yield the readable items of the log from there on."""
         with suppress(DiskError, NotFound):
             for _, item in self.log.walk(offset, self.log.end_offset):
                 if isinstance(item, BatchRun):  # which may begin before
@@ -292,8 +292,8 @@ class PartitionScan:
                 tally.ended.append(each)
 
     def _is_over_at(self, segment: Segment, offset: int) -> IsOver:
-        """Whether what was open before `offset` is over, as the broker noted at the segment's end, or coordinators
-        know."""
+        """True if all transactions that were open before `offset` are over, by the broker's snapshot at the segment's
+        end, or by the coordinators."""
         noted = producers_at(self._partition, self.log.end_offset if segment.next_base is None else segment.next_base)
         if noted is None or self._until_ms is not None:
             return self._known_over if segment.next_base is None else nobody_knows

@@ -1,4 +1,4 @@
-"""Of each partition the directories that count, and those that a broker has set aside: what is told of them.
+"""For each partition: the directories that count, and the sentences about directories that a broker has set aside.
 
 Directories that are marked count if `--include` names them. Else a sentence names each of them, with its records: that
 no disk has the partition would be false.
@@ -82,8 +82,8 @@ def _way(claim: Claim, name: str) -> str:
 def of_unknown_topic(
     claims: Sequence[Claim], image: WholeImage | None, marks: Collection[str], sentences: list[str]
 ) -> list[Claim]:
-    """Those of a topic that the metadata do not know, without those of one that was deleted. Where none counts, none is
-    returned."""
+    """Those of a topic that the metadata do not know, without those of one that was deleted. If no directory counts,
+    none is returned."""
     gone = [each for each in claims if image and each.topic_id in image.removed]
     in_use = [each for each in gone if not each.mark]
     if in_use:

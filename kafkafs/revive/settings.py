@@ -1,8 +1,8 @@
 """`server.properties` of the new node, `second.properties` of a further one, and the identity files beside them.
 
-What a later day would destroy at the first start is off: each of those settings stands in `OFF`, with what it keeps
-from happening; `docs/revive.md` says when and how to switch it on again. A further node needs them, too: the leader of
-a partition deletes, and its followers delete what the leader has deleted.
+Everything that a later day would destroy at the first start is off. `OFF` has each of these settings, with the loss
+that it prevents. `docs/revive.md` says when and how to switch them on again. A further node needs them, too: the leader
+of a partition deletes, and its followers delete what the leader has deleted.
 """
 
 import json
@@ -82,8 +82,9 @@ def settings(
 
 
 def thread_counts(configs: Iterable[Config]) -> dict[str, str]:
-    """What brokers were told of threads while they ran, for the new node to begin with. Where a count is less than half
-    or more than twice that, it refuses all that it was told, with an ERROR. Source: DynamicThreadPool."""
+    """The numbers of threads that brokers were given while they ran. The new node begins with them. If a count is less
+    than half or more than twice the present one, the node refuses all of them with an ERROR. Source:
+    DynamicThreadPool."""
     told = sorted((each.resource, each.name, each.value) for each in configs if each.kind == BROKER_RESOURCE)
     return {name: value for _, name, value in told if _THREADS.fullmatch(name) and _COUNT.fullmatch(value)}
 
@@ -136,7 +137,7 @@ def _escaped(value: str) -> str:
 
 
 def meta_properties(cluster_id: str, node: Node) -> bytes:
-    """Which cluster and node the directory is of. Without it a broker does not start."""
+    """The cluster and the node of the directory. Without it a broker does not start."""
     told = (
         "version=1",
         f"cluster.id={_escaped(cluster_id)}",
@@ -147,7 +148,7 @@ def meta_properties(cluster_id: str, node: Node) -> bytes:
 
 
 def clean_shutdown() -> bytes:
-    """What a broker leaves behind after an orderly stop: the epoch of its registration."""
+    """The file that a broker leaves behind after an orderly stop: the epoch of its registration."""
     return json.dumps({"version": 0, "brokerEpoch": BROKER_EPOCH}, separators=(",", ":")).encode()
 
 

@@ -1,4 +1,4 @@
-"""Which replica of a partition counts, and in sentences what the others have besides.
+"""Choose the replica of a partition that counts, and describe in sentences what the others have besides.
 
 The replica that got furthest counts (`log.replicas`): a leader's log is in those of its followers, so the furthest one
 has all that the others have. That is not so where leaders were elected uncleanly, one after the other: the last leader
@@ -104,7 +104,7 @@ class Standing:
         return f"{self.replica.place!r} ({offsets}{led})"
 
     def besides(self, chosen: "Standing") -> list[Under]:
-        """What it has that the chosen one has not, or has otherwise."""
+        """Return the offsets that it has and the chosen replica lacks, or has otherwise."""
         (start, end), (chosen_start, _) = self.span, chosen.span
         parts = max(start, _parting(self, chosen))
         pieces = (start, min(end, chosen_start)), (max(parts, chosen_start), end)
@@ -215,7 +215,7 @@ def _joined(found: Sequence[Under]) -> list[Under]:
 
 
 def _has_records(standing: Standing, under: Under) -> bool:
-    """Whether a batch of clients begins there; where that cannot be read, it may."""
+    """True if a batch of clients begins there, or if the place cannot be read."""
     try:
         for _, item in standing.replica.partition.log().walk(under.start, under.end):
             if not isinstance(item, BatchRun):

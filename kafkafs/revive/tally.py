@@ -1,4 +1,4 @@
-"""What a scan of a partition finds out: how far it came, what is kept, and what is not."""
+"""The result of a partition's scan: how far it came, what it keeps, and what it does not."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -36,13 +36,13 @@ class Leaving(NamedTuple):
     groups: tuple[str, ...]
 
     def batch(self, epoch: int) -> bytes:
-        """Of tombstones, appended by the leader of that epoch."""
+        """A batch of tombstones, appended by the leader of that epoch."""
         return batch_bytes([(key, None) for key in self.keys], self.offset, timestamp=-1, leader_epoch=epoch)
 
 
 @dataclass(slots=True)
 class Tally:
-    """What a scan has found out so far. `losses` are the first ones; `lost` counts all.
+    """The findings of a scan so far. `losses` are the first ones; `lost` counts all.
 
     `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
     start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are

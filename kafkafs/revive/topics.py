@@ -1,8 +1,8 @@
-"""Which topics are revived, and each of their partitions from which replica.
+"""Choose the topics to revive, and the replica of each of their partitions.
 
 The metadata tells, if there is any; a directory whose topic id is another one than its name has there is of a topic
-that is gone. What the metadata does not know is told by its directories alone, as all is on disks of ZooKeeper's time:
-a lost topic is worse than one too many.
+that is gone. If the metadata do not know a topic, its directories alone count, as on all disks of ZooKeeper's time: a
+lost topic is worse than one too many.
 """
 
 import hashlib
@@ -200,7 +200,7 @@ def _of_topic(claims: Sequence[Claim], topic_id: str, chosen: Chosen) -> list[Cl
 
 
 def _is_misspelt(topic_id: str, other: str) -> bool:
-    """Whether the ids differ in a letter or two, as where bits of `partition.metadata` are damaged."""
+    """True if the ids differ in a letter or two, as after a bit flip in `partition.metadata`."""
     return sum(one != two for one, two in zip(topic_id, other, strict=True)) <= _MOST_MISSPELT
 
 

@@ -1,7 +1,7 @@
 """The cluster's metadata with all that a controller needs, secrets too, and which record versions tell it.
 
-What `.cluster/` shows is `cluster.image.Image`, which leaves secrets behind. Here they are kept as the records that
-told them, since they are written again and never shown.
+`.cluster/` shows `cluster.image.Image`, which leaves secrets out. Here they are kept as the records that told them,
+since they are written again and never shown.
 """
 
 from kafkafs.cluster.image import Image
