@@ -102,3 +102,21 @@ def test_the_search_for_openers_finds_them():
         "2: os.open",
         "4: Path(p).read_bytes",
     ]
+
+
+DOOR = {
+    "data_directory", "health", "lineage", "log", "look", "meta_properties", "partition", "places", "read_options",
+    "reading", "replicas", "segment", "tiered", "topic_choice",
+}  # fmt: skip
+"""The modules of `log` that the layers above may import. A new module is closed: `pyproject.toml` lists it as such."""
+
+BELOW_THE_DOOR = {"errors", "installation", "format", "disk", "log"}
+
+
+def test_the_contract_of_the_door_names_all_layers_above_and_all_that_is_closed():
+    contracts = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    contract = next(each for each in contracts if each["name"] == "the layers above see log through its door")
+    names = {path.stem for path in (ROOT / "log").iterdir() if not path.stem.startswith("_")}
+    layers = {path.stem for path in ROOT.iterdir() if (path / "__init__.py").exists()}
+    assert set(contract["source_modules"]) == {f"kafkafs.{name}" for name in layers - BELOW_THE_DOOR}
+    assert set(contract["forbidden_modules"]) == {f"kafkafs.log.{name}" for name in names - DOOR}
