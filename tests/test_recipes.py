@@ -86,5 +86,5 @@ def test_what_a_recipe_shows_nothing_of_is_planted_here():
 
 def test_no_recipe_is_without_a_command_that_finds():
     """Each heading is a question; below it stands an answer."""
-    for section in re.split(r"^## ", PAGE.read_text(), flags=re.M)[1:]:
+    for section in re.split(r"^##+ ", PAGE.read_text(), flags=re.M)[1:]:
         assert re.search(r"^\$ .*\n(?!\$ |```)\S", section, re.M), section.partition("\n")[0]
