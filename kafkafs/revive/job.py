@@ -32,8 +32,8 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.beyond import behind_metadata, groups_beyond, share_groups_beyond
 from kafkafs.revive.changes import unchanged
+from kafkafs.revive.group_ends import LostGroupEnds
 from kafkafs.revive.keeping import log_size
-from kafkafs.revive.leavings import Leavings
 from kafkafs.revive.made_of import made_of
 from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.others import Replica
@@ -203,7 +203,7 @@ class _Work:
             )  # fmt: skip
             scan = begin()
             if topic.name == GROUPS_TOPIC:
-                scan.left_between = Leavings(begin).between
+                scan.group_ends_between = LostGroupEnds(begin).between
             yield _Scan(name, each.replica, topic.topic_id, scan)
 
     @cached_property

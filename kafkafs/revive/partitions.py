@@ -245,7 +245,7 @@ def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
         "endedTransactions": [
             {"producerId": each.producer_id, "offset": each.offset, "aborted": each.is_abort} for each in tally.ended
         ],
-        "endedGroups": sorted({group for each in tally.left for group in each.groups}),
+        "endedGroups": sorted({group for each in tally.ended_groups for group in each.groups}),
         "losses": [{"first": each.first, "last": each.last, "reason": each.reason} for each in tally.losses],
     }
 

@@ -7,7 +7,7 @@
 Only whole, valid batches are kept. Damage ends the partition (`cut`) or is left out, as compaction would leave it out
 (`skip`); under `refuse` the scan goes on, so that all of it can be named. Offsets below the log start are not missing.
 A partition as of a moment ends before the first batch with a later record. Ends of transactions that are lost with what
-is damaged are written anew, see `markers`, and of groups, see `leavings`.
+is damaged are written anew, see `markers`, and of groups, see `group_ends`.
 """
 
 import time
@@ -46,7 +46,7 @@ from kafkafs.revive.markers import (
 )
 from kafkafs.revive.noted import Noted, aborts, has_rest, with_noted_aborts
 from kafkafs.revive.others import Borrowing, Missing, OtherBatches, Replica, elsewhere
-from kafkafs.revive.tally import Leaving, Loss, Tally
+from kafkafs.revive.tally import GroupEnd, Loss, Tally
 
 TellOffsets = Callable[[int, int], None]  # the first and the last
 Corrupt = Literal["refuse", "cut", "skip"]
@@ -71,11 +71,11 @@ class PartitionScan:
         """`until_ms`: the moment, None for the end. `interval`: index.interval.bytes. `is_over`: as coordinators know
         at the end. `others`: replicas that may have what is damaged or gone. `is_dense`: nothing was compacted.
         May be set: `before_reading`, called with each segment, `kept`, with the base offset of each new one and bytes
-        of it, and `left_between`, which knows what was lost between two offsets of the ends of groups."""
+        of it, and `group_ends_between`, which knows what was lost between two offsets of the ends of groups."""
         self.log, self._others, self._is_dense = log, others, is_dense
         self.before_reading: Callable[[Segment], None] = lambda _: None
         self.kept: Callable[[int, bytes | memoryview], None] = lambda _, __: None
-        self.left_between: Callable[[int, int], Sequence[Leaving]] = lambda _, __: ()
+        self.group_ends_between: Callable[[int, int], Sequence[GroupEnd]] = lambda _, __: ()
         self._is_unknown, self._known_over = is_over, is_over if until_ms is None else nobody_knows
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
@@ -252,7 +252,7 @@ class PartitionScan:
         known, following = self._is_over_at(segment, lost.first), next_events(behind, {*begun})
         noted = [*aborts(segment), *self._noted.aborts_without_log(lost.first, last)]
         ended = lost_between(lost.first, last, begun, noted, following, known)
-        self._end([*ended, *self.left_between(lost.first, last)], keeping)
+        self._end([*ended, *self.group_ends_between(lost.first, last)], keeping)
 
     def _end_behind(self, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
         """The same, behind all that is kept, where damage or the moment made that the end."""
@@ -280,12 +280,12 @@ class PartitionScan:
                     item = item._replace(rows=item.rows[item.rows["base_offset"] >= offset])
                 yield item
 
-    def _end(self, lacking: Sequence[Marker | Leaving], keeping: Keeping) -> None:
+    def _end(self, lacking: Sequence[Marker | GroupEnd], keeping: Keeping) -> None:
         tally = self.tally
         for each in sorted(lacking, key=lambda each: each.offset):
-            if isinstance(each, Leaving):
+            if isinstance(each, GroupEnd):
                 self._follow(keeping.make(each.batch(tally.epoch)))
-                tally.left.append(each)
+                tally.ended_groups.append(each)
             else:
                 known = tally.producers.states.get(each.producer_id)
                 self._follow(keeping.make(marker_bytes(each, known, tally.epoch)))

@@ -28,7 +28,7 @@ class Loss:
     is_damage: bool
 
 
-class Leaving(NamedTuple):
+class GroupEnd(NamedTuple):
     """That groups, or members of them, are gone, which was lost: keys without a value, from an offset on."""
 
     offset: int
@@ -46,8 +46,8 @@ class Tally:
 
     `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
     start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
-    lost, and the next one is behind them all the same. `ended`, `left`: what was written anew. `borrowed`: what was
-    damaged and another replica has. `newest`: the largest timestamp of a record that lies not in the future.
+    lost, and the next one is behind them all the same. `ended`, `ended_groups`: the ends that the scan wrote again.
+    `borrowed`: what was damaged and another replica has. `newest`: the largest timestamp of a record that lies not in the future.
     """
 
     start_offset: int
@@ -65,7 +65,7 @@ class Tally:
     lost: int = 0
     newest: int = -1
     ended: list[Marker] = field(default_factory=list)
-    left: list[Leaving] = field(default_factory=list)
+    ended_groups: list[GroupEnd] = field(default_factory=list)
     borrowed: list[Borrowing] = field(default_factory=list)
 
     @property

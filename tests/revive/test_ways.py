@@ -24,7 +24,7 @@ from tests.kafka.writer import Record, Topic, Writer, create
 from tests.revive.nodes import choices, revived, started
 from tests.revive.producing import OUT_OF_ORDER_SEQUENCE, first_batch, produce, with_sequence
 from tests.revive.test_brokers import WHOLE, truth_record
-from tests.revive.test_leavings import MEMBERS, deleted, left
+from tests.revive.test_group_ends import MEMBERS, deleted, left
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
 SOURCE = Dataset("4.3.1", "stopped")

@@ -21,7 +21,7 @@ from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.revive.scanning import PartitionScan
-from kafkafs.revive.tally import Leaving
+from kafkafs.revive.tally import GroupEnd
 
 _NUMBER = struct.Struct(">h")
 _CLASSIC = 2
@@ -140,24 +140,24 @@ class _Room:
         return sorted(self._keys, key=lambda key: (_RANKS[kind_of(key)], key))
 
 
-class Leavings:
+class LostGroupEnds:
     """See the module. A scan of its own finds the missing records of a partition, once something is lost."""
 
     def __init__(self, scan: Callable[[], PartitionScan]) -> None:
         """`scan` begins one of the same partition."""
         self._scan = scan
 
-    def between(self, first: int, last: int) -> list[Leaving]:
+    def between(self, first: int, last: int) -> list[GroupEnd]:
         """Those that stood between these offsets, both included, in order."""
         return [each for each in self._found if first <= each.offset <= last]
 
     @cached_property
-    def _found(self) -> list[Leaving]:
+    def _found(self) -> list[GroupEnd]:
         events, rooms = self._read()
         while _fill(events, rooms):  # what is put in presupposes others in turn
             pass
         filled = ((room.first, room.keys) for room in rooms if room.keys)
-        return [Leaving(first, tuple(keys), tuple(sorted({_text(key) for key in keys}))) for first, keys in filled]
+        return [GroupEnd(first, tuple(keys), tuple(sorted({_text(key) for key in keys}))) for first, keys in filled]
 
     def _read(self) -> tuple[list[_Event], list[_Room]]:
         """The log's records about groups, and the room in it."""
