@@ -15,7 +15,7 @@ docs/revive.md shows how to use it. A *replica* is the partition's directory tha
                  an interrupted one need not make again; for each partition
     scanning     its log, read once: what is kept (`keeping`), and the counts (`tally`)
                  `markers`, `group_ends`: the ends of transactions and of groups that were lost with damaged records
-                 `noted`: what a broker noted beside the log; `others`: what other replicas have of it
+                 `noted`: what a broker noted beside the log; `other_replicas`: what other replicas have of it
     partitions   its new directory: `copying` has the ways of a log's bytes into it
     beyond       what is told at the end: records behind the metadata's end, groups that have read too far
     metadata_snapshot   what the new controller starts from

@@ -13,7 +13,7 @@ from kafkafs.format.names import METADATA_LOG, PartitionName
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
-from kafkafs.revive.others import Replica
+from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.tally import count_records
 from kafkafs.revive.whole_image import WholeImage
 

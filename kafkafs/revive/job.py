@@ -36,7 +36,7 @@ from kafkafs.revive.group_ends import LostGroupEnds
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.made_of import made_of
 from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
-from kafkafs.revive.others import Replica
+from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block, room

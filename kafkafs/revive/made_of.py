@@ -15,7 +15,7 @@ from kafkafs.errors import UNREADABLE
 from kafkafs.log.log import Log
 from kafkafs.revive.keeping import log_size
 from kafkafs.revive.noted import Noted
-from kafkafs.revive.others import Replica
+from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.topics import RevivedTopic
 
 

@@ -21,7 +21,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.log.replicas import furthest
 from kafkafs.revive.noted import Noted
-from kafkafs.revive.others import OtherBatches, Replica, elsewhere
+from kafkafs.revive.other_replicas import OtherBatches, Replica, batches_of_others
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.whole_image import WholeImage
 
@@ -127,7 +127,7 @@ class _Reading:
 
     def _lacks(self, first: int, last: int, reason: str) -> None:
         """Those offsets are taken from other replicas, or told to be missing."""
-        for each in elsewhere(first, last, self._others, self._epochs, is_dense=True):
+        for each in batches_of_others(first, last, self._others, self._epochs, is_dense=True):
             if isinstance(each, OtherBatches):
                 self._take(each.run.data, each.run.position, each.run.rows)
                 offsets = f"offsets {each.run.rows['base_offset'][0]} to {each.run.last_offset}"

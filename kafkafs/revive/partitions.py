@@ -26,7 +26,7 @@ from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, link_log, make_log, write_past
 from kafkafs.revive.keeping import KeptSegment, log_size
-from kafkafs.revive.others import Replica
+from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import PartitionScan
 

@@ -45,7 +45,7 @@ from kafkafs.revive.markers import (
     written,
 )
 from kafkafs.revive.noted import Noted, aborts, has_rest, with_noted_aborts
-from kafkafs.revive.others import Borrowing, Missing, OtherBatches, Replica, elsewhere
+from kafkafs.revive.other_replicas import Borrowing, Missing, OtherBatches, Replica, batches_of_others
 from kafkafs.revive.tally import GroupEnd, Loss, Tally
 
 TellOffsets = Callable[[int, int], None]  # the first and the last
@@ -228,7 +228,7 @@ class PartitionScan:
     def _elsewhere(self, first: int, last: int) -> Iterator[OtherBatches | Missing]:
         if self._is_over or last < max(first, self.tally.start_offset):
             return iter(())
-        return elsewhere(first, last, self._others, self._noted.epochs(), is_dense=self._is_dense)
+        return batches_of_others(first, last, self._others, self._noted.epochs(), is_dense=self._is_dense)
 
     def _borrow(self, found: OtherBatches, keeping: Keeping) -> None:
         run = self._up_to_the_moment(found.run)

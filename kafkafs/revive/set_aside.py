@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from kafkafs.cluster.image import PartitionState
 from kafkafs.log.replicas import read_from
 from kafkafs.revive.claims import Claim, contents
-from kafkafs.revive.others import Replica
+from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.standing import Standing, choose
 from kafkafs.revive.whole_image import WholeImage
 

@@ -27,7 +27,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.replicas import progress
 from kafkafs.revive.noted import Noted
-from kafkafs.revive.others import Replica
+from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.tally import Tally
 
 _NO_EPOCH = -1

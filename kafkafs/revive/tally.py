@@ -13,7 +13,7 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.producers import ProducerStates
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.revive.markers import Marker
-from kafkafs.revive.others import Borrowing
+from kafkafs.revive.other_replicas import Borrowing
 
 _MOST_LOSSES = 100
 
@@ -47,7 +47,8 @@ class Tally:
     `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
     start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
     lost, and the next one is behind them all the same. `ended`, `ended_groups`: the ends that the scan wrote again.
-    `borrowed`: what was damaged and another replica has. `newest`: the largest timestamp of a record that lies not in the future.
+    `borrowed`: what was damaged and another replica has. `newest`: the largest timestamp of a record that lies not in
+    the future.
     """
 
     start_offset: int

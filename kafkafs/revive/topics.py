@@ -24,7 +24,7 @@ from kafkafs.format.names import (
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.revive.claims import MARKS, Claim, contents, find_claims
-from kafkafs.revive.others import Replica
+from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.set_aside import SetAside, of_unknown_topic
 from kafkafs.revive.whole_image import WholeImage
 

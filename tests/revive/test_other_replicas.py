@@ -10,7 +10,7 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.job import planned, revive
-from kafkafs.revive.others import Replica, elsewhere
+from kafkafs.revive.other_replicas import Replica, batches_of_others
 from kafkafs.revive.plan import Choices
 from tests.disk.descriptors import few_descriptors
 from tests.kafka import replicated
@@ -176,4 +176,4 @@ def test_what_there_is_no_descriptor_for_is_not_taken_for_what_no_replica_has(di
     directory = open_data_directory(disks[0], ReadOptions())  # of a budget of its own: no cache has one to give
     other = Replica(directory, directory.partition(PARTITION))
     with few_descriptors(0), open("/dev/null"), pytest.raises(Exhausted):  # which takes the last one
-        list(elsewhere(0, 9, [other], [LeaderEpoch(0, 0)]))
+        list(batches_of_others(0, 9, [other], [LeaderEpoch(0, 0)]))
