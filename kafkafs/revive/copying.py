@@ -15,7 +15,7 @@ from kafkafs.disk.data_file import LONG_SIZE, DataFile, LocalFile
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.page_cache import RWF_DONTCACHE
 from kafkafs.errors import UsageError, Vanished
-from kafkafs.revive.keeping import Borrowed, Piece, size_of
+from kafkafs.revive.kept_parts import Borrowed, Piece, size_of
 from kafkafs.revive.place import Target
 
 Method = Literal["copy", "reflink", "link"]

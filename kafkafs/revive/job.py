@@ -33,7 +33,7 @@ from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.beyond import behind_metadata, groups_beyond, share_groups_beyond
 from kafkafs.revive.changes import unchanged
 from kafkafs.revive.group_ends import LostGroupEnds
-from kafkafs.revive.keeping import log_size
+from kafkafs.revive.kept_parts import log_size
 from kafkafs.revive.made_of import made_of
 from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.other_replicas import Replica

@@ -13,8 +13,8 @@ from typing import Any
 
 from kafkafs.errors import UNREADABLE
 from kafkafs.log.log import Log
-from kafkafs.revive.keeping import log_size
-from kafkafs.revive.noted import Noted
+from kafkafs.revive.broker_notes import BrokerNotes
+from kafkafs.revive.kept_parts import log_size
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.topics import RevivedTopic
 
@@ -41,7 +41,7 @@ def _replica(replica: Replica, topic: str, number: int) -> dict[str, Any]:
         "start": log.checkpoint_start,
         "highWatermark": log.high_watermark,
         "cleaned": (directory.cleaner_offsets() or {}).get((topic, number)),
-        "stoppedInOrder": Noted(partition, log).stopped_in_order(),
+        "stoppedInOrder": BrokerNotes(partition, log).stopped_in_order(),
         "remote": _remote(log),
     }
 

@@ -20,7 +20,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.log.replicas import furthest
-from kafkafs.revive.noted import Noted
+from kafkafs.revive.broker_notes import BrokerNotes
 from kafkafs.revive.other_replicas import OtherBatches, Replica, batches_of_others
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.whole_image import WholeImage
@@ -81,7 +81,7 @@ class _Reading:
         self._options, self._told = options, 0
         log = chosen.log()
         self._first = self._replay.begin(log)
-        self._epochs = Noted(chosen, log).epochs()
+        self._epochs = BrokerNotes(chosen, log).epochs()
         if log.segments and self._first < log.start_offset:
             self._lacks(self._first, log.start_offset - 1, "no segment has them")
         start = max(self._first, log.start_offset)

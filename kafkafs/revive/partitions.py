@@ -25,7 +25,7 @@ from kafkafs.format.producer_snapshot import producer_snapshot_bytes
 from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, link_log, make_log, write_past
-from kafkafs.revive.keeping import KeptSegment, log_size
+from kafkafs.revive.kept_parts import KeptSegment, log_size
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import PartitionScan

@@ -24,7 +24,7 @@ from kafkafs.log.meta_properties import check_one_cluster, cluster_ids, node_ids
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, can_reflink
-from kafkafs.revive.keeping import log_size
+from kafkafs.revive.kept_parts import log_size
 from kafkafs.revive.metadata_log import ClusterMetadata, read_metadata
 from kafkafs.revive.metadata_snapshot import Node
 from kafkafs.revive.place import Target, check_apart

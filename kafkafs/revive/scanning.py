@@ -31,7 +31,8 @@ from kafkafs.log.producers import ProducerStates
 from kafkafs.log.rebuilding import LARGEST_RELATIVE
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
-from kafkafs.revive.keeping import Keeping, KeptSegment
+from kafkafs.revive.broker_notes import BrokerNotes, aborts, has_rest, with_brokers_aborts
+from kafkafs.revive.kept_parts import KeptParts, KeptSegment
 from kafkafs.revive.markers import (
     AskCoordinators,
     IsOver,
@@ -44,7 +45,6 @@ from kafkafs.revive.markers import (
     nobody_knows,
     written,
 )
-from kafkafs.revive.noted import Noted, aborts, has_rest, with_noted_aborts
 from kafkafs.revive.other_replicas import Borrowing, Missing, OtherBatches, Replica, batches_of_others
 from kafkafs.revive.tally import GroupEnd, Loss, Tally
 
@@ -80,7 +80,7 @@ class PartitionScan:
         self._partition, self._corrupt, self._until_ms, self._interval = partition, corrupt, until_ms, interval
         self.tally = Tally(log.start_offset, log.start_offset)
         self._segments = log.visible_segments()
-        self._noted = Noted(partition, log)
+        self._noted = BrokerNotes(partition, log)
         self._is_over, self._is_damaged, self._now_ms = False, False, time.time_ns() // 1_000_000
         self._damaged_up_to, self._log_end, self._ended_ms = 0, log.end_offset, dict[int, int]()
 
@@ -180,19 +180,19 @@ class PartitionScan:
         self._go_beyond(noted_end, keeping)
         yield self._finished(keeping, segment, known)
 
-    def _keeping(self, base_offset: int, transactions: Tracker) -> Keeping:
-        return Keeping(base_offset, self._interval, transactions, partial(self.kept, base_offset))
+    def _keeping(self, base_offset: int, transactions: Tracker) -> KeptParts:
+        return KeptParts(base_offset, self._interval, transactions, partial(self.kept, base_offset))
 
-    def _finished(self, keeping: Keeping, segment: Segment, known: tuple[ProducerState, ...] | None) -> KeptSegment:
+    def _finished(self, keeping: KeptParts, segment: Segment, known: tuple[ProducerState, ...] | None) -> KeptSegment:
         kept = KeptSegment(keeping.base_offset, segment, tuple(keeping.pieces), keeping.finish(), known)
         if not kept.is_own:
             return replace(kept, producers=None)
         if not self._is_damaged:
             return kept
-        told = with_noted_aborts(segment, kept.indexes.transaction_index, self.tally.end_offset)
+        told = with_brokers_aborts(segment, kept.indexes.transaction_index, self.tally.end_offset)
         return replace(kept, indexes=replace(kept.indexes, transaction_index=told))
 
-    def _mend(self, damage: Damage, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
+    def _mend(self, damage: Damage, segment: Segment, transactions: Tracker, keeping: KeptParts) -> None:
         """Batches of other replicas fill the damaged offsets. Offsets that no replica has are lost. Garbage between
         batches whose offsets follow one another is no loss."""
         for each in self._elsewhere(damage.base_offset, damage.last_offset):
@@ -207,8 +207,8 @@ class PartitionScan:
                 return
 
     def _between(
-        self, first: int, end: int, lost: TellOffsets, segment: Segment, transactions: Tracker, keeping: Keeping
-    ) -> Iterator[Keeping]:
+        self, first: int, end: int, lost: TellOffsets, segment: Segment, transactions: Tracker, keeping: KeptParts
+    ) -> Iterator[KeptParts]:
         """Offsets from `first` on, up to `end`, of which the log has nothing: what others have stands behind what is
         kept of the segment, or in segments of its own, each given when it begins. `lost` is told what none has."""
         file = None
@@ -230,7 +230,7 @@ class PartitionScan:
             return iter(())
         return batches_of_others(first, last, self._others, self._noted.epochs(), is_dense=self._is_dense)
 
-    def _borrow(self, found: OtherBatches, keeping: Keeping) -> None:
+    def _borrow(self, found: OtherBatches, keeping: KeptParts) -> None:
         run = self._up_to_the_moment(found.run)
         if len(run.rows):
             keeping.take(run, found.file)
@@ -243,7 +243,7 @@ class PartitionScan:
         behind: Iterable[BatchRun | Damage],
         segment: Segment,
         transactions: Tracker,
-        keeping: Keeping,
+        keeping: KeptParts,
     ) -> None:
         """Writes the ends of transactions anew that were among these offsets, which no replica has."""
         if self._is_over:
@@ -254,7 +254,7 @@ class PartitionScan:
         ended = lost_between(lost.first, last, begun, noted, following, known)
         self._end([*ended, *self.group_ends_between(lost.first, last)], keeping)
 
-    def _end_behind(self, segment: Segment, transactions: Tracker, keeping: Keeping) -> None:
+    def _end_behind(self, segment: Segment, transactions: Tracker, keeping: KeptParts) -> None:
         """The same, behind all that is kept, where damage or the moment made that the end."""
         end = self.tally.end_offset
         if transactions.open and self._until_ms is not None and (self._is_over or not self._is_damaged):
@@ -280,7 +280,7 @@ class PartitionScan:
                     item = item._replace(rows=item.rows[item.rows["base_offset"] >= offset])
                 yield item
 
-    def _end(self, lacking: Sequence[Marker | GroupEnd], keeping: Keeping) -> None:
+    def _end(self, lacking: Sequence[Marker | GroupEnd], keeping: KeptParts) -> None:
         tally = self.tally
         for each in sorted(lacking, key=lambda each: each.offset):
             if isinstance(each, GroupEnd):
@@ -300,7 +300,7 @@ class PartitionScan:
         begun = open_among(noted)
         return lambda producer_id: begun.get(producer_id, offset) >= offset
 
-    def _go_beyond(self, noted_end: int, keeping: Keeping | None = None) -> None:
+    def _go_beyond(self, noted_end: int, keeping: KeptParts | None = None) -> None:
         """Offsets that are lost at the end are not given out again, where the others are to stay. A batch without
         records, as compaction leaves one, leads consumers over them: without, none would ever come to the end."""
         if noted_end <= self.tally.end_offset or self._corrupt != "skip":

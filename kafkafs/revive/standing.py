@@ -26,7 +26,7 @@ from kafkafs.log.lineage import last_leader_epoch
 from kafkafs.log.log import Log
 from kafkafs.log.meta_properties import node_id
 from kafkafs.log.replicas import progress
-from kafkafs.revive.noted import Noted
+from kafkafs.revive.broker_notes import BrokerNotes
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.tally import Tally
 
@@ -117,7 +117,7 @@ class Standing:
 
 def _epochs(replica: Replica, log: Log) -> tuple[LeaderEpoch, ...]:
     """As its broker noted them; as its batches tell where those notes are missing or do not fit."""
-    noted, last = Noted(replica.partition, log).epochs(), last_leader_epoch(log)
+    noted, last = BrokerNotes(replica.partition, log).epochs(), last_leader_epoch(log)
     known = {each.epoch for each in noted}
     if noted and noted[-1].start_offset <= log.end_offset and (last in known or last == _NO_EPOCH):
         return noted

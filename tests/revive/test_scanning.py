@@ -12,10 +12,10 @@ from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.producers import ProducerStates
+from kafkafs.revive.broker_notes import brokers_aborts
 from kafkafs.revive.job import planned
-from kafkafs.revive.keeping import Borrowed, KeptSegment
+from kafkafs.revive.kept_parts import Borrowed, KeptSegment
 from kafkafs.revive.markers import Marker
-from kafkafs.revive.noted import noted_aborts
 from kafkafs.revive.partitions import as_of_now
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.scanning import PartitionScan
@@ -125,7 +125,7 @@ def test_where_a_marker_is_lost_the_brokers_own_index_tells_of_it(segments):
     directory = segments / "transactions-0"
     log = open_data_directory(segments).partition("transactions-0").log()
     segment = next(each for each in log.segments if "txnindex" in each.listed)
-    noted = noted_aborts(segment)
+    noted = brokers_aborts(segment)
     (first, *_) = np.frombuffer(noted, ABORTED)
     rows = np.concatenate([
         item.rows for at, item in log.walk(0, log.end_offset) if at is segment and isinstance(item, BatchRun)

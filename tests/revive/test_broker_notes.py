@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.revive.noted import Noted
+from kafkafs.revive.broker_notes import BrokerNotes
 from tests.kafka.dataset import Dataset
 from tests.revive.test_scanning import SOURCE, scanned
 
@@ -55,7 +55,7 @@ def test_of_sound_logs_every_offset_can_be(state):
         for name, parsed in directory.names().items():
             if not parsed.mark:
                 partition = directory.partition(name)
-                noted = Noted(partition, partition.log())
+                noted = BrokerNotes(partition, partition.log())
                 assert noted.end <= partition.log().end_offset
                 assert scanned(directory.path, name)[0].refused == []
 

@@ -6,7 +6,7 @@ from kafkafs.errors import DiskError
 from kafkafs.format.batch import batch_bytes, walk
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import Tracker
-from kafkafs.revive.keeping import Keeping
+from kafkafs.revive.kept_parts import KeptParts
 
 
 def batch(offset: int) -> bytes:
@@ -19,21 +19,21 @@ def run(position: int, *offsets: int) -> BatchRun:
 
 
 def test_what_stands_side_by_side_is_one_piece_and_what_is_made_stands_between():
-    size, keeping = len(batch(0)), Keeping(0, 1, Tracker())
-    keeping.take(run(0, 0, 1))
-    keeping.take(run(2 * size, 2))
-    made = keeping.make(batch(3))
-    keeping.take(run(4 * size, 4))
-    assert keeping.pieces == [(0, 3 * size), batch(3), (4 * size, size)]
+    size, parts = len(batch(0)), KeptParts(0, 1, Tracker())
+    parts.take(run(0, 0, 1))
+    parts.take(run(2 * size, 2))
+    made = parts.make(batch(3))
+    parts.take(run(4 * size, 4))
+    assert parts.pieces == [(0, 3 * size), batch(3), (4 * size, size)]
     assert [int(each) for each in made.rows["position"]] == [3 * size]
-    assert keeping.finish().valid_end == 5 * size
+    assert parts.finish().valid_end == 5 * size
 
 
 def test_the_indexes_lead_to_where_batches_are_in_what_is_made():
-    size, keeping = len(batch(0)), Keeping(0, 1, Tracker())
-    keeping.take(run(0, 0))
-    keeping.take(run(3 * size, 3, 4))  # two were left out
-    offsets = keeping.finish().offset_index
+    size, parts = len(batch(0)), KeptParts(0, 1, Tracker())
+    parts.take(run(0, 0))
+    parts.take(run(3 * size, 3, 4))  # two were left out
+    offsets = parts.finish().offset_index
     assert [offsets[at : at + 8] for at in (0, 8)] == [
         (3).to_bytes(4, "big") + size.to_bytes(4, "big"),
         (4).to_bytes(4, "big") + (2 * size).to_bytes(4, "big"),
@@ -42,4 +42,4 @@ def test_the_indexes_lead_to_where_batches_are_in_what_is_made():
 
 def test_offsets_too_far_from_the_base_are_refused():
     with pytest.raises(DiskError, match="too far"):
-        Keeping(0, 4096, Tracker()).take(run(0, 2**31))
+        KeptParts(0, 4096, Tracker()).take(run(0, 2**31))

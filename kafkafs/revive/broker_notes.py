@@ -22,7 +22,7 @@ from kafkafs.log.tiered import tiered_start
 _REST = 4096
 
 
-class Noted:
+class BrokerNotes:
     """The notes beside one log."""
 
     def __init__(self, partition: Partition, log: Log) -> None:
@@ -90,12 +90,12 @@ class Noted:
 def aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:
     """Return the broker's notes about aborts in a segment. If they cannot be read, return none."""
     try:
-        return parse_transaction_index(noted_aborts(segment), segment.base_offset)
+        return parse_transaction_index(brokers_aborts(segment), segment.base_offset)
     except (CorruptData, DiskError, NotFound):
         return ()
 
 
-def noted_aborts(segment: Segment) -> bytes:
+def brokers_aborts(segment: Segment) -> bytes:
     """The broker's own transaction index of a segment; CorruptData where it cannot be true."""
     data = segment.read_beside(segment.name_of("txnindex"))
     data = data[: len(data) // ABORTED_SIZE * ABORTED_SIZE]
@@ -103,11 +103,11 @@ def noted_aborts(segment: Segment) -> bytes:
     return data
 
 
-def with_noted_aborts(segment: Segment, rebuilt: bytes, end: int) -> bytes:
+def with_brokers_aborts(segment: Segment, rebuilt: bytes, end: int) -> bytes:
     """A transaction index that was rebuilt where markers may be among what was lost: what the broker noted of a marker
     counts. `end`: where the log ends now."""
     try:
-        noted = np.frombuffer(noted_aborts(segment), ABORTED)
+        noted = np.frombuffer(brokers_aborts(segment), ABORTED)
     except (CorruptData, DiskError, NotFound):
         return rebuilt
     entries = {int(each["last"]): each for each in (*np.frombuffer(rebuilt, ABORTED), *noted)}

@@ -69,7 +69,7 @@ class KeptSegment:
         return sum(map(size_of, self.pieces))
 
 
-class Keeping:
+class KeptParts:
     """See the module. `pieces` are those until now."""
 
     def __init__(self, base_offset: int, interval: int, transactions: Tracker, kept: Kept = lambda _: None) -> None:
