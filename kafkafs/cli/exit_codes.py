@@ -141,7 +141,8 @@ def _lack(error: Exception) -> str | None:
     if isinstance(error, ImportError) and not (error.name or "").startswith("kafkafs"):
         from kafkafs.installation import install_command  # 10 ms, for who lacks something only
 
-        return f"a library is missing or does not fit: {error}; commands on Spark take {install_command('spark')}"
+        extra = "spark" if (error.name or "").partition(".")[0] in ("pyspark", "py4j") else "tables"
+        return f"a library is missing or does not fit: {error}; this command takes {install_command(extra)}"
     return None
 
 

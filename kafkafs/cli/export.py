@@ -1,4 +1,4 @@
-"""`kafkafs export`: topics to Parquet, on Spark."""
+"""`kafkafs export`: topics to Parquet."""
 
 import argparse
 import sys
@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from kafkafs.cli.exit_codes import say
-from kafkafs.cli.spark_command import SparkProgress, named_directories
+from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
@@ -17,14 +17,13 @@ from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import claimed, output
 from kafkafs.spark.locations import data_directories
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
-from kafkafs.spark.session import session
 from kafkafs.spark.source_options import Choice
 from kafkafs.view.ownership import mode_of_copies
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes what is not written yet, and says how much that was; 0, since all else is an error."""
-    with SparkProgress("export") as progress:
+    with SparkProgress("export", "looking" if is_local(arguments) else "starting Spark") as progress:
         request = _request(arguments)
         topics = topic_choice(arguments.topics, arguments.topic_pattern)
         mode = mode_of_copies(data_directories(request.paths), topics.takes)
@@ -34,8 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
                 raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
         with claimed(out) as claim:
             settled = settle(out, request)
-            with session(arguments.master, "export", progress.starting) as spark:
-                done = export(spark, out, request, settled, progress, claim.check)
+            with engine(arguments, "export", progress) as where:
+                done = export(where, out, request, settled, progress, claim.check)
     for sentence in settled.gone:
         say(sentence)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"

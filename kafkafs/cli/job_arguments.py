@@ -108,7 +108,7 @@ COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "none")
 def add_export(commands: Commands) -> None:
     """Data directories, which of their records, and what the files shall be like."""
     parser = commands.add_parser(
-        "export", help="write topics as Parquet (Spark)", description=_EXPORT,
+        "export", help="write topics as Parquet", description=_EXPORT,
         examples=[
             "kafkafs export /var/kafka-logs --to /data/parquet --topics orders --from-time -1d",
             "kafkafs export '/disk*/kafka' --to s3a://bucket/kafka --topic-pattern 'audit-.*' --value json",
@@ -116,6 +116,7 @@ def add_export(commands: Commands) -> None:
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
     _add_common(parser)
+    _add_engine(parser)
     _add_replicas(parser)
     _add_fail_on_data_loss(parser)
     _add_tier(parser)
@@ -150,26 +151,28 @@ def add_export(commands: Commands) -> None:
     parser.set_defaults(interrupted="interrupted; the same command goes on from here")
 
 
-_PROFILE = """Reads every record and writes one HTML page that needs no network: volume over time, partitions by
-size, sizes of records and batches, codecs and their ratios, lag and disorder of timestamps, keys, tombstones and
-transactions."""
+_PROFILE = """Reads every record and writes one HTML page that needs no network, or its numbers as JSON: volume over
+time, partitions by size, sizes of records and batches, codecs and their ratios, lag and disorder of timestamps, keys,
+tombstones and transactions."""
 
 
 def add_profile(commands: Commands) -> None:
-    """Data directories, and the page to write."""
+    """Data directories, and the files to write."""
     parser = commands.add_parser(
-        "profile", help="draw what is in there as a web page (Spark)", description=_PROFILE,
+        "profile", help="draw what is in there as a web page", description=_PROFILE,
         examples=[
             "kafkafs profile /var/kafka-logs --html profile.html",
-            "kafkafs profile /disk1/kafka /disk2/kafka --html profile.html",
+            "kafkafs profile /disk1/kafka /disk2/kafka --json profile.json",
         ],
     )  # fmt: skip
     _add_common(parser)
+    _add_engine(parser)
     _add_tier(parser)
     add_topics(parser)
     _add_replicas(parser)
     _add_fail_on_data_loss(parser)
-    parser.add_argument("--html", required=True, type=Path, metavar="FILE", help="the page to write")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="the page to write")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="what the page shows as data, with or without a page")
 
 
 _REVIVE = """Writes a data directory from which one real Kafka, broker and controller in one, starts as the cluster
@@ -249,7 +252,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     """`--engine`, for commands that run without Spark, too."""
     parser.add_argument(
         "--engine", choices=("local", "spark"),
-        help="run in processes of this machine, or on Spark; the report is the same (default: local, or spark if"
+        help="run in processes of this machine, or on Spark; the result is the same (default: local, or spark if"
         " --master is given)",
     )  # fmt: skip
 

@@ -1,34 +1,79 @@
-"""`kafkafs profile`: what is in data directories, as one page of pictures, on Spark."""
+"""`kafkafs profile`: what is in data directories, as one page of pictures, and as data."""
 
 import argparse
+import json
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from kafkafs.cli.exit_codes import say
-from kafkafs.cli.spark_command import SparkProgress, chosen_topics, file_to_write, named_directories, write_shown
+from kafkafs.cli.spark_command import (
+    SparkProgress,
+    chosen_topics,
+    engine,
+    file_to_write,
+    is_local,
+    named_directories,
+    write_shown,
+)
+from kafkafs.errors import UsageError
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.locations import data_directories
 from kafkafs.spark.missing import missing_topics, refuse_missing
+from kafkafs.spark.offsets import TopicPartition
+from kafkafs.spark.profile.measure import Figures
+from kafkafs.spark.profile.numbers import numbers_of
 from kafkafs.spark.profile.profile_job import profile
-from kafkafs.spark.session import session
 from kafkafs.view.ownership import mode_of_copies
+
+_Numbers = Mapping[TopicPartition, Figures]
+
+
+class _ToWrite(NamedTuple):
+    """A file, and its text, made of the numbers and of the names of the data directories."""
+
+    place: Path
+    text: Callable[[_Numbers, Sequence[str]], str]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes the page, and says of how many records it is."""
-    with SparkProgress("profile") as progress:
+    """Writes the page, the data or both, and says of how many records they are."""
+    with SparkProgress("profile", "looking" if is_local(arguments) else "starting Spark") as progress:
         paths = named_directories(arguments.data_dirs)
         source = tier_source(arguments.tiered, arguments.tiered_key)
         topics = chosen_topics(arguments, paths, source)
-        place = file_to_write(arguments.html, paths)
         missing = refuse_missing(missing_topics(paths, topics.takes, source), arguments.fail_on_data_loss)
-        with session(arguments.master, "profile", progress.starting) as spark:
-            from kafkafs.spark.profile.page import page  # takes jinja2: whoever has no Spark either is told of Spark
-
-            numbers = profile(spark, paths, progress, arguments.replicas, topics, source)
+        with engine(arguments, "profile", progress) as where:
+            files = _files(arguments, paths)
+            numbers = profile(where, paths, progress, arguments.replicas, topics, source)
     mode = mode_of_copies(data_directories(paths), topics.takes)
-    write_shown(place, page(numbers, [str(path) for path in paths]), mode)
+    for each in files:
+        write_shown(each.place, each.text(numbers, [str(path) for path in paths]), mode)
     for sentence in missing:
         say(sentence)
     records = sum(each.records for each in numbers.values())
-    print(f"{records:,} records of {len(numbers):,} partitions in {place}", file=sys.stderr)
+    places = " and ".join(str(each.place) for each in files)
+    print(f"{records:,} records of {len(numbers):,} partitions in {places}", file=sys.stderr)
     return 0
+
+
+def _files(arguments: argparse.Namespace, paths: Sequence[Path]) -> list[_ToWrite]:
+    """The files that are asked for. UsageError if there are none, or one cannot be written."""
+    found = list[_ToWrite]()
+    if arguments.html is not None:
+        place = file_to_write(arguments.html, paths)
+        from kafkafs.spark.profile.page import page  # takes jinja2, which the data do without
+
+        found.append(_ToWrite(place, page))
+    if arguments.json is not None:
+        found.append(_ToWrite(file_to_write(arguments.json, paths), _json))
+    if not found:
+        raise UsageError("nothing is to be written: name a page with --html FILE, or data with --json FILE")
+    if len({each.place for each in found}) < len(found):
+        raise UsageError(f"--html and --json both name {str(found[0].place)!r}: name two files")
+    return found
+
+
+def _json(numbers: _Numbers, places: Sequence[str]) -> str:
+    return json.dumps(numbers_of(numbers, places), ensure_ascii=False, indent=1) + "\n"

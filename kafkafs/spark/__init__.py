@@ -8,6 +8,7 @@ data directories.
     locations       the data directory that each partition is read from, of several replicas one
     missing         partitions that the metadata name, and that no disk here has
     planning        limits -> a range of offsets of each partition, of one look at all -> ranges for each task
+    ranges          the records of a range, and the end of a read whose records are gone
     tasks           in an executor: ranges -> records -> Arrow batches (`arrow`); `stream` and, from Spark 4.2 on,
                     `limited_stream`: the same in micro-batches, between two `stream_offset`s
     typed           keys and values as columns of a type; `schema_frame`: the registry that tells them

@@ -24,9 +24,10 @@ from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.locations import chosen
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionLooks, planned
+from kafkafs.spark.ranges import data_loss, records_of
 from kafkafs.spark.schema_frame import registry_with_schemas
 from kafkafs.spark.source_options import Form, SourceOptions, forms, schema_options, wants_headers
-from kafkafs.spark.tasks import Task, data_loss, records_of
+from kafkafs.spark.tasks import Task
 from kafkafs.spark.typed.json_values import JsonColumn, Kind, merged, shape_of
 from kafkafs.spark.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.spark.typed.registered import RegisteredColumn

@@ -10,7 +10,7 @@ signal's handler runs there between two steps of Python, and while it waits for 
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, Union
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, Union
 
 from kafkafs.spark.local import LocalEngine, Result, Work, bundles
 
@@ -38,6 +38,33 @@ Progress = Callable[[Step], None]
 
 Engine = Union["SparkSession", LocalEngine]
 """Where a job runs."""
+
+
+Value = TypeVar("Value")
+Value_co = TypeVar("Value_co", covariant=True)
+
+
+class Shared(Protocol[Value_co]):
+    """A value that every process of a job has."""
+
+    @property
+    def value(self) -> Value_co:
+        """The value itself."""
+        ...
+
+
+class _Inherited(NamedTuple, Generic[Value]):
+    """A value that forked processes have from their parent."""
+
+    value: Value
+
+
+def shared(engine: Engine, value: Value) -> Shared[Value]:
+    """The value for the functions of `run`, sent to each process once at most."""
+    if isinstance(engine, LocalEngine):
+        return _Inherited(value)
+    found: Shared[Value] = engine.sparkContext.broadcast(value)
+    return found
 
 
 def no_progress(_: Step) -> None:

@@ -17,10 +17,11 @@ from kafkafs.spark.frame import Frame, frame_of
 from kafkafs.spark.locations import chosen
 from kafkafs.spark.missing import missing_of, told
 from kafkafs.spark.planning import PartitionLooks, planned
+from kafkafs.spark.ranges import NAME_ALL, data_loss
 from kafkafs.spark.refusals import RefusedStream, in_a_sentence
 from kafkafs.spark.source_options import SourceOptions, batch_options, stream_options
 from kafkafs.spark.stream import StreamReader
-from kafkafs.spark.tasks import NAME_ALL, data_loss, in_executor, tasks
+from kafkafs.spark.tasks import in_executor, tasks
 
 
 class KafkafsDataSource(DataSource):

@@ -18,10 +18,11 @@ from kafkafs.spark.locations import Location, chosen
 from kafkafs.spark.missing import missing_of, told
 from kafkafs.spark.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict
 from kafkafs.spark.planning import PartitionLook, PartitionLooks, planned
+from kafkafs.spark.ranges import NAME_ALL, data_loss
 from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream_offset import KnownLogs, StreamOffset, stream_offset
-from kafkafs.spark.tasks import NAME_ALL, data_loss, in_executor, tasks
+from kafkafs.spark.tasks import in_executor, tasks
 
 logger = logging.getLogger(__name__)
 

@@ -1,28 +1,20 @@
-"""One task of a read: ranges of offsets of some partitions, from their bytes to records (and those to `frame`).
+"""One task of a read on Spark: `ranges` of some partitions, whose records become rows by a `frame`.
 
-Each range is read as of one moment. Where the broker compacts the log or deletes of it meanwhile, reading goes on in
-the new files; where it is truncated after something was handed out, the task fails, and Spark tries it again.
+Where a log is truncated after something was handed out, the task fails, and Spark tries it again.
 """
 
 import gc
-import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from kafkafs.errors import NotFound
-from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation
-from kafkafs.log.reading import Window, records
-from kafkafs.spark.locations import partition
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -52,24 +44,3 @@ def in_executor(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 @cache
 def _exempt_modules() -> None:
     gc.freeze()
-
-
-NAME_ALL = "name the other brokers' data directories in path too, or set failOnDataLoss to false to go on without them"
-"""The advice where partitions are not on these disks."""
-
-
-def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on without them") -> Callable[[str], None]:
-    """What hears, in a sentence without its full stop, of records that are gone: raises NotFound, or writes to
-    the log, as `failOnDataLoss` says."""
-    return partial(_lost, fail, advice)
-
-
-def _lost(fail: bool, advice: str, what: str) -> None:
-    if fail:
-        raise NotFound(f"{what}; {advice}")
-    logger.warning("%s; going on without them, as failOnDataLoss is false", what)
-
-
-def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str], None]) -> Iterator[Records]:
-    """The visible records of a range, in order. Vanished where the log was truncated after some were handed out."""
-    return records(partition(each.location), Window(each.start, each.end, each.log_end, isolation), lost)

@@ -81,7 +81,7 @@ def test_without_arrow_it_says_what_to_install(data, tmp_path):
     program = f"import sys; sys.modules['pyarrow'] = None; from kafkafs.cli.main import main; sys.exit(main({words!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.endswith(f"{install_command('spark')}\n")
+    assert done.stderr.endswith(f"{install_command('tables')}\n")
 
 
 def test_a_window_is_the_time_and_what_is_around_it():

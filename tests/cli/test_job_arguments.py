@@ -58,10 +58,6 @@ def test_it_takes_directories_and_a_page_to_write():
     assert (arguments.data_dirs, arguments.html, arguments.replicas) == (["one", "two"], Path("page.html"), "refuse")
 
 
-def test_the_page_has_to_be_named(capsys):
-    assert refusal(capsys, "profile", "data").endswith("the following arguments are required: --html")
-
-
 def test_without_flags_all_of_it_is_for_this_machine_alone():
     arguments = parsed("revive", "one", "two", "--to", "new")
     assert (arguments.data_dirs, arguments.to) == ([Path("one"), Path("two")], Path("new"))

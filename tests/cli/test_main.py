@@ -64,7 +64,7 @@ def test_a_library_that_a_command_lacks_is_named(monkeypatch, capsys):
     assert main(["export", "x", "--to", "y"]) == EXIT_FAILED
     told = capsys.readouterr().err
     assert told.startswith("kafkafs: a library is missing or does not fit: No module named 'pyarrow'; ")
-    assert told.endswith(f"commands on Spark take {install_command('spark')}\n")
+    assert told.endswith(f"this command takes {install_command('tables')}\n")
 
 
 @pytest.mark.parametrize("words", [["grep", "x", "data"], ["audit", "data"]])

@@ -1,7 +1,10 @@
 """`kafkafs profile` before Spark starts. What the page shows is in tests/spark/test_page.py."""
 
+import json
 import subprocess
 import sys
+
+import pytest
 
 from kafkafs.cli.main import main
 from kafkafs.installation import install_command
@@ -15,15 +18,41 @@ def test_a_page_that_could_not_be_written_is_refused_before_the_job(tmp_path, ca
     assert capsys.readouterr().err.endswith("lies inside a data directory, where nothing is written\n")
 
 
-def test_without_the_extra_it_is_spark_that_is_missed(tmp_path):
-    """Not the one of its libraries that happens to be imported first."""
-    words = ["profile", str(unpack(tmp_path)), "--html", str(tmp_path / "page.html")]
-    program = (
-        "import sys\n"
-        "for name in ('pyspark', 'pyarrow', 'jinja2', 'markupsafe'): sys.modules[name] = None\n"
-        f"from kafkafs.cli.main import main; sys.exit(main({words!r}))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert done.stderr == f"kafkafs: profile needs Spark: run {install_command('spark')}\n"
+LACKING = "import sys\nfor name in ('pyspark', 'py4j', 'pyarrow', 'jinja2', 'markupsafe'): sys.modules[name] = None\n"
+
+
+def lacking(*words: str) -> "subprocess.CompletedProcess[str]":
+    """The command with the base install alone."""
+    program = f"{LACKING}from kafkafs.cli.main import main; sys.exit(main({['profile', *words]!r}))\n"
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+
+
+def test_without_the_extra_a_page_says_what_to_install(tmp_path):
+    done = lacking(str(unpack(tmp_path)), "--html", str(tmp_path / "page.html"))
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.endswith(f"{install_command('tables')}\n")
     assert not (tmp_path / "page.html").exists()
+
+
+def test_without_the_extra_the_numbers_are_written(tmp_path):
+    done = lacking(str(unpack(tmp_path)), "--json", str(tmp_path / "numbers.json"))
+    assert done.stderr.endswith(f" partitions in {tmp_path}/numbers.json\n")
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    assert f"{numbers['total']['records']:,} records of {numbers['total']['partitions']} partitions" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ([], "nothing is to be written: name a page with --html FILE, or data with --json FILE"),
+        (["--html", "OUT/x", "--json", "OUT/x"], "name two files"),
+        (["--json", "OUT/kafka-logs/x"], "lies inside a data directory, where nothing is written"),
+        (["--json", "OUT/x", "--engine", "local", "--master", "local[1]"], "leave one of them out"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_a_sentence(words, sentence, tmp_path, capsys):
+    data = unpack(tmp_path)
+    assert main(["profile", str(data), *(word.replace("OUT", str(tmp_path)) for word in words)]) == 2
+    told = capsys.readouterr().err
+    assert told.endswith(f"{sentence}\n")
+    assert not (tmp_path / "x").exists()

@@ -195,12 +195,12 @@ def test_a_fresh_environment_says_its_version_and_mounts(scratch, installed):
         assert "WARNING" not in mounted.log
 
 
-def test_without_the_extra_a_profile_says_what_to_install(scratch, installed, wheel):
+def test_without_the_extra_a_page_says_what_to_install(scratch, installed, wheel):
     """A traceback about a missing module helps nobody, nor does a name that is on no index."""
     command = [installed / "bin/kafkafs", "profile", unpack(scratch / "for-profile"), "--html", scratch / "page.html"]
     done = run(*command, check=False, env=environment(), cwd="/")
     assert done.returncode in (1, 2)
-    assert f"{installed}/bin/pip install '{wheel}[spark]'" in done.stderr.decode()
+    assert f"{installed}/bin/pip install '{wheel}[tables]'" in done.stderr.decode()
     assert len(done.stderr.splitlines()) == 1
 
 

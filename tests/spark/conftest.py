@@ -8,6 +8,8 @@ from pyspark.sql import SparkSession
 
 from kafkafs.cli.main import main
 from kafkafs.spark import register
+from kafkafs.spark.jobs import Engine
+from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.session import _raise_in_one_sentence, session
 
 
@@ -17,6 +19,13 @@ def spark() -> Iterator[SparkSession]:
     with session("local[2]", "tests") as started:
         register(started)
         yield started
+
+
+@pytest.fixture(params=["local", "spark"])
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Both engines in turn."""
+    found: Engine = LocalEngine(2) if request.param == "local" else request.getfixturevalue("spark")
+    return found
 
 
 @pytest.fixture
@@ -30,6 +39,5 @@ def command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         except Exception as error:
             _raise_in_one_sentence(error)
 
-    for name in ("spark_command", "export", "profile"):
-        monkeypatch.setattr(f"kafkafs.cli.{name}.session", given)
+    monkeypatch.setattr("kafkafs.cli.spark_command.session", given)
     return lambda *words: main([*map(str, words)])

@@ -185,22 +185,23 @@ def test_killed_at_any_moment_and_run_again(number, data, tmp_path, export):
         for file in (data / "segments-0").glob(f"{log.stem}.*"):
             kept_back.mkdir(exist_ok=True)
             shutil.move(file, kept_back)
-    words = [str(KAFKAFS), "export", str(data), "--to", str(out), "--by", "hour", "--master", "local[1]"]
+    engines = dice.choices(["local", "spark"], weights=[2, 1], k=2)  # one may go on with what the other has begun
+    words = [str(KAFKAFS), "export", str(data), "--to", str(out), "--by", "hour", "--engine", engines[0]]
     with subprocess.Popen(words, stderr=subprocess.PIPE, start_new_session=True) as running:
         if dice.random() < 0.8:  # while files are written
             wait_for_files(out, dice.randrange(24), running)
             time.sleep(dice.uniform(0, 0.02))  # the moment is what is tried
         else:
-            time.sleep(dice.uniform(0, 8))
+            time.sleep(dice.uniform(0, 8 if engines[0] == "spark" else 2))
         if dice.random() < 0.5:
             with contextlib.suppress(ProcessLookupError):  # it had ended
                 os.killpg(running.pid, signal.SIGKILL)
         else:
-            running.kill()  # Java and the workers live on for a while, beside the next run
+            running.kill()  # Java and its workers live on for a while, beside the next run
         was_ended = running.wait() == -signal.SIGKILL
     done = [len(list(out.rglob(f"*.{kind}"))) for kind in ("json", "parquet", "tmp")]
-    print(f"{'killed' if was_ended else 'had ended'}; plan and marks, files, halves: {done}")
+    print(f"{engines}: {'killed' if was_ended else 'had ended'}; plan and marks, files, halves: {done}")
     for file in kept_back.iterdir():
         shutil.move(file, data / "segments-0")
-    assert export(data, "--by", "hour") == 0
+    assert export(data, "--by", "hour", "--engine", engines[1]) == 0
     assert rows(out) == truth("%Y-%m-%dT%H")

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 
 from kafkafs.cli.export import _request
 from kafkafs.cli.main import main
@@ -22,6 +21,7 @@ from kafkafs.spark.export import export_plan, parquet
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import FileUnit, Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.jobs import Engine
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.spark.planning import PartitionRange
@@ -44,12 +44,12 @@ Run = Callable[[Path, Request], Exported]
 
 
 @pytest.fixture
-def run(spark: SparkSession) -> Run:
-    """One run of an export, as the command makes it."""
+def run(engine: Engine) -> Run:
+    """One run of an export, as the command makes it, on either engine."""
 
     def once(out: Path, wanted: Request) -> Exported:
         place = output(str(out))
-        return export(spark, place, wanted, export_plan.settle(place, wanted))
+        return export(engine, place, wanted, export_plan.settle(place, wanted))
 
     return once
 

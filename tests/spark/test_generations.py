@@ -15,9 +15,9 @@ from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.profile.measure import measure
+from kafkafs.spark.ranges import data_loss, records_of
 from kafkafs.spark.reindex_job import make
 from kafkafs.spark.segment_units import segments_of
-from kafkafs.spark.tasks import data_loss, records_of
 from tests.log.making import Made, indexes, log_of, made, write_partition
 from tests.log.reading import rows
 

@@ -36,7 +36,7 @@ def runs(pid: int) -> bool:
 def test_ctrl_c_ends_all(after_s, tmp_path):
     """From the first moments, in which Java starts, until tasks run; a terminal's signal goes to the whole group."""
     data = LATEST.copy_to(tmp_path / "data", "long-index-0", "segments-0")
-    command = [str(KAFKAFS), "export", str(data), "--to", str(tmp_path / "out"), "--file-mb", "1"]
+    command = [str(KAFKAFS), "export", str(data), "--to", str(tmp_path / "out"), "--file-mb", "1", "--engine", "spark"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
         time.sleep(after_s)  # the moment is what is tried
         if running.poll() is not None:
@@ -80,7 +80,7 @@ def test_the_first_words_come_at_once(tmp_path):
     """A person at a terminal sees within half a second that something happens."""
     data = LATEST.copy_to(tmp_path / "data", "segments-0")
     ours, theirs = pty.openpty()
-    with subprocess.Popen([str(KAFKAFS), "profile", str(data), "--html", str(tmp_path / "page")],
+    with subprocess.Popen([str(KAFKAFS), "audit", str(data), "--engine", "spark"],
                           stderr=theirs, start_new_session=True) as running:  # fmt: skip
         os.close(theirs)
         seen = b""

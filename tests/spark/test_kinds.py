@@ -7,7 +7,7 @@ from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.locations import Location
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.tasks import data_loss
+from kafkafs.spark.ranges import data_loss
 from kafkafs.spark.typed.kinds import Pass, kinds
 from kafkafs.spark.typed.typed_columns import FieldName
 from tests.format.batch_maker import v2_batch

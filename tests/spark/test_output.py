@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pyarrow.dataset as ds
 import pytest
 from pyarrow import fs
-from pyspark.sql import SparkSession
 
 from kafkafs.cli.main import main
 from kafkafs.errors import DiskError, UsageError
@@ -15,6 +14,7 @@ from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import PLAN
 from kafkafs.spark.export.output import Output, output
+from kafkafs.spark.jobs import Engine
 from tests.spark.test_export_job import request, truth
 
 SECRET = "not-to-be-told"
@@ -40,8 +40,8 @@ def bucket(server: str, tmp_path) -> Output:
     return output(f"s3a://key:{SECRET}@bucket/{tmp_path.name}?{server}")
 
 
-def run(spark: SparkSession, out: Output, wanted: export_plan.Request) -> Exported:
-    return export(spark, out, wanted, export_plan.settle(out, wanted))
+def run(engine: Engine, out: Output, wanted: export_plan.Request) -> Exported:
+    return export(engine, out, wanted, export_plan.settle(out, wanted))
 
 
 def opened(out: Output) -> tuple[fs.FileSystem, str]:
@@ -49,9 +49,9 @@ def opened(out: Output) -> tuple[fs.FileSystem, str]:
     return system, root
 
 
-def test_all_that_an_export_promises_holds_on_s3(spark: SparkSession, bucket: Output):
+def test_all_that_an_export_promises_holds_on_s3(engine: Engine, bucket: Output):
     wanted = request("long-index", "partitions", file_bytes=20_000)
-    done = run(spark, bucket, wanted)
+    done = run(engine, bucket, wanted)
     system, root = opened(bucket)
     records = truth("long-index", "partitions")
     columns = ds.dataset(root, filesystem=system, partitioning="hive").to_table().sort_by(
@@ -66,19 +66,19 @@ def test_all_that_an_export_promises_holds_on_s3(spark: SparkSession, bucket: Ou
         system.delete_file(f"{root}/{name}")
     with system.open_output_stream(f"{root}/topic=partitions/.x.parquet.host.1.tmp") as file:
         file.write(b"half a file")
-    again = run(spark, bucket, wanted)
+    again = run(engine, bucket, wanted)
     assert (again.written, again.files, again.records) == (len(names[::2]), done.files, done.records)
     assert sorted(bucket.sizes()) == [PLAN, *names]
     everything = system.get_file_info(fs.FileSelector(root, recursive=True))
     assert not [each.path for each in everything if each.path.endswith(".tmp")]
     with pytest.raises(UsageError, match="something else"):
-        run(spark, bucket, request("partitions"))
+        run(engine, bucket, request("partitions"))
 
 
-def test_partitions_by_date_on_s3_are_taken_up_too(spark: SparkSession, bucket: Output):
+def test_partitions_by_date_on_s3_are_taken_up_too(engine: Engine, bucket: Output):
     """Marks tell which ranges are done; a table that is missing has its range written anew."""
     wanted = request("disorder", "segments-disorder", file_bytes=20_000, by="hour")
-    done = run(spark, bucket, wanted)
+    done = run(engine, bucket, wanted)
     system, root = opened(bucket)
 
     def offsets() -> list[tuple[str, int, str]]:
@@ -94,7 +94,7 @@ def test_partitions_by_date_on_s3_are_taken_up_too(spark: SparkSession, bucket: 
     names = sorted(name for name in bucket.sizes() if name.endswith(".parquet"))
     for name in names[::2]:
         system.delete_file(f"{root}/{name}")
-    again = run(spark, bucket, wanted)
+    again = run(engine, bucket, wanted)
     assert (again.files, again.records) == (done.files, done.records)
     assert again.written > 0
     assert offsets() == expected

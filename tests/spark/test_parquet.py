@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkafs.errors import NotFound, UsageError
-from kafkafs.spark import arrow, tasks
+from kafkafs.spark import arrow, ranges
 from kafkafs.spark.export import parquet
 from kafkafs.spark.export.export_plan import NO_DATE, ExportPlan, FileUnit
 from kafkafs.spark.export.output import output
@@ -101,7 +101,7 @@ def test_each_record_stands_once_under_its_date(rows, times_ms, tmp_path, open_t
 def test_a_log_in_the_order_of_its_times_takes_two_passes(tmp_path, monkeypatch):
     """However many days it has: three years in one file's worth of log."""
     passes = []
-    walk = tasks.records_of
+    walk = ranges.records_of
 
     def counted(*about):
         passes.append(about)

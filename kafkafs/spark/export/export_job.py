@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
@@ -13,18 +12,14 @@ from kafkafs.spark.export import export_plan, parquet
 from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request, undated
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.parquet import CountsByFile
-from kafkafs.spark.jobs import Progress, no_progress, nothing
+from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
+from kafkafs.spark.ranges import data_loss
 from kafkafs.spark.schema_frame import registry_with_schemas
-from kafkafs.spark.tasks import data_loss
 from kafkafs.spark.typed import json_values
 from kafkafs.spark.typed.json_values import JsonColumn
 from kafkafs.spark.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.spark.typed.registered import RegisteredColumn
 from kafkafs.spark.typed.typed_columns import Column, FieldName, column_type
-
-if TYPE_CHECKING:
-    from pyspark.core.broadcast import Broadcast
-    from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +64,16 @@ class _Writing:
         write_files(self.unit, self.out, self.isolation, self.compression, columns)
 
 
-def _write(registry: "Broadcast[Registry]", unit: _Writing) -> None:
+def _write(registry: Shared[Registry], unit: _Writing) -> None:
     unit.write(registry.value)
 
 
-def _infer(registry: "Broadcast[Registry]", each: Pass) -> json_values.Kind:
+def _infer(registry: Shared[Registry], each: Pass) -> json_values.Kind:
     return each.registered_kind(registry.value)
 
 
 def export(
-    spark: "SparkSession",
+    engine: Engine,
     out: Output,
     request: Request,
     settled: ExportPlan,
@@ -87,16 +82,16 @@ def export(
 ) -> Exported:
     """Writes what is missing of a request and its plan below `out`, as long as that is `still_ours` (`claim`)."""
     registry = registry_with_schemas(request.paths) if request.value == "registry" else Registry()
-    shared = spark.sparkContext.broadcast(registry)
+    shared = jobs.shared(engine, registry)
     if not settled.is_saved:
         lost = data_loss(fail=True, advice=GONE)
         passes = [Pass(unit.range, unit.weight, "value", request.isolation, lost) for unit in settled.new_units()]
         if request.value == "json":
-            settled.value_types |= kinds(spark, passes, Pass.kind, progress)
+            settled.value_types |= kinds(engine, passes, Pass.kind, progress)
         elif request.value == "registry":
             topics = {each.topic for each in passes}
             some = candidates(registry, topics, "value", passes)
-            found = reader_schemas(spark, some, passes, partial(_infer, shared), progress)
+            found = reader_schemas(engine, some, passes, partial(_infer, shared), progress)
             settled.value_types |= {topic: each.words() for topic, each in found.items()}
         still_ours()
         export_plan.save(out, request, settled)
@@ -107,7 +102,7 @@ def export(
         )
         for unit in todo
     ]  # fmt: skip
-    jobs.run(spark, "export", writing, partial(_write, shared), progress)
+    jobs.run(engine, "export", writing, partial(_write, shared), progress)
     export_plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
     still_ours()
     out.tidy()

@@ -174,7 +174,6 @@ def settle(out: Output, request: Request) -> ExportPlan:
     if not before.units:
         _check_names(request, locations)
     lost = sorted(before.logs.keys() - locations.keys())
-    missing += [f"{name} is not there any more; what was exported of it stays" for name in lost]
     added = planned(locations, request.isolation, lambda looks: _made(looks, request, before))
     logs = {name: before.logs.get(name, LogIdentity()).went_on(each) for name, each in added.logs.items()}
     return ExportPlan(

@@ -238,6 +238,9 @@ CLAIM = "_kafkafs_export.claim-"
 """How the names of claims begin."""
 
 _RENEWED_S, _EXPIRED_S = 15.0, 120.0
+_renewing = threading.Lock()
+"""Held while a claim is renewed and while a process is forked: a fork must not copy a lock that Arrow holds."""
+os.register_at_fork(before=_renewing.acquire, after_in_parent=_renewing.release, after_in_child=_renewing.release)
 _ATTEMPTS, _PAUSE_S = 5, 0.4
 
 
@@ -278,7 +281,7 @@ class OutputClaim:
     def _renew(self) -> None:
         """Until the end, as long as it is there: shows that this process lives."""
         while not self._ended.wait(_RENEWED_S):
-            with suppress(KafkafsError):
+            with _renewing, suppress(KafkafsError):
                 self.check()
                 self._write()
 

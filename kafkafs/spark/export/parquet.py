@@ -25,7 +25,7 @@ from kafkafs.log.read_options import Isolation
 from kafkafs.spark.arrow import BatchMaker, groups, schema
 from kafkafs.spark.export.export_plan import GONE, By, ExportPlan, FileUnit, dated, periods, undated
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.tasks import data_loss, records_of
+from kafkafs.spark.ranges import data_loss, records_of
 from kafkafs.spark.typed.typed_columns import Column, Columns, FieldName
 
 ROW_GROUP = 1 << 20

@@ -2,25 +2,21 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from kafkafs.errors import DiskError, Unanswered
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
-from kafkafs.spark.jobs import Progress, no_progress
+from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.measure import Figures, measure
 from kafkafs.spark.segment_units import SegmentUnit, live_segments
 from kafkafs.spark.source_options import Replicas
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 
 def profile(
-    spark: "SparkSession",
+    engine: Engine,
     data_directories: Sequence[Path],
     progress: Progress = no_progress,
     replicas: Replicas = "furthest",
@@ -29,7 +25,7 @@ def profile(
 ) -> dict[TopicPartition, Figures]:
     """The numbers of every live partition, of one replica of each."""
     units = live_segments(data_directories, replicas, topics, source)
-    return added_up(units, jobs.run(spark, "profile", units, measure_segment, progress))
+    return added_up(units, jobs.run(engine, "profile", units, measure_segment, progress))
 
 
 def added_up(units: Sequence[SegmentUnit], measured: Sequence[Figures]) -> dict[TopicPartition, Figures]:

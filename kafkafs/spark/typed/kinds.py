@@ -27,7 +27,7 @@ from kafkafs.spark import jobs
 from kafkafs.spark.arrow import record_batches
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.tasks import records_of
+from kafkafs.spark.ranges import records_of
 from kafkafs.spark.typed import json_values
 from kafkafs.spark.typed.typed_columns import FieldName, fields_of
 
