@@ -34,9 +34,8 @@ def test_batches_pass_and_what_is_there_is_not_collected_again():
 
 
 def test_an_error_in_an_executor_is_a_sentence():
-    def failing():
-        raise NotFound("offsets 1 to 2 are gone")
-        yield
+    def failing(number):
+        raise NotFound(f"offsets {number} to 2 are gone")
 
     with pytest.raises((KafkafsError, PySparkException), match="offsets 1 to 2 are gone"):
-        list(in_executor(failing()))
+        list(in_executor(map(failing, [1])))
