@@ -14,7 +14,8 @@ mount, umount    and `mount_helper`, which mount(8) runs; `mount_options`: the w
 ls, cat, stat    views without a mount; `unmounted` is what they share
 dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for
-grep, groups     records with a pattern; how far groups have read, and `group_history`
+grep             records with a pattern; `search_output`: what is printed of them
+groups           how far groups have read, and `group_history`
 du, triage       what fills the disk; the first minute after an outage; `tables`: columns for people
 audit, diff, export, profile, reindex   jobs, and what they share: `spark_command`
 revive           a directory from which a real Kafka starts

@@ -2,65 +2,103 @@
 
 import argparse
 import os
-import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from kafkafs.cli.exit_codes import EXIT_USAGE, drop_output, say
+from kafkafs.cli.exit_codes import say
 from kafkafs.cli.mount_options import tier_of
-from kafkafs.cli.progress import Progress
+from kafkafs.cli.search_output import SearchOutput
 from kafkafs.cli.window import limits
-from kafkafs.errors import DiskError, KafkafsError, UsageError
+from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import PartitionName
+from kafkafs.format.times import FromEnd
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
 from kafkafs.log.replicas import read_from
-from kafkafs.log.topic_choice import topic_choice
+from kafkafs.log.topic_choice import TopicChoice, topic_choice
+from kafkafs.search.everywhere import FileTask, search_files
+from kafkafs.search.record_files import Given, left_out, record_files, takes
 from kafkafs.search.search_units import OPTIONS, Searched
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
-from kafkafs.search.side_by_side import Done, SearchTask, Trouble, search
+from kafkafs.search.side_by_side import SearchTask, search
 
-EXIT_NONE = 1
-EXIT_TROUBLE = EXIT_USAGE
+if TYPE_CHECKING:
+    from kafkafs.cluster.schema_lines import LinesOf
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the records as they are found: 0, 1 or 2, as grep(1) has it."""
-    limit: int | None = arguments.max_count
-    if limit is not None and limit < 0:
+    if arguments.max_count is not None and arguments.max_count < 0:
         raise UsageError("-m must not be negative")
-    if arguments.files_with_matches:
-        limit = 1 if limit is None else min(limit, 1)
     selection, window = _selection(arguments), Between(*limits(arguments))
     directories = _directories(arguments)
+    if arguments.everywhere:
+        return _everywhere(arguments, directories, selection, window)
+    return _logs(arguments, list(directories.values()), selection, window)
+
+
+def _logs(
+    arguments: argparse.Namespace, directories: list[DataDirectory], selection: Selection, window: Between
+) -> int:
+    """Searches the logs as a consumer would see them."""
     partitions, problems = _chosen(directories, arguments)
-    found: Counter[str] = Counter()
+    output = SearchOutput(arguments, problems)
     lines_of, fields_of = _makers(directories, partitions, arguments)
-    task = SearchTask(selection, window, lines_of, fields_of, limit)
-    with _Printer(partitions, window) as printer:
-        for event in search(partitions, task, lambda name: limit is not None and found[name] >= limit):
-            if isinstance(event, Trouble):
-                problems.append(event.sentence)
-            elif isinstance(event, Done):
-                printer.passed(event.partition, event.size)
-            else:
-                kept = event.records if limit is None else min(event.records, limit - found[event.partition])
-                if arguments.files_with_matches and not found[event.partition]:
-                    printer.write(f"{event.partition}\n".encode())
-                found[event.partition] += kept
-                printer.write(event.lines if kept == event.records else b"".join(event.lines.splitlines(True)[:kept]))
-        if arguments.count and not arguments.files_with_matches:
-            printer.write("".join(f"{name}:{found[name]}\n" for name in partitions).encode())
-    for problem in dict.fromkeys(problems):
-        say(problem)
-    return EXIT_TROUBLE if problems else 0 if found.total() else EXIT_NONE
+    task = SearchTask(selection, window, lines_of, fields_of, output.limit)
+    with output:
+        for partition in partitions.values() if output.is_progress_shown else ():
+            with suppress(KafkafsError):
+                output.expect(Searched(partition, window).size())
+        for event in search(partitions, task, output.is_full):
+            output.take(event)
+        output.write_counts(partitions)
+    left = left_out(directories, partitions.values(), topic_choice(arguments.topics, arguments.topic_pattern))
+    if left.files:
+        say(_LEFT_OUT.format(left.files, "s" if left.files > 1 else "", left.size))
+    return output.code()
+
+
+_LEFT_OUT = (
+    "{} file{} with records ({} bytes) not searched: deleted, stray or future partitions, or segments that are deleted,"
+    " swapped or cleaned; --everywhere searches them, too"
+)
+
+
+def _everywhere(
+    arguments: argparse.Namespace, directories: Mapping[str, DataDirectory], selection: Selection, window: Between
+) -> int:
+    """Searches all files with records, one by one, until a look finds no new file."""
+    if isinstance(window.from_time, FromEnd) or isinstance(window.to_time, FromEnd):
+        raise UsageError("--everywhere takes no time that counts back from the newest record (end-...): name a date")
+    output, topics = SearchOutput(arguments, []), topic_choice(arguments.topics, arguments.topic_pattern)
+    _check_topics(topics, list(directories.values()), marked=True)
+    tier = tier_of(arguments.options)
+    given = [
+        Given(each, path, path if each.is_tier else "" if tier is None else tier.shown_as)
+        for path, each in directories.items()
+    ]
+    lines_of, fields_of = _file_makers(list(directories.values()), arguments)
+    task = FileTask(selection, window, lines_of, fields_of, output.limit)
+    paths: dict[str, None] = {}
+    with output:
+        searched = set[tuple[int, int, str]]()
+        while files := [each for each in record_files(given, topics, output.tell) if each.key not in searched]:
+            output.expect(sum(each.size for each in files))
+            gone = {event.partition for event in search_files(files, task) if not output.take(event)}
+            found = [each for each in files if each.path not in gone]
+            paths.update(dict.fromkeys(each.path for each in found))
+            searched.update(each.key for each in found)
+            if not found:
+                output.tell(f"{files[0].path} changes its name again and again; search again")
+                break
+        output.write_counts(paths)
+    return output.code()
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:
@@ -73,50 +111,17 @@ def _selection(arguments: argparse.Namespace) -> Selection:
     )  # fmt: skip
 
 
-class _Printer:
-    """Standard output, flushed at once, and how far the search is on standard error, until the end of `with`."""
-
-    def __init__(self, partitions: Mapping[str, Partition], window: Between) -> None:
-        self._out, self._size, self._done = sys.stdout.buffer, 0, 0
-        self._progress = Progress()
-        for partition in partitions.values() if self._progress.is_shown else ():
-            with suppress(KafkafsError):
-                self._size += Searched(partition, window).size()
-
-    def write(self, lines: bytes) -> None:
-        """Writes lines at once."""
-        try:
-            if lines:
-                with self._progress.aside():
-                    self._out.write(lines)
-                    self._out.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            drop_output()  # what is left cannot be written either
-            raise DiskError(f"standard output cannot be written: {error.strerror}") from None
-
-    def passed(self, name: str, size: int) -> None:
-        """Shows that so many bytes more of a partition were searched."""
-        self._done += size
-        if self._progress.is_shown:
-            self._progress.show(name, self._done, self._size)
-
-    def __enter__(self) -> "_Printer":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.clear()
-
-
-def _directories(arguments: argparse.Namespace) -> list[DataDirectory]:
-    """The data directories, each once."""
-    paths = {os.path.realpath(path): Path(path).absolute() for path in arguments.data_dirs}
+def _directories(arguments: argparse.Namespace) -> dict[str, DataDirectory]:
+    """The data directories, each once, by the path that names it first."""
+    paths: dict[str, str] = {}
+    for path in arguments.data_dirs:
+        paths.setdefault(os.path.realpath(path), path)
     options = replace(OPTIONS, tiered=tier_of(arguments.options))
-    directories = [open_data_directory(path, options) for path in paths.values()]
-    check_one_cluster(directories)
-    for directory in directories:
-        directory.stand_beside(directories)
+    directories = {path: open_data_directory(Path(path).absolute(), options) for path in paths.values()}
+    together = list(directories.values())
+    check_one_cluster(together)
+    for directory in together:
+        directory.stand_beside(together)
     return directories
 
 
@@ -128,7 +133,7 @@ def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> 
     problems = [*filter(None, map(_why_unknown, directories))]
     names = {name: parsed for each in directories for name, parsed in each.names().items() if not parsed.mark}
     topics = topic_choice(arguments.topics, arguments.topic_pattern)
-    topics.check((parsed.topic for parsed in names.values()), ", ".join(repr(str(each.path)) for each in directories))
+    _check_topics(topics, directories)
     chosen = {}
     for name, parsed in sorted(names.items(), key=lambda each: (each[1].topic, each[1].partition)):
         if topics.takes(parsed.topic):
@@ -137,6 +142,21 @@ def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> 
             except KafkafsError as error:
                 problems.append(str(error))
     return chosen, problems
+
+
+def _check_topics(topics: TopicChoice, directories: list[DataDirectory], marked: bool = False) -> None:
+    """UsageError for topics that are not there; `marked`: a deleted, stray or future partition of them will do."""
+    place = ", ".join(repr(str(each.path)) for each in directories)
+    names = [name for each in directories for name in each.names().values()]
+    there = {name.topic for name in names if marked or not name.mark}
+    for wanted in sorted(topics.names - there):
+        left = [name for name in names if name.mark and takes(TopicChoice(frozenset((wanted,))), name)]
+        if left and not marked:
+            raise UsageError(
+                f"there is no topic {wanted!r} in {place}, but {left[0].directory!r}: --everywhere searches it, too"
+            )
+        there.update([wanted] if left else [])
+    topics.check(there, place)
 
 
 def _why_unknown(directory: DataDirectory) -> str:
@@ -173,7 +193,23 @@ def _makers(
     return plain if is_shown else None, None
 
 
-def _decoder(directories: list[DataDirectory]) -> Callable[[PartitionName], _Decoder]:
+def _file_makers(
+    directories: list[DataDirectory], arguments: argparse.Namespace
+) -> tuple[Callable[[PartitionName, str], LineMaker] | None, Callable[[PartitionName, str], FieldMaker] | None]:
+    """The same of a file's records, whose lines begin with the path."""
+    is_shown = not (arguments.count or arguments.files_with_matches)
+    if arguments.decoded:
+        decoder = _decoder(directories)
+        return decoder if is_shown else None, decoder
+
+    def plain(name: PartitionName, first: str) -> JsonLines:
+        """Lines as `.jsonl` has them."""
+        return JsonLines(name.topic, name.partition, first)
+
+    return plain if is_shown else None, None
+
+
+def _decoder(directories: list[DataDirectory]) -> "LinesOf":
     from kafkafs.cluster.schema_lines import lines_with_schemas
     from kafkafs.cluster.schema_topic import SchemaTopic  # 13 ms with all that schemas take: most searches do without
 

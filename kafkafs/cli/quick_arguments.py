@@ -97,7 +97,11 @@ def add_grep(commands: Commands) -> None:
     """A pattern, where to look for it, and what to print."""
     parser = commands.add_parser(
         "grep", help="search records", description=_GREP,
-        examples=["kafkafs grep -F customer-17 /var/kafka-logs", "kafkafs grep -c --topics test . /var/kafka-logs"],
+        examples=[
+            "kafkafs grep -F customer-17 /var/kafka-logs",
+            "kafkafs grep -l --everywhere -F customer-17 /var/kafka-logs",
+            "kafkafs grep -c --topics test . /var/kafka-logs",
+        ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
     parser.add_argument("pattern", metavar="PATTERN", help="what is looked for")
@@ -119,6 +123,10 @@ def add_grep(commands: Commands) -> None:
     part = parser.add_argument_group("what is searched")
     add_topics(part)
     add_options(part, "tiered=SOURCE and what belongs to it, as of mount: in remote segments, too")
+    part.add_argument(
+        "--everywhere", action="store_true",
+        help="every file with records by its path: deleted partitions and segments, all replicas, below the log start",
+    )  # fmt: skip
     part.add_argument("--from-offset", metavar="OFFSET", help="the first offset")
     part.add_argument("--to-offset", metavar="OFFSET", help="the first offset that is too large")
     part.add_argument("--from-time", metavar="TIME", help="from the first record at or after this; as in by-time/")

@@ -1,7 +1,6 @@
 """Lines of records whose keys and values are decoded, by the schemas that `_schemas-0` has."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kafkafs.format.memory import Memory
 from kafkafs.format.names import PartitionName
@@ -12,17 +11,24 @@ if TYPE_CHECKING:
     from kafkafs.format.schemas.decoder_table import FoundSchema, SchemaName
 
 
-def lines_with_schemas(schemas: "SchemaTopic", memory: Memory) -> "Callable[[PartitionName], DecodedLines]":
+class LinesOf(Protocol):
+    """Makes the decoded lines of one partition."""
+
+    def __call__(self, name: PartitionName, first: str = "") -> "DecodedLines":
+        """`first`: members that come before all others, see `format.jsonl.padded_prefix`."""
+
+
+def lines_with_schemas(schemas: "SchemaTopic", memory: Memory) -> LinesOf:
     """Return the maker of a partition's decoded lines, for one reader, by the schemas of that topic."""
     from kafkafs.format.decoding import DecodedLines  # with Avro and all: other lines do without
     from kafkafs.format.schemas.decoder_table import DecoderTable
 
     registry = _ReaderRegistry(schemas)
 
-    def make(name: PartitionName) -> DecodedLines:
+    def make(name: PartitionName, first: str = "") -> DecodedLines:
         """The lines of one partition; all that are made for one reader share its registry."""
         decoders = DecoderTable(lambda schema, is_key: registry.found(schema, name.topic, is_key))
-        return DecodedLines(name.topic, name.partition, decoders, memory)
+        return DecodedLines(name.topic, name.partition, decoders, memory, first)
 
     return make
 

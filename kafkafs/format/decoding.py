@@ -38,10 +38,12 @@ _PIECE = 1 << 20
 class DecodedLines:
     """The decoded lines of one partition's records."""
 
-    def __init__(self, topic: str, partition: int, decoders: DecoderTable, memory: Memory = UNLIMITED) -> None:
-        """Large texts take their room from `memory`: Crowded."""
+    def __init__(
+        self, topic: str, partition: int, decoders: DecoderTable, memory: Memory = UNLIMITED, first: str = ""
+    ) -> None:
+        """Large texts take their room from `memory`: Crowded. `first`: see `padded_prefix`."""
         self._memory = memory
-        self._prefix, self._padded = padded_prefix(topic, partition)
+        self._prefix, self._padded = padded_prefix(topic, partition, first)
         self._decoders = decoders
         self._topic = internal_topic(topic)
         self._known = known_texts(topic)

@@ -5,6 +5,7 @@
     log              a `Log`: the segments at one moment, where they begin and end; it never changes
     segment          a `Segment`: its files (`segment_files`), its indexes, and whether they are as they were
     batch_runs       from a trusted place on: `BatchRun`s of whole, valid batches, and the `Damage` between them
+    scattered        all valid batches of a file, in whatever order their offsets are
     gaps             offsets that are missing inside a segment from a tier
     large_batches    a check of their CRC in pieces, and those that are known to be sound
     lookup           a point: the record or batch at an offset or a time

@@ -21,6 +21,7 @@ from kafkafs.log.gaps import Holes
 from kafkafs.log.large_batches import SoundBatches
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import KnownOverlaps, contents, overlapping
+from kafkafs.log.scattered import scattered_batches
 from kafkafs.log.segment_files import Files
 
 __all__ = ["ANY_OFFSET", "BatchRun", "Damage", "Segment", "SegmentIndexes", "batches_of", "is_at_its_place"]
@@ -353,9 +354,12 @@ class Segment:
                 return
 
 
-def batches_of(file: DataFile) -> Iterator[BatchRun | Damage]:
-    """Everything in a file of batches that is no segment."""
-    return batch_runs(file, 0, Bounds(file.size, 0, None))
+def batches_of(file: DataFile, scattered: bool = False, largest: int = ANY_SIZE) -> Iterator[BatchRun | Damage]:
+    """Everything in a file of batches that is no segment. `scattered`: in whatever order offsets are, and all bytes up
+    to the end of the file (see `log.scattered`). `largest`: see `batch_runs.Bounds`."""
+    if scattered:
+        return scattered_batches(file, file.size, largest)
+    return batch_runs(file, 0, Bounds(file.size, 0, None, largest=largest))
 
 
 def is_at_its_place(file: DataFile, batch: Batch) -> bool:

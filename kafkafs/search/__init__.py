@@ -8,6 +8,8 @@
     search_units     what a search reads of a partition, in *units* of some megabytes, and what is selected of each
     side_by_side     a search through whole partitions by processes of their own, which units are handed out to in the
                      order of offsets
+    record_files     every file of a data directory that holds records, leftovers too; how many a search leaves out
+    everywhere       a search through such files, one by one
 
 All use `log`; `view` and `cli` use both halves, `spark` makes key indexes with the first.
 """

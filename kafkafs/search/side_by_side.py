@@ -20,7 +20,7 @@ from kafkafs.log.places import Between
 from kafkafs.search.search_units import Searched, SearchUnit, selected
 from kafkafs.search.selection import FieldMaker, Selection
 
-_AHEAD = 64 << 20
+AHEAD = 64 << 20
 """Bytes of lines that are kept before their turn."""
 
 
@@ -70,7 +70,7 @@ def search(
     """Yield the results, in order within each partition. Those of which `is_over` says so are not searched any
     further."""
     jobs = _jobs(partitions, task.window, is_over)
-    rules = Rules[Event](lambda event: isinstance(event, Done), _size, _AHEAD)
+    rules = Rules[Event](lambda event: isinstance(event, Done), _size, AHEAD)
     count = processes or len(os.sched_getaffinity(0))
     with closing(in_order(jobs, _searcher(partitions, task), count, rules)) as events:
         for name, event in events:
