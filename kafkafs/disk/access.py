@@ -1,4 +1,4 @@
-"""Who may read what lies on a disk: owner, group and permission bits, never more than the disk grants.
+"""The rights on a disk: owner, group and permission bits, never more than the disk grants.
 
 The kernel checks what is served by its mode alone. So a file with an ACL has what its owner and group entries leave of
 the mode, what is made of several files has what all of them grant, and a data directory lets in only whom the
@@ -26,29 +26,32 @@ class Access(NamedTuple):
     mode: int
 
     def less_writing(self) -> "Access":
-        """What may be kept of a file or a directory: all but writing."""
+        """Return the rights of a file or a directory that may be kept: all but writing."""
         return Access(self.uid, self.gid, self.mode & ~_WRITE)
 
     def of_what_is_below(self) -> "Access":
-        """What a directory leaves to those whom it lets pass: everything below is for nobody else."""
+        """Return the rights that a directory leaves to those whom it lets pass: everything below is for nobody else."""
         return Access(self.uid, self.gid, (self.mode & _SEARCH) * 7)
 
 
 def access_to(place: int | str, about: os.stat_result) -> Access:
-    """What the attributes `about` and the access control list of the open file or the path `place` grant."""
+    """Return the rights that the attributes `about` and the access control list of the open file or the path `place`
+    grant."""
     return access_of(about, access_list(place))
 
 
 def access_of(about: os.stat_result, acl: bytes | None) -> Access:
-    """What a file's attributes and its `system.posix_acl_access` grant."""
+    """Return the rights that a file's attributes and its `system.posix_acl_access` grant."""
     mode = about.st_mode & 0o777
     return Access(about.st_uid, about.st_gid, _without_mask(mode, acl) if acl else mode)
 
 
 def common(all_of: Sequence[Access]) -> Access:
-    """What every one of them grants, to the classes of the first: its owner, its group, everybody else.
+    """Return the rights that every one of them grants, to the classes of the first: its owner, its group, everybody
+    else.
 
-    Who is in one class of the first may be in several of another, and then gets no more than all of those do.
+    A user in one class of the first may be in several classes of another. Such a user gets no more than all of these
+    classes do.
     """
     first = all_of[0]
     if len(all_of) == 1:
@@ -71,8 +74,8 @@ def _granted_to_classes_of(first: Access, other: Access) -> int:
 def below_ancestors(own: Access, ancestors: Iterable[Access]) -> Access:
     """The data directory's access, for those whom the directories above it let pass.
 
-    Where it cannot be told that they let its owner pass, but they do its group (`root:kafka 0750` above `kafka:kafka`),
-    it is served as root's, so that the owner passes as a member of the group, or not at all.
+    If the parent directories admit only the group (`root:kafka 0750` above `kafka:kafka`), the result has root as
+    owner, so that the owner passes as a member of the group, or not at all.
     """
     passed = [above.of_what_is_below() for above in ancestors]
     granted = common([own, *passed])

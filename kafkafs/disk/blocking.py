@@ -1,4 +1,4 @@
-"""Whether the calling thread may wait. `fuse/` answers on one thread that must never block; the core is synchronous.
+"""True if the calling thread may wait. `fuse/` answers on one thread that must never block; the core is synchronous.
 
 So that thread serves inside `non_blocking()`, and each view call is tried on it first: what is cached answers at once,
 and whatever would open, list, decode or touch a cold page raises `WouldBlock` through `may_block()`. The same

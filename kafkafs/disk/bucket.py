@@ -202,7 +202,7 @@ class BucketObjects(Objects):
 
 
 def _read_fully(handle: Any, position: int, size: int) -> bytes:
-    """What a store sent of those bytes, in one request.
+    """Return the bytes that a store sent for that range, in one request.
 
     pyarrow takes a response that is shorter than was asked for a whole one (26.0), and what it has not written of its
     buffer is what was in that memory before. So the buffer is ours, and blank: where its end still is, the response was

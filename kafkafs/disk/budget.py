@@ -1,8 +1,9 @@
-"""What many hold together, memory or descriptors, and which of them lets go when it is too much.
+"""The total of what many hold, memory or descriptors, and the choice of who releases some when the total is too large.
 
-Of memory each says what it holds: a half-read stream its text and its batch, a reader what is read ahead of it, a
-partition where its keys are. A thousand of them that nobody asks at the moment would hold gigabytes. So where it is
-more than the budget in all, those that said so longest ago let go of theirs: they make it again when they are asked.
+Each holder of memory says how much it holds: a half-read stream its text and its batch, a reader the bytes that were
+read ahead, a partition the places of its keys. A thousand of them that nobody asks at the moment would hold gigabytes.
+So where it is more than the budget in all, those that said so longest ago let go of theirs: they make it again when
+they are asked.
 """
 
 import resource
@@ -65,8 +66,8 @@ class DescriptorBudget:
             max(keepers, key=lambda keeper: keeper.kept).evict()
 
     def may_hold_more(self, beside: int = 0) -> bool:
-        """Whether handles may hold more files open for as long as they live: half of what can be spared at most, and
-        less where one reads from so many others at once."""
+        """True if handles may hold more files open for as long as they live: at most half of the descriptors to spare,
+        and less if one handle reads from very many others at once."""
         spare = _spare()
         return sum(keeper.open_files for keeper in self._present()) < min(spare // 2, spare - beside)
 
@@ -88,14 +89,15 @@ IDLE_S = 0.5
 
 
 class Holder(Protocol):
-    """What can let go of what it holds and make it again."""
+    """A holder that can release what it holds and make it again."""
 
     def release(self) -> bool:
         """Lets go of all, unless it is at work with it; whether it did. Answered at once."""
 
 
 class Budget:
-    """Who holds how much, in the order in which they said so last. Any thread may say; none is kept alive by it."""
+    """The holders and their amounts, in the order in which they last said so. Any thread may say; none is kept alive by
+    it."""
 
     def __init__(self, limit: int, clock: Callable[[], float] = time.monotonic) -> None:
         """`limit` in bytes; `clock` in seconds."""
@@ -107,12 +109,12 @@ class Budget:
 
     @property
     def has_spare(self) -> bool:
-        """Whether there is room for what was not asked for yet."""
+        """True if there is room for something that was not asked for yet."""
         return 2 * self._total < self._limit
 
     def hold(self, holder: Holder, size: int) -> bool:
-        """It holds `size` bytes now, 0 where it holds nothing any more, and is the last that should let go. Whether
-        there is room for that, once others have let go of theirs."""
+        """It holds `size` bytes now, 0 where it holds nothing any more, and is the last that should let go. True if
+        there is room for that, once others have released theirs."""
         mine = ref(holder)
         self._note(mine, size)
         with self._lock:

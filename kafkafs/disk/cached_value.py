@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 
 
 class ValidatedValue(Generic[Value]):
-    """One value, which is never None. What is stored is true as long as its validator is the same.
+    """One value, which is never None. A stored value is true as long as its validator is the same.
 
     Any thread may store, at once and without a lock: of two that do so together either was true a moment ago. An owner
     that would not have both of them look has a lock of its own.
@@ -31,7 +31,7 @@ class ValidatedValue(Generic[Value]):
 
     @property
     def latest(self) -> Value | None:
-        """What was stored last, however long ago; None before that."""
+        """The last stored value, however old. None before the first."""
         return self._value
 
     def revalidated(self, validator: object) -> Value | None:
@@ -79,13 +79,13 @@ class CachedValue(ValidatedValue[Value]):
 
 
 def same_objects(one: Sequence[object], other: Sequence[object]) -> bool:
-    """Whether both hold the very same objects in the same order: what was made of the one is good for the other."""
+    """True if both hold the very same objects in the same order. A result of the one is then good for the other."""
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 class MadeOnce(Generic[Value]):
-    """A value that is made when it is first asked for, once, whichever thread that is. Where making it fails, the next
-    that asks tries again.
+    """A value that is made when it is first asked for, once, whichever thread that is. If making it fails, the next
+    caller tries again.
 
     `functools.cached_property` does not do for threads: in Python 3.11 all objects of a class share its lock, so that
     one tree waits for another; from 3.12 on it has none, and two threads that ask at once make two.
@@ -96,7 +96,7 @@ class MadeOnce(Generic[Value]):
         self._made: list[Value] = []
 
     def get(self, make: Callable[[], Value]) -> Value:
-        """The value, of `make` if there is none yet. Where another thread makes it, one that must not wait gets
+        """The value, of `make` if there is none yet. If another thread makes it, a thread that must not wait gets
         WouldBlock."""
         if not self._made:
             with acquired(self._lock):
@@ -109,8 +109,8 @@ KEPT = 512
 
 
 class LruCache(Generic[Value]):
-    """Things by name, made when they are first asked for. What is still held elsewhere is found; of the rest the
-    `KEPT` that were asked for last."""
+    """Things by name, made when they are first asked for. Values that are still held elsewhere are found, and the last
+    `KEPT` of the others that were asked for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

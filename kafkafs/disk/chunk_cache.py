@@ -1,7 +1,7 @@
 """Chunks of remote objects that were read lately, bounded in bytes: the one memory that a tier's readers share.
 
-A chunk that two readers want at the same time is fetched once. What is being fetched is bounded, too, and so is how
-many are fetched before anybody asks for them.
+A chunk that two readers want at the same time is fetched once. The chunks that are being fetched are bounded, too, and
+so is the number of chunks that are fetched before anybody asks for them.
 """
 
 import threading
@@ -72,8 +72,8 @@ class ChunkCache:
                 self._room.notify_all()
 
     def fetch_ahead(self, name: Hashable, fetch: Callable[[], bytes], size: int) -> bool:
-        """Has another thread `get` what will be asked for, and waits for nothing; False where too many do so. Who asks
-        for it meets its errors."""
+        """Has another thread `get` what will be asked for, and waits for nothing; False where too many do so. The
+        caller that asks for it meets its errors."""
         free = self._ahead.acquire(blocking=False)
         if free:
             threading.Thread(target=self._get_ahead, args=(name, fetch, size), name="ahead", daemon=True).start()
@@ -87,7 +87,7 @@ class ChunkCache:
             self._ahead.release()
 
     def has(self, name: Hashable) -> bool:
-        """Whether the piece is here, which is not asked for by that."""
+        """True if the piece is here. This question does not count as a request for it."""
         return name in self._kept
 
     def forget(self, name: Hashable) -> None:

@@ -1,9 +1,9 @@
 """A file that lies elsewhere in chunks, fetched whole and kept for a while: an object of a remote tier.
 
-What a read needs and is not here is fetched together, up to `TOGETHER` bytes or two chunks. Behind a reader that goes
+The missing chunks of a read are fetched together, up to `TOGETHER` bytes or two chunks. Behind a reader that goes
 straight on as many bytes are fetched before it asks, where they are a quarter of what the cache holds at most.
 
-It never changes: an object that was written is replaced by none, and would be another file. What a chunk is made of
+It never changes: an object that was written is replaced by none, and would be another file. The form of a chunk
 (compressed, encrypted) is not known here: `chunk` gives its bytes in clear.
 """
 
@@ -134,7 +134,7 @@ class ChunkedFile(DataFile):
                 self._fetched_to = first + count
 
     def _parts(self, position: int, size: int) -> list[memoryview]:
-        """What the chunks have of [position, position + size)."""
+        """Return the bytes of [position, position + size) out of the chunks."""
         end = min(position + size, self._size)
         last = (end - 1) // self._chunk_size
         parts = []
@@ -146,7 +146,7 @@ class ChunkedFile(DataFile):
         return parts
 
     def _cached(self, number: int, last: int) -> memoryview:
-        """A chunk. Where it has to be fetched, so are those behind it up to `last` that are not here either."""
+        """A chunk. If the chunk has to be fetched, the missing chunks behind it up to `last` are fetched too."""
         piece = self._cache.known((self._object, number))
         if piece is None:
             may_block()

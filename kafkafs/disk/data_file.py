@@ -36,15 +36,15 @@ STREAM_SIZE = 1 << 20
 
 
 def is_settled(changed_ns: int) -> bool:
-    """Whether a later change of what changed then would show in its time of change."""
+    """True if a later change of the things that changed then would show in its time of change."""
     return time.time_ns() - changed_ns > SETTLED_AFTER_NS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskOptions:
-    """What a reader may do to the machine that a broker runs on: handed down to whatever reads, so that two readers in
-    one process may have different ones. The defaults leave the page cache as it is, count no memory, and share
-    descriptors with no other value. `log.read_options.ReadOptions` adds what is about Kafka."""
+    """The effects that a reader may have on a broker's machine. Readers hand this value down, so that two readers in
+    one process may differ. The defaults leave the page cache as it is, count no memory, and share descriptors with no
+    other value. `log.read_options.ReadOptions` adds what is about Kafka."""
 
     cache_keep: bool = False  # leave pages that a read brought in in the page cache
     memory: Memory = field(default=UNLIMITED, compare=False, repr=False)  # where large buffers come from
@@ -70,7 +70,7 @@ class DataFile(ABC):
 
     @abstractmethod
     def access(self, about: os.stat_result) -> Access:
-        """Who may read it.
+        """The rights to read it.
 
         `about` is what `stat` has just said: what was told under the same change time holds.
         """
@@ -122,7 +122,7 @@ class DataFile(ABC):
 
     @property
     def memory(self) -> Memory:
-        """Where large buffers for what is read or unpacked of it come from."""
+        """The source of large buffers for bytes that are read or unpacked."""
         return self._options.memory
 
     def read_long(self, position: int, size: int) -> memoryview:
@@ -198,7 +198,8 @@ class LocalFile(DataFile):
         return bytes(buffer[: self.read_into(buffer, position, passing=passing)])
 
     def read_into(self, buffer: memoryview, position: int, *, passing: bool = False, straight: bool = False) -> int:
-        """See `DataFile`. What is in memory comes at once, whichever thread asks; for the rest it has to wait."""
+        """See `DataFile`. Bytes in memory come at once, whichever thread asks. For the others the thread has to
+        wait."""
         if straight != self._straight and not self._options.cache_keep:
             self._straight = straight  # of several readers the last one counts
             page_cache.read_ahead(self.descriptor, self.device, straight=straight)
@@ -224,8 +225,8 @@ class LocalFile(DataFile):
             return self.size
 
     def _read_at_once(self, buffer: memoryview, position: int, passing: bool) -> int:
-        """What of it is in memory: none, where the file system cannot tell, or to ask would bring in what stays. Any
-        other error the read that waits will meet, too."""
+        """Return the part of it that is in memory. Return none if the file system cannot tell, or if the question would
+        bring pages in. Any other error the read that waits will meet, too."""
         flags = page_cache.flags_at_once(self.device, len(buffer), self._options.cache_keep) if passing else 0
         if flags is None:
             return 0
@@ -235,7 +236,8 @@ class LocalFile(DataFile):
             return 0
 
     def _read_blocking(self, buffer: memoryview, position: int, passing: bool) -> int:
-        """What the disk gives; less than there is only for a moment, while the file grows."""
+        """Return the bytes that the disk gives. They are fewer than there are only for a moment, while the file
+        grows."""
         keep = self._options.cache_keep
         try:
             got = page_cache.read_blocking(self.descriptor, buffer, position, keep=keep, passing=passing)

@@ -106,7 +106,7 @@ class Directory:
         options.descriptors.share_with(self)
 
     def is_replaced(self) -> bool:
-        """Whether another directory stands at the path by now. False where none does, or none that can be looked at.
+        """True if another directory is at the path by now. False where none does, or none that can be looked at.
 
         A non-blocking thread gets WouldBlock where the kernel has not got the way there in memory.
         """
@@ -131,8 +131,8 @@ class Directory:
     def open(self, name: str, inode: int) -> LocalFile:
         """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
 
-        What is open is answered at once; a non-blocking thread gets WouldBlock for what would take a look at
-        the disk. A file that the broker has set aside for deletion, or put in its place, is found under its new name.
+        Questions about open files are answered at once. A non-blocking thread gets WouldBlock for a look at the disk.
+        A file that the broker has set aside for deletion, or put in its place, is found under its new name.
         """
         with self._lock:
             known = self._cache.get(name)
@@ -182,7 +182,7 @@ class Directory:
         raise Vanished(f"{name!r} was deleted, renamed or replaced by another file; read again")
 
     def may_hold_more(self) -> bool:
-        """Whether handles may hold more files open for as long as they live."""
+        """True if handles may hold more files open for as long as they live."""
         return self.options.descriptors.may_hold_more()
 
     @property
@@ -217,7 +217,7 @@ class Directory:
         self._close_abandoned()
 
     def _sweep_if_due(self) -> None:
-        """Where no mount sweeps, whatever is asked does: a file that was deleted keeps its space on the disk."""
+        """Without a mount that sweeps, every request sweeps: a deleted file keeps its space on the disk."""
         if self.options.clock() - self._swept >= IDLE_S:
             self.sweep()
 
@@ -325,7 +325,7 @@ class Directory:
 
     @contextmanager
     def _asked_at_once(self, name: str) -> Iterator[None]:
-        """What a name leads to is asked for in the `with`, where no thread may wait: WouldBlock where it has to."""
+        """Requests for a name's target are made in the `with`. A thread that would have to wait gets WouldBlock."""
         if self._remote is not None:
             raise WouldBlock("another host must be asked for attributes")
         try:
@@ -356,7 +356,7 @@ class Directory:
             return openat2(self.descriptor, name, flags)
 
     def _with_room(self, take: Callable[[], Answer]) -> Answer:
-        """What takes a descriptor; once more, where none was left, without those that caches hold."""
+        """Do something that takes a descriptor. If none is left, caches release theirs, and it is done once more."""
         try:
             return take()
         except OSError as error:

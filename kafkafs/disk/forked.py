@@ -44,7 +44,8 @@ class ForkedProcess(Generic[Task, Told]):
             self.pipe.send(task)
 
     def received(self) -> Told:
-        """What it tells next, which is waited for; what ended a task is raised here, and Exhausted as by `give`."""
+        """Wait for the next message of the process. An exception that ended a task is raised here, and Exhausted as by
+        `give`."""
         with _alive():
             told: Told | Exception = self.pipe.recv()
         if isinstance(told, Exception):

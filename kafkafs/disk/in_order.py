@@ -1,8 +1,9 @@
-"""Jobs on several forked processes. What they tell is handed on in the order of the jobs.
+"""Jobs on several forked processes. Their results are handed on in the order of the jobs.
 
-A process takes the next job when it has done one, and tells at once what it finds. What comes before its turn is held,
-up to a number of bytes. Beyond that only the first unfinished job of each lane is listened to, and a process that is
-ahead waits with what it has found. Jobs are taken one by one, so the first result need not wait for the last job.
+A process takes the next job when it has done one, and tells at once what it finds. A result that comes before its turn
+is held, up to a number of bytes. Beyond that only the first unfinished job of each lane is listened to, and a process
+that is ahead waits with what it has found. Jobs are taken one by one, so the first result need not wait for the last
+job.
 """
 
 from collections import defaultdict, deque
@@ -113,7 +114,7 @@ def _is_next(given: _Given[Told], lanes: Mapping[str, deque[_Given[Told]]]) -> b
 
 
 def _in_turn(given: deque[_Given[Told]], is_last: Callable[[Told], bool]) -> Iterator[Told]:
-    """What has come of a lane's jobs whose turn it is; jobs that are done are taken off."""
+    """Return the results of those of a lane's jobs whose turn it is, and remove finished jobs."""
     while given and given[0].told:
         told = given[0].told.popleft()
         if is_last(told):

@@ -1,4 +1,4 @@
-"""Where a remote tier's objects lie: a directory of this machine, or a bucket (`bucket`). `sources` opens either.
+"""The place of a remote tier's objects: a directory of this machine, or a bucket (`bucket`). `sources` opens either.
 
 Two makers, one question: the bytes of an object by range. In a directory an object is a file, read like any other of
 Kafka's (`directory`). In a bucket each read is one request; a store that does not answer is given up in time.
@@ -101,7 +101,7 @@ class DirectoryObjects(Objects):
 
 
 def is_bucket(place: str) -> bool:
-    """Whether that is the address of a bucket, and no path."""
+    """True if that is the address of a bucket, and not a path."""
     return bool(_SCHEME.match(place))
 
 
@@ -122,7 +122,7 @@ def shown(uri: str) -> str:
 
 
 def whole(tier: str, key: str, data: bytes, size: int) -> bytes:
-    """What a read of an object has given, counted; DiskError where that is too little."""
+    """Count the bytes that a read of an object has given. Raise DiskError if they are too few."""
     _fetched.requests += 1
     _fetched.size += len(data)
     if len(data) != size:

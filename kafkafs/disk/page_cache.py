@@ -1,11 +1,11 @@
 """Reading without leaving a trace in the page cache, which belongs to the broker.
 
 A long read asks for RWF_DONTCACHE (Linux 6.14, ext4 and xfs): pages that it had to bring in are dropped behind it,
-pages that were there stay. Where the file system refuses, `mincore` tells before a read which pages are absent, and
-those are dropped after it. (`cachestat` needs no mapping, and on overlayfs calls every page absent.) Short reads, index
-pages and headers, are left to the kernel.
+pages that were there stay. If the file system refuses, `mincore` tells before a read which pages are absent, and those
+are dropped after it. (`cachestat` needs no mapping, and on overlayfs calls every page absent.) Short reads, index pages
+and headers, are left to the kernel.
 
-What the kernel reads ahead of a read nobody drops, unless it is read, too: where disks are told to read ahead 8 MiB,
+Nobody drops the pages that the kernel reads ahead of a read, unless they are read, too. On disks that read ahead 8 MiB,
 ten points left 27 MB. So it reads ahead only for whoever goes straight on through much, and says so.
 """
 
@@ -90,7 +90,7 @@ def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) ->
 
 
 def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
-    """Where the range has pages that are not in memory: position and size of each stretch of them.
+    """Return the stretches of the range that are not in memory: the position and size of each.
 
     Empty where the kernel does not tell, as to a process that neither owns the file nor may write it: then nothing is
     dropped. The mapping is there for the question only. It is never touched, so a file that is cut does no harm.

@@ -4,8 +4,8 @@ With RWF_DONTCACHE the kernel reads folios of up to 2 MiB, and drops each behind
 reader that goes on from the midst of one has it read from the disk again; so a block ends where such a folio does.
 While a reader takes what it got, `fuse` has a worker `fill` in the next.
 
-What is in memory is not read ahead: no read waits for it. A few pages that are not, in the midst of others, are no
-reason to read all that follows in blocks.
+Bytes in memory are not read ahead, because no read waits for them. A few pages that are not, in the midst of others,
+are no reason to read all that follows in blocks.
 """
 
 import threading
@@ -49,7 +49,7 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """What was read of a file, one block behind the other."""
+    """The bytes that were read of a file, one block behind the other."""
 
     file: DataFile
     stamp: Stamp
@@ -58,7 +58,7 @@ class _Blocks:
     blocks: tuple[memoryview, ...]
 
     def holds(self, file: DataFile, position: int) -> bool:
-        """Whether a reader at `position` finds there what it asks for, or goes on where the blocks end."""
+        """True if a reader at `position` finds its bytes there, or goes on where the blocks end."""
         return self.file is file and self.position <= position <= self.end
 
     def cut(self, position: int, size: int) -> bytes | memoryview:
@@ -79,7 +79,7 @@ class _Blocks:
 
 
 class Prefetch:
-    """What one reader is about to read. It may go from one file on into the next.
+    """The bytes that one reader is about to read. It may go from one file on into the next.
 
     Readers write without a lock where they are and whether it was cold; of several at once the last one counts, which
     costs a block at most. `_made` is replaced whole, by whoever holds `_making`.
@@ -142,7 +142,7 @@ class Prefetch:
 
     @property
     def is_due(self) -> bool:
-        """Whether the reader goes on and should find more than there is."""
+        """True if the reader goes on and should find more than there is."""
         return not self._making.locked() and self._wants_more()
 
     def _wants_more(self) -> bool:
@@ -179,7 +179,7 @@ class Prefetch:
         return len(block) > 0
 
     def _has_room(self) -> bool:
-        """Whether it may hold blocks. Where it already does, it may have one more: somebody else just tries."""
+        """True if it may hold blocks. If it already holds some, it may have one more: somebody else just tries."""
         has_room = self._budget.hold(self, _MOST) or self._made is not None
         if not has_room:
             self._budget.hold(self, 0)

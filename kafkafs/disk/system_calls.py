@@ -63,7 +63,7 @@ def last_error(*path: str) -> OSError:
 
 
 def is_remote(descriptor: int) -> bool:
-    """Whether a file system may have to ask another host even for the attributes of an open file."""
+    """True if a file system may have to ask another host even for the attributes of an open file."""
     buffer = ctypes.create_string_buffer(256)
     if libc.fstatfs(descriptor, buffer):
         return True

@@ -1,4 +1,4 @@
-"""Where segments are, when what was named is no data directory: its neighbours, one level down and up, tell.
+"""Find the segments if the named directory is not a data directory: its neighbours, one level down and up, tell.
 
 People name a volume (`data-0`, with `kafka-log0` in it), a partition, a topic, a file in a partition, or a mount. And
 whether a place lies in a directory, whatever it is called: nothing is written into data.
@@ -20,7 +20,7 @@ IsDataDirectory = Callable[[Path], bool]
 
 
 def is_within(inner: Path, outer: Path) -> bool:
-    """Whether `inner`, which need not exist yet, is `outer` or lies below it, through links and bind mounts too."""
+    """True if `inner`, which need not exist yet, is `outer` or lies below it, through links and bind mounts too."""
     place = Path(os.path.realpath(inner))
     return any(_is_same(step, outer) for step in (place, *place.parents))
 
@@ -33,7 +33,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def hint(path: Path, is_data_directory: IsDataDirectory) -> str:
-    """What to name instead of `path`, as the end of a sentence; "" where nothing near it tells."""
+    """Return the directory to name instead of `path`, as the end of a sentence. Return "" if nothing near it tells."""
     path = path.absolute()
     for place in (path, *list(path.parents)[:2]):
         if (source := _mounted(place)) is not None:

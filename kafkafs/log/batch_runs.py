@@ -73,13 +73,13 @@ ANY_SIZE = 1 << 31
 
 
 class Bounds(NamedTuple):
-    """Where a walk may go: positions below `end`, offsets from `first_offset` up to but without `next_base`.
+    """The limits of a walk: positions below `end`, offsets from `first_offset` up to but without `next_base`.
 
     `next_base` is None in the last segment; there, invalid bytes that nothing valid follows are the end of the log.
     Without `search` it ends at the first byte that is no valid batch, whatever follows. Offsets below `passed` are not
     what the walk is for: of large batches with nothing else only the headers come, where they are known to be sound.
-    What is known is asked of `sound` when the first of them comes up: None, where nothing is for now. Batches of more
-    than `largest` bytes are left out in the same way: whoever decodes the rest refuses them.
+    The walk asks `sound` for the known batches when the first of them comes up. It is None if nothing is known for now.
+    Batches of more than `largest` bytes are left out in the same way: whoever decodes the rest refuses them.
     """
 
     end: int
@@ -95,15 +95,15 @@ class Bounds(NamedTuple):
         return batch.last_offset < self.passed or (batch.magic == 2 and batch.size > self.largest)
 
     def admits(self, base_offset: int, last_offset: int, before: int) -> bool:
-        """Whether a batch with these offsets can follow one that ends with offset `before`."""
+        """True if a batch with these offsets can follow one that ends with offset `before`."""
         return before < base_offset <= last_offset and (self.next_base is None or last_offset < self.next_base)
 
 
 class BatchRun(NamedTuple):
     """Valid batches back to back: their bytes, the position of the first byte, and a row for each (format.batches).
 
-    Of those that `Visible.batches` gives, only some have a row: what a consumer does not see is left out. The bytes of
-    a large batch that a walk passes (see `Bounds`) may end behind its header.
+    A run of `Visible.batches` has rows only for batches that a consumer sees. The bytes of a large batch that a walk
+    passes (see `Bounds`) may end behind its header.
     """
 
     data: bytes | memoryview
@@ -112,7 +112,7 @@ class BatchRun(NamedTuple):
 
     @property
     def last_offset(self) -> int:
-        """Of the last batch."""
+        """The last offset of the last batch."""
         return int(self.rows["last_offset"][-1])
 
     @property
@@ -137,9 +137,9 @@ class Damage:
 
 
 def first_window(file: DataFile, position: int, size: int) -> Window:
-    """What a walk from where an index entry leads reads first: `size` bytes, in which the index has what is looked for,
-    and the header behind them; a page, where that is much. At the end of the log, where the index does not tell (`size`
-    is 0 or less), there is little left."""
+    """The first read of a walk that begins at the place of an index entry: `size` bytes, in which the index has the
+    wanted place, and the header behind them. If that is much, a page. At the end of the log, where the index does not
+    tell (`size` is 0 or less), there is little left."""
     wanted = LARGE if size <= 0 else size + LARGEST_HEADER if size <= LARGE else _PEEK
     data = file.read(position, wanted)
     return Window(data, walk(data, position))
@@ -237,7 +237,7 @@ def next_size_of(data: bytes | memoryview, walked: Walk) -> int:
 def whole_batches(size: int, next_size: int) -> int:
     """About `size`; where the next batch is a large one, as many of its size as fit, at least it, and a header.
 
-    What is read of a batch that is not whole is read again.
+    The bytes of a batch that is not whole are read again.
     """
     if FIRST_READ < next_size <= IN_PIECES:
         return max(1, (size - LARGEST_HEADER) // next_size) * next_size + LARGEST_HEADER
@@ -260,13 +260,13 @@ def _sound_run(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> 
 
 
 def _goes_on_behind(run: BatchRun) -> bool:
-    """Whether what was read behind its last batch begins with an offset that lies behind it, as mostly."""
+    """True if the bytes behind its last batch begin with an offset behind it, as they mostly do."""
     at = run.end - run.position
     return at + FRAME_SIZE <= len(run.data) and FRAME.unpack_from(run.data, at)[0] > run.last_offset
 
 
 def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bounds: Bounds) -> bool:
-    """Of two batches whose offsets cross, whether it is the first that is corrupt.
+    """True if the first one of two batches whose offsets cross is corrupt.
 
     Only its base offset can be: all else is under the CRC. That is the one for which there is room elsewhere, between
     its neighbours; if there is for both, the one that fits there without a gap; if for none, as where a batch stands
@@ -295,7 +295,7 @@ def _width(batch: Batch) -> int:
 
 
 def _damage(file: DataFile, position: int, before: int, bounds: Bounds) -> Damage | None:
-    """What lies from `position` to the next batch that counts; None where it is the end of the log."""
+    """Return the damage from `position` to the next batch that counts. Return None at the end of the log."""
     found = next_valid(file, position, bounds.end, lambda batch: _counts(file, batch, before, bounds))
     if found is not None:
         return Damage(position, found.position - position, before + 1, max(before, first_offset(file, found) - 1))
@@ -316,7 +316,7 @@ def _counts(file: DataFile, batch: Batch, before: int, bounds: Bounds) -> bool:
 
 
 def _is_likely(file: DataFile, position: int, size: int, bounds: Bounds) -> bool:
-    """Whether the entry at `position` may really be that large: a header stands behind it, or the end."""
+    """True if the entry at `position` may really be that large: a header follows it, or the end."""
     behind = position + size
     return size < _UNLIKELY_SIZE or behind == bounds.end or _header(file, behind, bounds.end) is not None
 

@@ -102,7 +102,7 @@ class DataDirectory:
 
     @property
     def is_tier(self) -> bool:
-        """Whether it is no broker's directory, but a tier by itself."""
+        """True if it is a tier by itself, and not a broker's directory."""
         return self._lone_tier is not None
 
     @property
@@ -112,7 +112,7 @@ class DataDirectory:
 
     @property
     def strangers(self) -> list[str]:
-        """What is named like a partition and is not served, in words: as of the last look."""
+        """Sentences about entries that are named like a partition and are not served, as of the last look."""
         return sorted(self._strangers)
 
     def names(self) -> dict[str, PartitionName]:
@@ -164,7 +164,7 @@ class DataDirectory:
         """Vanished where another directory has taken this one's place, as long as it has.
 
         Another one's partitions may have the same names, and nothing of what is known holds for them: a mount serves
-        the directory that it was given, or none. What is open stays open.
+        the directory that it was given, or none. Open files stay open.
         """
         was, self.is_replaced = self.is_replaced, self.root.is_replaced()
         if self.is_replaced:
@@ -316,7 +316,8 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
 
 
 def near(path: Path) -> str:
-    """Which data directory to name instead of `path`, as the end of a sentence; "" where nothing near it tells."""
+    """Return the data directory to name instead of `path`, as the end of a sentence. Return "" if nothing near it
+    tells."""
     return hint(path, _is_data_directory)
 
 
@@ -335,7 +336,7 @@ def _is_kafkas(directory: DataDirectory, entries: set[str]) -> bool:
 
 
 def _holds_partition(directory: DataDirectory, name: str) -> bool:
-    """Whether any of Kafka's files is in there: `dbus-1` and `python-3` are names of other people's directories."""
+    """True if any of Kafka's files is in there: `dbus-1` and `python-3` are names of other people's directories."""
     try:
         with directory.root.scan(name) as entries:
             return any(

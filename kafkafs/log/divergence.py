@@ -1,9 +1,10 @@
-"""Where two replicas of a partition part: the first offset at which both hold something, and not the same.
+"""Find the place where two replicas of a partition diverge: the first offset at which both hold something, and not the
+same.
 
-Batches are compared by what their headers tell, which is all for those copied byte for byte. Where they differ and a
-cleaner has been at work, records are compared, and what only one of the replicas holds is no difference: each
-broker cleans by itself. Segments, starts and ends of the two need not be the same; damaged batches are compared with
-nothing, for they are another finding.
+Batches are compared by what their headers tell, which is all for those copied byte for byte. If the headers differ and
+a cleaner has been at work, records are compared. Records that only one of the replicas holds are no difference then:
+each broker cleans by itself. Segments, starts and ends of the two need not be the same; damaged batches are compared
+with nothing, for they are another finding.
 
 A follower appends its leader's batches byte for byte, leader epoch too (ReplicaManager, UnifiedLog.appendAsFollower);
 what the cleaner of one broker rewrote keeps of each record that is left its offset, timestamp, key, value, headers and
@@ -29,7 +30,8 @@ _HEADER = ("base_offset", "last_offset", "crc", "leader_epoch")
 
 
 class Divergence(NamedTuple):
-    """Where two replicas part, and the leader epoch of each there; None where one holds nothing from there on."""
+    """The place where two replicas diverge, and the leader epoch of each there. It is None if one holds nothing from
+    there on."""
 
     offset: int
     epochs: tuple[int | None, int | None]
@@ -98,14 +100,14 @@ class _Side:
         self._damaged = [each for each in self._damaged if each[1] > limit]
 
     def is_sparse(self) -> bool:
-        """Whether a batch holds fewer records than offsets: something was removed from it."""
+        """True if a batch holds fewer records than offsets: something was removed from it."""
         if not len(self.rows):
             return False
         widths = self.rows["last_offset"] - self.rows["base_offset"] + 1
         return bool(np.any((self.rows["magic"] >= 2) & (self.rows["count"] < widths)))
 
     def is_damaged(self, rows: Batches) -> Flags:
-        """Which rows of the other side own offsets that are damaged here."""
+        """A mask of the rows of the other side that own offsets that are damaged here."""
         ranges = np.array(self._damaged, np.int64).reshape(-1, 2)
         return sharing_offsets(rows, ranges[:, 0], ranges[:, 1])
 
@@ -115,7 +117,8 @@ class _Side:
         return int(behind["leader_epoch"][0]) if len(behind) else None
 
     def records(self, rows: Batches) -> Iterator[Records]:
-        """What some of its batches hold; of those that cannot be unpacked, or exceed MAX_BATCH then, nothing."""
+        """Yield the records of some of its batches. Batches that cannot be unpacked, or exceed MAX_BATCH then, give
+        none."""
         if self._run is not None and len(rows):
             for piece in decode(self._run.data, self._run.position, rows, MAX_BATCH):
                 if isinstance(piece, Records):
@@ -176,7 +179,8 @@ def _unlike_record(one: _Side, ones: Batches, other: _Side, others: Batches) -> 
 
 
 def unlike(one: Batches, other: Batches) -> tuple[Flags, Flags]:
-    """Of two tables in offset order, which rows have no equal in the other one: offsets, CRC and leader epoch."""
+    """Return masks of the rows of two tables in offset order that have no equal in the other one: offsets, CRC and
+    leader epoch."""
     if not len(one) or not len(other):
         return np.ones(len(one), np.bool_), np.ones(len(other), np.bool_)
     beside = np.minimum(np.searchsorted(other["base_offset"], one["base_offset"]), len(other) - 1)
@@ -189,7 +193,8 @@ def unlike(one: Batches, other: Batches) -> tuple[Flags, Flags]:
 
 
 def sharing_offsets(one: Batches, first: Numbers, last: object) -> Flags:
-    """Which rows own an offset that one of the ranges [first, last] owns; these in order, and apart from each other."""
+    """A mask of the rows that own an offset of one of the ranges [first, last]. The ranges are in order and do not
+    overlap."""
     lasts = np.asarray(last, np.int64)
     if not len(first):
         return np.zeros(len(one), np.bool_)

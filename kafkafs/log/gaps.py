@@ -1,9 +1,9 @@
 """Offsets that are missing inside a segment from a tier: a tiered log is not compacted, so they are lost.
 
 A broker notes size and end of what it uploads, in the metadata topic or in a manifest, and a shorter object is noticed
-when it is opened. Where nothing notes them, the log itself has to tell: its batches follow one another without a hole,
-up to where the next segment begins. A topic that was compacted before it was tiered can have sound holes. An entry of
-the offset index proves them: if the batch behind the hole is where the entry says, no bytes are missing before it.
+when it is opened. If nothing notes them, the log itself has to tell: its batches follow one another without a hole, up
+to the start of the next segment. A topic that was compacted before it was tiered can have sound holes. An entry of the
+offset index proves them: if the batch behind the hole is where the entry says, no bytes are missing before it.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Holes:
         self._proven: int | None = None
 
     def check(self, items: Iterator[BatchRun | Damage], first: int, stop: int | None) -> Iterator[BatchRun | Damage]:
-        """What a walk gives that begins at the offset `first`; Lost behind what stands in front of a hole.
+        """Yield the items of a walk that begins at the offset `first`. Raise Lost behind the items in front of a hole.
 
         `stop` is the offset up to which the log has to go; None if nothing tells it.
         """

@@ -1,7 +1,8 @@
-"""What is wrong with a partition on disk, as far as a look at its small files and its borders tells. `audit` reads all.
+"""The health of a partition on disk, as far as a look at its small files and its borders tells. `audit` reads all.
 
-A partition can have 20,000 segments. Of each the indexes are read, whole, and of its log some headers and what stands
-behind the last time index entry, which tells its largest timestamp on the way; and again only when a file has changed.
+A partition can have 20,000 segments. The look reads the whole indexes of each segment, and some headers of its log. It
+also reads the log behind the last time index entry, which tells the segment's largest timestamp. A segment is read
+again only when a file has changed.
 """
 
 from collections.abc import Sequence
@@ -63,7 +64,7 @@ def gaps_in_a_tier(segments: Sequence[Segment]) -> list[str]:
 
 
 def _of_a_tier(segment: Segment) -> SegmentHealth:
-    """What its objects tell: to look into each would be a request for each."""
+    """Return the health that its objects tell. A look into each object would be a request for each."""
     if trouble := segment.files.trouble:
         return SegmentHealth("missing", "missing", "missing", (trouble,))
     states: dict[str, IndexState] = {kind: "ok" if kind in segment.listed else "missing" for kind in INDEX_KINDS}
@@ -71,8 +72,8 @@ def _of_a_tier(segment: Segment) -> SegmentHealth:
 
 
 def _looked(segment: Segment, files: SegmentFiles, inside: Inside) -> SegmentHealth:
-    """What was found before, unless a file has changed since. A log that cannot be read is asked for again each time:
-    the next time it may be otherwise."""
+    """Return the earlier result, unless a file has changed since. A log that cannot be read is asked for again each
+    time: the next time it may be otherwise."""
     cached, stamp = files.health, files.stamp(inside)
     if (known := cached.revalidated(stamp)) is not None:
         return known
@@ -114,10 +115,10 @@ def _look(segment: Segment, size: int) -> SegmentHealth:
 
 
 def is_compacted_away(segment: Segment) -> bool:
-    """Whether an empty log is all that compaction left of a closed segment: its indexes are empty then as well.
+    """True if an empty log is all that compaction left of a closed segment: its indexes are empty then as well.
 
-    One that was emptied otherwise keeps the entry that its time index got when it was closed. What compaction has done
-    tells where no checkpoint of the cleaner does: offsets may be missing then, and nothing is lost.
+    One that was emptied otherwise keeps the entry that its time index got when it was closed. Without a checkpoint of
+    the cleaner, traces of a compaction tell: offsets may be missing then, and nothing is lost.
     """
     if segment.next_base is None or segment.listed["log"].size > 0:
         return False
@@ -130,7 +131,7 @@ def _states(segment: Segment, found: Newest | None) -> tuple[IndexState, IndexSt
 
 
 def _is_refused(segment: Segment, kind: str) -> bool:
-    """Whether the disk does not give an index's bytes."""
+    """True if the disk does not give an index's bytes."""
     try:
         file = segment.files.open(kind)
         file.read(max(0, file.size - 1), 1)
@@ -179,7 +180,8 @@ def _transaction_index(segment: Segment) -> IndexState:
 
 
 def problems_of_listing(listing: Listing) -> list[str]:
-    """What the names alone tell: things that are no regular file, and indexes whose log is missing."""
+    """Return the problems that the names alone tell: entries that are not regular files, and indexes whose log is
+    missing."""
     missing = (segment_file(offset, "log") for offset in listing.logless)
     return [
         *listing.problems,

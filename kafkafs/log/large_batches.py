@@ -33,7 +33,7 @@ class SoundBatches(NamedTuple):
     generation: int
 
     def has(self, position: int) -> bool:
-        """Whether the batch at that position was found sound, and has not been forgotten."""
+        """True if the batch at that position was found sound, and has not been forgotten."""
         return self.generation << 32 | position in _sound
 
     def add(self, position: int) -> None:
@@ -58,7 +58,7 @@ def pieces(file: DataFile, batch: Batch) -> Iterator[memoryview]:
 
 
 def whole_batch(file: DataFile, batch: Batch, end: int) -> bool:
-    """Whether the batch lies before `end` and its CRC holds."""
+    """True if the batch lies before `end` and its CRC holds."""
     if batch.end > end or batch.size > _LARGEST_CANDIDATE:
         return False
     return crc_holds_in(batch, pieces(file, batch))

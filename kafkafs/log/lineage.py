@@ -234,14 +234,14 @@ class BatchMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogIdentity:
-    """Which log something was read of, in a form that outlives a process: for who goes on another day with what was
-    read before. None for an id or a batch that it had not.
+    """The identity of a log, in a form that outlives a process: for a reader that goes on another day. None for an id
+    or a batch that it had not.
 
     A topic's id tells, where there is one (Kafka writes it since 2.8); and two batches do, the first and the last of
     what was read, as long as the log still has them. Compaction may rewrite a batch: it keeps first and last offset and
-    leader epoch, and what is left of its records is not later than what was there. Where a batch is gone, the
-    checkpoint of leader epochs tells of a cut: no later epoch begins before it.
-    Source: Cleaner.buildRetainedRecordsInto, MemoryRecords.filterTo.
+    leader epoch, and what is left of its records is not later than what was there. If a batch is gone, the checkpoint
+    of leader epochs tells of a cut: no later epoch begins before the batch. Source: Cleaner.buildRetainedRecordsInto,
+    MemoryRecords.filterTo.
     """
 
     topic_id: str | None = None

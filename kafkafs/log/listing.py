@@ -1,8 +1,9 @@
-"""What a partition directory holds at one moment, by name and inode; no file is opened. Source of the rules: LogLoader.
+"""The content of a partition directory at one moment, by name and inode. No file is opened. Source of the rules:
+LogLoader.
 
 A segment is a regular file called `<offset>.log`. While compaction swaps files there is an instant at which a range of
-offsets has only a complete `.log.swap`; that one then stands in, up to the next plain segment. Where the log has its
-name and an index is still called `.swap`, the two belong together.
+offsets has only a complete `.log.swap`; that one then stands in, up to the next plain segment. If the log has its name
+and an index is still called `.swap`, the two belong together.
 """
 
 import os
@@ -64,7 +65,7 @@ NOTHING = Listing((0, 0), True, {}, {}, ())
 def list_partition(root: Directory, partition: str, indexes: Directory | None = None) -> Listing:
     """The segments in `partition` now, sorted by base offset; a change during the look starts it again.
 
-    Where `indexes` has an index for a segment, that one counts and not the broker's own.
+    If `indexes` has an index for a segment, that index counts, and not the broker's own.
     """
     found: list[Listing] = []
 
@@ -150,7 +151,7 @@ def _with_swaps(plain: dict[str, ListedFile], swaps: dict[str, ListedFile]) -> d
 
 
 def _not_served(entry: "os.DirEntry[str]") -> Iterator[str]:
-    """What is to be said of an entry that is no regular file: nothing of a directory of another's."""
+    """Return the sentence about an entry that is not a regular file. A directory of another program gets none."""
     if parse_segment_file(entry.name) or entry.name in _BESIDE:
         kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
         yield f"{entry.name} is a {kind} and not served: only regular files are"

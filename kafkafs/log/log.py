@@ -41,16 +41,16 @@ class Tail:
     grown_from: tuple[int, int] | None = None  # position and end offset of the tail that this one was found from
 
     def grew_from(self, before: "Tail") -> bool:
-        """Whether everything before the end of `before` is as it was then."""
+        """True if everything before the end of `before` is as it was then."""
         return self is before or self.grown_from == (before.position, before.end_offset)
 
 
 def find_tail(segment: Segment, known: Tail | None) -> Tail:
     """The end of `segment`, which must be the last one; `known` itself where nothing has changed since.
 
-    The broker appends there while we look. What was found before is taken up again as long as the last batch still
-    stands unchanged where it stood: a truncation cuts off a suffix, so everything before that batch is then unchanged.
-    Source: LogSegment.recover, read-only.
+    The broker appends there while we look. An earlier result is used as long as the last batch is still unchanged at
+    its place. A truncation cuts off a suffix, so everything before that batch is then unchanged. Source:
+    LogSegment.recover, read-only.
     """
     file = segment.log()
     about = file.stat()
@@ -75,7 +75,7 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
 
 
 def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> Start | None:
-    """Where to go on from, if the last batch known is still there."""
+    """Return the place to go on from, if the last known batch is still there."""
     if known is None or known.last is None or known.inode != inode or known.position > size:
         return None
     last = known.last
@@ -168,7 +168,7 @@ class Log:
         return segment_number(self._bases, offset)
 
     def has(self, segment: Segment) -> bool:
-        """Whether it is one of the segments: one that was cut, compacted or replaced since is another."""
+        """True if it is one of the segments. A segment that was cut, compacted or replaced since is another one."""
         return bool(self.segments) and self.segments[self.number_at(segment.base_offset)] is segment
 
     def readable_from(self, offset: int) -> Iterator[Segment]:
@@ -202,9 +202,9 @@ class Log:
     def walk(
         self, start: int, end: int, lenient: bool = False, largest: int = ANY_SIZE
     ) -> Iterator[tuple[Segment, BatchRun | Damage]]:
-        """What overlaps the offsets [start, end), in order, and the segment that it stands in. A run may begin before
-        `start` and end behind `end`. Lost for offsets that a tier should have and has not, unless `lenient`. Of batches
-        of more than `largest` bytes only the headers may come."""
+        """Yield everything that overlaps the offsets [start, end), in order, each with its segment. A run may begin
+        before `start` and end behind `end`. Lost for offsets that a tier should have and has not, unless `lenient`. For
+        batches of more than `largest` bytes, only the headers may come."""
         begin: Start | None = None
         start, end = max(start, self.start_offset), min(end, self.end_offset)
         if start >= end:
@@ -259,7 +259,7 @@ class Log:
 
     def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
         """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's
-        end. Of a remote segment only its end: the index is a request, which its reader makes."""
+        end. For a remote segment, only its end: the index is a request, which its reader makes."""
         if segment.object is not None:
             return np.empty(0, np.int64), np.empty(0, np.int64), segment.seen[0]
         entries = segment.indexes.offset_index.load()
@@ -333,7 +333,7 @@ class Log:
         return -1 if found is None else found.timestamp
 
     def largest_timestamps(self) -> list[int | None]:
-        """Of each segment: see `largest_in`."""
+        """The value of `largest_in` for each segment."""
         return [self.largest_in(segment) for segment in self.segments]
 
     def largest_in(self, segment: Segment) -> int | None:

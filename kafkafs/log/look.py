@@ -125,7 +125,7 @@ class Look:
 
     @property
     def visible(self) -> Reader:
-        """What the mount's isolation level shows."""
+        """The records that the mount's isolation level shows."""
         if self._visible is None:
             self._visible = Reader(self.log, self._options, self._transactions)
         return self._visible
@@ -143,8 +143,8 @@ class Look:
         return dataclasses.replace(self._options, isolation="read_uncommitted")
 
     def milliseconds(self, time: Time) -> int:
-        """The epoch milliseconds that a time names. What counts back from the newest record is 0 where none has a time,
-        and does not depend on isolation."""
+        """The epoch milliseconds that a time names. A time that counts back from the newest record is 0 if no record
+        has a time. It does not depend on isolation."""
         if isinstance(time, int):
             return time
         if self._newest_ms is None:

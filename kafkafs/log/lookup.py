@@ -5,7 +5,8 @@
     a time       the segments whose largest timestamp reaches it, one by one; in each the time index, which names an
                  offset, and from there as above, up to the first one with a record that shows
 
-What is shown of a batch `visible` tells; `records` unpack and decode it. Sources: LocalLog.read, ListOffsets.
+`visible` tells which records of a batch are shown. `records` unpack and decode the batch. Sources: LocalLog.read,
+ListOffsets.
 """
 
 import threading
@@ -103,7 +104,7 @@ class Lookup:
 
     def bounds_at(self, timestamp: int) -> tuple[int, int] | None:
         """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
-        too large to unpack. Where its header tells neither, the second is behind it: it takes the batch to know."""
+        too large to unpack. If its header tells neither, the second is behind it: only the batch itself tells."""
         found = self._at(timestamp)
         return None if found is None else self._bounds(*found[1:])
 
@@ -114,14 +115,14 @@ class Lookup:
         return offset, offset
 
     def _may_be_cut(self, batch: Batch) -> bool:
-        """Whether the record with the batch's largest timestamp may lie below the log start."""
+        """True if the record with the batch's largest timestamp may lie below the log start."""
         return batch.base_offset < self.log.start_offset or batch.is_wrapped
 
     def _at(
         self, timestamp: int, trace: Trace = no_trace, *, as_broker: bool = False
     ) -> tuple[Segment, Batch, Records | TooLarge] | None:
         """The first visible record at or after `timestamp`, perhaps behind the one in front of it, and its batch; or
-        one that may have it and is too large to unpack. What cannot be read is passed over. `as_broker`: all records
+        one that may have it and is too large to unpack. Unreadable places are passed over. `as_broker`: all records
         below the visible end count.
 
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
@@ -184,8 +185,8 @@ class Lookup:
                 self._largest.append(max(largest, self._largest[-1]) if number else largest)
 
     def _largest_of(self, segment: Segment) -> int:
-        """Of a gap what its time index tells, if the disk gives that: later segments must not depend on this one. If a
-        tier has lost even that, see `_time_behind`."""
+        """For a gap, return the time that its time index tells, if the disk gives it: later segments must not depend on
+        this one. If a tier has lost even that, see `_time_behind`."""
         try:
             end = self.log.walk_end(segment)
             if segment.next_base is not None and segment.files.is_open_ended:

@@ -72,7 +72,7 @@ def _serve_run(reader: Reader, segment: Segment, run: BatchRun, wanted: Numbers,
 
 
 def _serve_singly(reader: Reader, offset: int, found: dict[int, int | None]) -> None:
-    """Find one offset. What cannot be read leaves it missing."""
+    """Find one offset. An offset that cannot be read is missing from the answer."""
     try:
         found[offset] = reader.lookup.first(max(offset, reader.log.start_offset)).timestamp
     except NotFound:

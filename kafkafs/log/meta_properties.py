@@ -79,5 +79,5 @@ def node_id(directory: DataDirectory) -> int | None:
 
 
 def properties(directory: DataDirectory) -> dict[str, str]:
-    """What `meta.properties` says; NotFound where there is none."""
+    """Parse `meta.properties`. Raise NotFound if there is none."""
     return parse_properties(directory.root.read_whole(META_PROPERTIES).decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""What a read_committed reader sees, told from the log; and transactions as they are followed through batches.
+"""The view of a read_committed reader, from the log, and transactions as they are followed through batches.
 
 A transaction's outcome is the next marker of its producer. Reading goes forward, so markers are found by a scan that
 runs ahead of the reader no further than it must. The transaction index would save that scan for what was aborted, but
@@ -136,8 +136,8 @@ class _Markers(NamedTuple):
 
 
 class Outcomes:
-    """Whether transactional batches below the last stable offset were aborted, asked in offset order: the scan begins
-    at the first that is asked about, and none is begun twice."""
+    """Tell which transactional batches below the last stable offset were aborted. The questions come in offset order:
+    the scan begins at the first batch that is asked about, and no scan begins twice."""
 
     def __init__(self, log: Log, lenient: bool = False) -> None:
         """`lenient`: markers that a tier has lost are passed over."""
@@ -163,7 +163,7 @@ class Outcomes:
         return dropped
 
     def _end_in_abort(self, producer: int, offsets: Numbers, ahead: Iterator[BatchRun]) -> Flags:
-        """Of a producer's batches in offset order, whether the next marker aborts."""
+        """For a producer's batches in offset order: True if the next marker aborts."""
         found, known = np.zeros(len(offsets), np.bool_), 0
         for markers in self._markers_behind(producer, int(offsets[0]), ahead):
             at = np.searchsorted(markers.offsets, offsets[known:], "right")
@@ -208,7 +208,7 @@ class Event(NamedTuple):
 
 
 class Aborted(NamedTuple):
-    """What the transaction index tells of an abort. `first` is None where no data of the producer was seen."""
+    """An abort by the transaction index. `first` is None where no data of the producer was seen."""
 
     producer: int
     first: int | None

@@ -21,8 +21,8 @@ Offsets = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class Overlaps(NamedTuple):
-    """Of batches that reach too far, in order: position, first offset, last one as the header states it, and last one
-    held. `reaches` only rises: up to where this batch and those before it hold offsets.
+    """The batches that reach too far, in order: position, first offset, last offset by the header, and last offset that
+    the batch holds. `reaches` only rises: up to where this batch and those before it hold offsets.
     """
 
     positions: Offsets
@@ -65,7 +65,8 @@ NONE = overlaps_of(*(np.empty(0, np.int64) for _ in range(4)))
 
 
 class KnownOverlaps(NamedTuple):
-    """What was found up to a position of a segment's log; the next batch begins at or behind `next_offset`."""
+    """The batches that were found up to a position of a segment's log. The next batch begins at or behind
+    `next_offset`."""
 
     end: int
     next_offset: int

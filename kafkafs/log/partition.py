@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 
 
 class RemotePart(Protocol):
-    """What a tier has of the partition: `log.tier` has it."""
+    """The tier's part of the partition: see `log.tier`."""
 
     def segments(self, local_start: int | None) -> tuple[Segment, ...]:
         """The remote segments below that offset; all where the disk has none. Or one that stands for all."""
@@ -107,7 +107,7 @@ class Partition:
         return self._on_disk
 
     def listing(self) -> Listing:
-        """What stands in the directory now, by name. No log is read for it."""
+        """Return the present content of the directory, by name. No log is read for it."""
         return self._listed().listing
 
     def read_beside(self, name: str) -> bytes:
@@ -129,7 +129,7 @@ class Partition:
         return segments[segment_number([segment.base_offset for segment in segments], start or 0) :]
 
     def may_show_records(self) -> bool:
-        """Whether there are records, as far as sizes and checkpoints tell. No log is read for it."""
+        """True if there are records, as far as sizes and checkpoints tell. No log is read for it."""
         start, high = self._checkpoints.read().of(self.name)
         if start is not None and high is not None and start >= high:
             return False
@@ -252,5 +252,5 @@ class Partition:
 
 
 def _went_on(before: Log | None, tail: Tail | None) -> bool:
-    """Whether a log did nothing but grow. If not, a checkpoint read before may be that of the generation before."""
+    """True if a log only grew. If not, a checkpoint read before may be that of the generation before."""
     return before is not None and before.tail is not None and tail is not None and tail.grew_from(before.tail)

@@ -183,7 +183,8 @@ class RangeTarget(Protocol):
     """A range: offsets [start, end), not clamped to the log yet; `end` is None where it grows with the log."""
 
     def start(self, look: Look, *, isolated: bool) -> int | None:
-        """Where it begins; None where the log has not got so far yet, and nothing that is there is in it."""
+        """Return the offset where it begins. Return None if the log has not got so far yet, and nothing in it
+        matches."""
 
     def offsets(self, look: Look, *, isolated: bool) -> tuple[int, int | None]:
         """[start, end). `isolated`: a time leads to the first record at or after it that the isolation level shows."""
@@ -205,7 +206,7 @@ class BetweenOffsets(NamedTuple):
 
 
 def _offset(look: Look, point: AtOffset) -> int:
-    """Where no record is visible, `earliest` and `latest` are where the next one comes up."""
+    """If no record is visible, `earliest` and `latest` are the place at which the next record will be."""
     offset = point.offset(look)
     return look.visible.visible_end if offset is None else offset
 
@@ -235,7 +236,8 @@ class BetweenTimes(NamedTuple):
         return reader.visible_end if self.from_now else None
 
     def offsets(self, look: Look, *, isolated: bool) -> tuple[int, int | None]:
-        """Where no record reaches it, the log end; the same offset twice where the times leave nothing between them."""
+        """If no record reaches it, return the log end. If the times leave nothing between them, return the same offset
+        twice."""
         start, first, last = self.start(look, isolated=isolated), self.begin, self.stop
         if start is None:
             start = look.log.end_offset

@@ -1,4 +1,5 @@
-"""What the broker noted of producers where a segment begins, or at the log end: the `.snapshot` files of a partition.
+"""The broker's notes about producers at the start of a segment, or at the log end: the `.snapshot` files of a
+partition.
 
 They save reading what stands before. One that cannot be read is none: then an earlier one tells, or the batches do.
 Layout: `format.producer_snapshot`.
@@ -14,7 +15,7 @@ from kafkafs.log.segment import Segment
 
 
 class Beside(Protocol):
-    """Where small files of a partition's directory are read: a `Partition`, or one of its segments."""
+    """The reader of small files in a partition's directory: a `Partition`, or one of its segments."""
 
     def read_beside(self, name: str) -> bytes:
         """The file of that name; NotFound where there is none."""

@@ -1,4 +1,5 @@
-"""What a broker knows of producers, and which have a transaction open at a partition's end, as DescribeProducers tells.
+"""The broker's knowledge of producers, and the transactions that are open at a partition's end, as DescribeProducers
+tells.
 
 The broker writes what it knows of producers into a `.snapshot` when a segment begins, and at a clean stop for the log
 end; from the newest one on the batches tell the rest. Sources: ProducerStateManager, ProducerAppendInfo.
@@ -25,7 +26,7 @@ _LARGEST_SEQUENCE = 2**31 - 1
 
 
 class ProducerStates:
-    """What is known of a partition's producers as batches pass by. `states` has each producer by its id.
+    """The knowledge of a partition's producers as batches pass by. `states` has each producer by its id.
 
         states = ProducerStates(parse_producer_snapshot(...))     as of some offset
         states.follow(run)                                        the batches from there on
@@ -116,8 +117,8 @@ class OpenTransaction(NamedTuple):
 
 
 def producers_at_end(partition: Partition, log: Log) -> list[ProducerState]:
-    """The producers at the end of `log`, by id: the newest snapshot, and what the batches behind it tell. What is left
-    below the log start counts: a marker may stand there, and a broker knows where a transaction began that goes on."""
+    """The producers at the end of `log`, by id: the newest snapshot, and what the batches behind it tell. Records below
+    the log start count, because a marker may be there, and a broker knows where an open transaction began."""
     first, known = _newest_snapshot(partition, log)
     producers = ProducerStates(known)
     for run in _runs(log, first):

@@ -1,4 +1,4 @@
-"""What a reader of the log can choose: the `-o` options that are about Kafka, as one frozen value."""
+"""The choices of a reader of the log: the `-o` options that are about Kafka, as one frozen value."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,8 +21,8 @@ EXACT = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class TierSource:
-    """Where older segments lie, and what it takes to read them there. An address may hold what opens it: no text of
-    this value has it."""
+    """The place of older segments, and the keys that it takes to read them there. An address may hold what opens it: no
+    text of this value has it."""
 
     place: str = field(repr=False)  # a directory, or a URI that pyarrow.fs opens
     keys: tuple[tuple[str, Path], ...] = field(default=(), repr=False)  # of Aiven's encryption: id and PEM file

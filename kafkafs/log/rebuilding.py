@@ -1,8 +1,8 @@
-"""What LogSegment.recover makes of a segment's log: offset index, time index and transaction index, as bytes.
+"""Rebuild a segment's indexes as LogSegment.recover does: offset index, time index and transaction index, as bytes.
 
 A batch gets an entry when more than the interval lies between it and the one that got an entry last; the first batch
-never does. Whoever has the log hands it on from its first batch, up to what is to be indexed: `reindex_job` all that
-is valid, `revive` what it keeps. Sources: LogSegment.recover, OffsetIndex.append, TimeIndex.maybeAppend,
+never does. The caller hands the log on from its first batch, up to the end of the indexes: `reindex_job` all that is
+valid, `revive` what it keeps. Sources: LogSegment.recover, OffsetIndex.append, TimeIndex.maybeAppend,
 ProducerAppendInfo, ProducerStateManager.lastStableOffset.
 """
 
@@ -60,7 +60,8 @@ class Rebuilding:
 
 
 def follow(run: BatchRun, transactions: Tracker) -> list[Aborted]:
-    """What a run of batches aborts. A marker that compaction emptied ends nothing here: ProducerAppendInfo.append."""
+    """The transactions that a run of batches aborts. A marker that compaction emptied ends nothing here:
+    ProducerAppendInfo.append."""
     followed = (transactions.follow(event) for event in events(run) if event.kind != "emptied")
     return [each for each in followed if each is not None and each.first is not None]
 

@@ -4,7 +4,7 @@
     SegmentIndexes              its indexes, and what they say by themselves
     Segment                     its identity: closed or growing, sealed, truncated; and the walk over its log
 
-What stands at an offset or a time is asked of `lookup`.
+`lookup` answers which record is at an offset or a time.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,8 +36,8 @@ class SegmentIndexes:
     """The indexes of one segment, opened at their first lookup. They save reading; nothing that they say is true for
     it. Source: LazyIndex.
 
-    `segment_search` holds an entry against the log before it counts. What is asked here alone is what may be wrong: how
-    a listing divides the log by time, and which modification time a range shows.
+    `segment_search` holds an entry against the log before it counts. Only answers that may be wrong come from the index
+    alone: how a listing divides the log by time, and which modification time a range shows.
 
     Fields are written by any thread, without a lock, each at once: two threads that open an index together make two
     that say the same, and the later one stays. `forget` may drop them at any time, so a user of one takes it once.
@@ -91,8 +91,8 @@ class SegmentIndexes:
     def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None]:
         """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
 
-        A file that is gone or cannot be read reads as empty: an index is a hint. Where that may pass, as an error of
-        the disk may or a file's mode, there is no length, and nothing that was made of the index is remembered.
+        A file that is gone or cannot be read reads as empty: an index is a hint. If the error may pass, such as an
+        error of the disk or a file's mode, there is no length, and nothing that was made of the index is remembered.
         """
         if kind not in self._files.listed:
             return (lambda _position, _size: b""), 0
@@ -115,7 +115,7 @@ class SegmentIndexes:
             return read, None if isinstance(error, _PASSING) else 0
 
     def indexed_largest(self) -> int:
-        """What the time index says is the segment's largest timestamp; -1 where it says nothing."""
+        """Return the segment's largest timestamp by its time index, or -1 if the index does not tell."""
         if self._largest is not None:
             return self._largest
         if not self._is_closed:
@@ -126,7 +126,8 @@ class SegmentIndexes:
         return largest
 
     def shown_largest(self) -> int:
-        """The same, where it is only shown: -1 also where a tier has lost what tells it. Whoever reads there hears."""
+        """The same, where it is only shown: -1 also where a tier has lost what tells it. A reader of that part gets the
+        error."""
         try:
             return self.indexed_largest()
         except Lost:
@@ -143,7 +144,8 @@ class SegmentIndexes:
             return -1
 
     def indexed_between(self, start: int, end: int) -> int:
-        """What the time index says is the largest timestamp of the offsets [start, end); -1 where it says nothing."""
+        """Return the largest timestamp of the offsets [start, end) by the time index, or -1 if the index does not
+        tell."""
         entry = self.time_index.lookup_offset(end - 1)
         return entry.timestamp if entry.offset >= start else -1
 
@@ -213,8 +215,8 @@ class Segment:
         return file
 
     def is_readable(self) -> bool:
-        """False where the daemon may not read the log, which then is a gap in the offsets. Of a remote one a reader
-        hears when it gets there: to ask of all would be a request for each."""
+        """False where the daemon may not read the log, which then is a gap in the offsets. For a remote segment, a
+        reader gets the error when it gets there, because a question about each would be a request for each."""
         if self.object is not None:
             return True
         try:
@@ -229,11 +231,11 @@ class Segment:
 
     @property
     def stands_in(self) -> bool:
-        """Whether its log may go on behind the next segment's base: a swap file, or an upload of a former leader's."""
+        """True if its log may go on behind the next segment's base: a swap file, or an upload of a former leader."""
         return self.next_base is not None and self.files.is_cut_short
 
     def is_made_of(self, files: dict[str, ListedFile], next_base: int | None) -> bool:
-        """Whether it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
+        """True if it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
         if next_base is not None or self.next_base is not None:
             return self.listed == files and self.next_base == next_base
         return {kind: (file.name, file.inode) for kind, file in self.listed.items()} == {
@@ -264,7 +266,7 @@ class Segment:
         return self.files.log_seen
 
     def is_as_seen(self, file: DataFile) -> bool:
-        """Whether `file`, the open `.log`, was not written since the last look."""
+        """True if `file`, the open `.log`, was not written since the last look."""
         about = file.stat()
         return (about.st_size, about.st_mtime_ns) == self.seen
 
@@ -312,10 +314,11 @@ class Segment:
     def walk(
         self, start: Start, log_end: int, passed: int = 0, needed: int = 0, largest: int = ANY_SIZE
     ) -> Iterator[BatchRun | Damage]:
-        """What stands from `start` up to `log_end`, all of this generation of the log.
+        """Yield everything from `start` up to `log_end`, all of this generation of the log.
 
-        Of large batches that end below the offset `passed`, and of those of more than `largest` bytes, the bytes may be
-        left out, see `batch_runs.Bounds`. Lost where offsets from `needed` on are missing that were uploaded to a tier.
+        For large batches that end below the offset `passed`, and for batches of more than `largest` bytes, the bytes
+        may be left out: see `batch_runs.Bounds`. Lost where offsets from `needed` on are missing that were uploaded to
+        a tier.
         """
         file = self.log()
         next_base = self.next_base
@@ -341,7 +344,7 @@ class Segment:
     def _fetched_again(
         self, file: DataFile, bounds: Bounds, runs: Iterator[BatchRun | Damage]
     ) -> Iterator[BatchRun | Damage]:
-        """The same walk through a remote log. What is damaged may have arrived so: it is fetched once more."""
+        """The same walk through a remote log. A damaged piece may have arrived damaged, so it is fetched once more."""
         while True:
             for item in runs:
                 if isinstance(item, Damage) and item.position not in self.refetched:
@@ -363,5 +366,5 @@ def batches_of(file: DataFile, scattered: bool = False, largest: int = ANY_SIZE)
 
 
 def is_at_its_place(file: DataFile, batch: Batch) -> bool:
-    """Whether the batch's header still stands in the file where it stood."""
+    """True if the batch's header is still at its place in the file."""
     return parse_batch(file.read(batch.position, LARGEST_HEADER), 0, batch.position) == batch

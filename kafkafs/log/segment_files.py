@@ -19,7 +19,7 @@ from kafkafs.log.segment_health import LogAttributes, SegmentHealth
 
 
 class Files(Protocol):
-    """What a segment asks of its files, wherever they lie: `SegmentFiles` on the disk, `tier` elsewhere."""
+    """The questions of a segment to its files, wherever they are: `SegmentFiles` on the disk, `tier` elsewhere."""
 
     base_offset: int
 
@@ -37,7 +37,7 @@ class Files(Protocol):
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether the log goes on behind the offsets that count of it."""
+        """True if the log goes on behind those of its offsets that count."""
 
     @property
     def may_be_cut(self) -> bool:
@@ -74,7 +74,7 @@ class Files(Protocol):
         """A small file of the same directory, by name; NotFound where there is none."""
 
     def may_hold_more(self) -> bool:
-        """Whether a handle may hold a file open for as long as it lives."""
+        """True if a handle may hold a file open for as long as it lives."""
 
     def anew(self) -> "Files":
         """The same files, none of them open."""
@@ -113,7 +113,7 @@ class SegmentFiles:
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether it is a swap file that stands in for segments of which some are still there behind it."""
+        """True if it is a swap file that stands in for segments of which some are still there behind it."""
         return self.listed["log"].name.endswith(".swap")
 
     def name_of(self, kind: str) -> str:
@@ -186,7 +186,7 @@ class SegmentFiles:
     def lend(self, inside: Inside) -> list[DataFile]:
         """The files, open as long as the caller holds them, so that a look at many segments keeps none of them.
 
-        What cannot be opened is left to whoever asks for it.
+        Files that cannot be opened are left to the caller that asks for them.
         """
         lent: list[DataFile] = []
         for kind, listed in self.listed.items():
@@ -222,7 +222,7 @@ class SegmentFiles:
         return self._root.read_whole(f"{self._partition}/{name}")
 
     def may_hold_more(self) -> bool:
-        """Whether a handle may hold a file open for as long as it lives."""
+        """True if a handle may hold a file open for as long as it lives."""
         return self._root.may_hold_more()
 
     def anew(self) -> "SegmentFiles":

@@ -1,4 +1,4 @@
-"""What a look at one segment finds, as `health` tells it.
+"""The result of a look at one segment, as `health` tells it.
 
 An index is "ok", "padded" (zeros behind its entries), "missing", or "damaged": it cannot be what Kafka writes, or the
 log contradicts one of the entries looked at.
@@ -12,7 +12,7 @@ IndexState = Literal["ok", "padded", "missing", "damaged"]
 
 
 class LogAttributes(NamedTuple):
-    """Of a log on the disk: who may read it, and when it was last written."""
+    """For a log on the disk: who may read it, and when it was last written."""
 
     access: Access
     mtime_ns: int

@@ -3,12 +3,12 @@ time, and the largest timestamp.
 
 An entry of the offset index is held against the log, and the scan begins there. That makes the answer independent of
 the index: a batch that really stands at the position named, with offsets that the entry allows, has everything older
-before it. Where no entry passes, the scan starts at the segment's start. Source: LogSegment.translateOffset.
+before it. If no entry passes, the scan starts at the segment's start. Source: LogSegment.translateOffset.
 
 The time index promises that every record newer than an entry's timestamp has an offset behind the entry's. The promise
-is checked where it is cheap: the batch that holds the entry's offset must have the entry's timestamp as its largest.
-Where it has not, the index is not believed and the scan starts over at the segment's start.
-Source: LogSegment.findOffsetByTimestamp.
+is checked where it is cheap: the batch that holds the entry's offset must have the entry's timestamp as its largest. If
+the batch has not reached it, the index is not believed, and the scan starts over at the segment's start. Source:
+LogSegment.findOffsetByTimestamp.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +27,7 @@ _ENTRIES_TRIED = 8
 
 
 def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
-    """Where to scan from for `offset`: the last index entry at or before it that the log confirms.
+    """Return the place to scan from for `offset`: the last index entry at or before it that the log confirms.
 
     Entries are tried back from the one that the index names, at growing steps.
     """
@@ -82,7 +82,7 @@ def _confirmed(segment: Segment, file: DataFile, entry: OffsetPosition) -> Start
 
 
 def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bool:
-    """Whether a batch from `start` on ends with `offset`, all valid up to there."""
+    """True if a batch from `start` on ends with `offset`, and everything up to there is valid."""
     sound = partial(segment.sound_batches, file)
     bounds = Bounds(file.size, start.first_offset, segment.next_base, False, offset + 1, sound)
     for item in batch_runs(file, start.position, bounds, start.window):
@@ -144,9 +144,9 @@ def _end_before_zeros(segment: Segment) -> int:
 
 
 def _stand_in_end(segment: Segment) -> int:
-    """Where the next segment's offsets begin: the rest of a swap file is there as well.
+    """Return the place at which the next segment's offsets begin: the rest of a swap file is there as well.
 
-    What spans that place, be it damage or a batch, stands nowhere else: the log ends behind it, and a walk up to there
+    An item that spans that place, damage or a batch, is nowhere else. The log ends behind it, and a walk up to there
     finds it damaged.
     """
     assert segment.next_base is not None
@@ -188,8 +188,8 @@ def batches_at_or_after(
     """The batches with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, in order, and
     the damage between them.
 
-    Damage may come twice, where the scan starts over. `lenient`: offsets that a tier lacks
-    are passed over. Of batches of more than `largest` bytes only the headers may come.
+    Damage may come twice, where the scan starts over. `lenient`: offsets that a tier lacks are passed over. For batches
+    of more than `largest` bytes, only the headers may come.
     """
     entry = _entry(segment, timestamp, trace)
     start = scan_start(segment, max(entry.offset, min_offset), trace)
@@ -255,7 +255,7 @@ def _scan(
 def _checked(item: BatchRun, entry: TimestampOffset | None) -> TimestampOffset | None:
     """The entry, while it still waits for its batch; None once its batch has confirmed it.
 
-    What stands in front of that batch must not be newer: so the entry promises.
+    No record in front of that batch may be newer: so the entry promises.
     """
     if entry is None:
         return None
@@ -269,7 +269,7 @@ def _checked(item: BatchRun, entry: TimestampOffset | None) -> TimestampOffset |
 
 
 def has_true_end(segment: Segment, log_end: int) -> bool:
-    """Whether the log has the batch that the last time index entry tells of."""
+    """True if the log has the batch that the last time index entry names."""
     entry: TimestampOffset | None = segment.indexes.time_index.last()
     try:
         for item in segment.walk(scan_start(segment, entry.offset), log_end, ANY_OFFSET) if entry else ():
@@ -293,8 +293,8 @@ class Newest(NamedTuple):
 def largest_timestamp(segment: Segment, log_end: int) -> int:
     """The largest timestamp of the segment's valid batches up to `log_end`; -1 where none has one; remembered.
 
-    Of a healthy closed segment only what stands behind the batch of the last time index entry is read. Of a remote one
-    what is told counts, as it does for a broker: to read of each would be requests for each.
+    For a healthy closed segment, only the part behind the batch of the last time index entry is read. For a remote
+    segment, the told value counts, as it does for a broker: a read of each would be a request for each.
     """
     if segment.object is not None and (told := segment.indexes.indexed_largest()) >= 0:
         return told

@@ -1,4 +1,5 @@
-"""Where the log of a tiered topic (KIP-405) begins: its older segments lie in a remote tier, and not on these disks.
+"""Tell where the log of a tiered topic (KIP-405) begins: its older segments lie in a remote tier, and not on these
+disks.
 
 `Log.start_offset` is where it begins here. The checkpoint of log starts lists each tiered partition with the start of
 the whole log, others only where that lies above their first segment. So it tells, but for up to a minute after
@@ -50,7 +51,7 @@ def uploaded_epochs(log: Log) -> tuple[LeaderEpoch, ...] | None:
 
 
 def _has_index_cache(root: Directory) -> bool:
-    """Whether the broker keeps indexes of remote segments there."""
+    """True if the broker keeps indexes of remote segments there."""
     try:
         root.stat(REMOTE_INDEX_CACHE)
     except KafkafsError:

@@ -1,4 +1,4 @@
-"""Which topics a command is to look at: some by name, or those whose whole name a pattern matches; else all.
+"""The topics that a command looks at: some by name, or those whose whole name a pattern matches, else all.
 
 As Kafka's own tools take `--topic` and `--include`: a pattern that fits a part of a name fits none.
 """
@@ -20,11 +20,11 @@ class TopicChoice:
 
     @property
     def is_all(self) -> bool:
-        """Whether nothing was chosen."""
+        """True if nothing was chosen."""
         return not self.names and self.pattern is None
 
     def takes(self, topic: str) -> bool:
-        """Whether the topic is one of them."""
+        """True if the topic is one of them."""
         if self.names and topic not in self.names:
             return False
         return self.pattern is None or re.fullmatch(self.pattern, topic) is not None

@@ -1,7 +1,7 @@
-"""What a reader sees of a log under its isolation level: which batches, and which records of a batch.
+"""The view of a log under an isolation level: which batches, and which records of a batch.
 
 Control records and, under read_committed, aborted transactions and what lies behind the last stable offset are left
-out. What cannot be read is an error for a reader that goes on, or is passed over on request (`-o corrupt=skip`).
+out. An unreadable batch is an error for a reader that goes on, or is passed over on request (`-o corrupt=skip`).
 """
 
 import logging
@@ -29,7 +29,7 @@ _FEW, _NAMED = 16, 5
 
 
 class LogOverlaps:
-    """What of a log's batches reaches into the offsets of later ones (see `overlaps`), for all that decode it.
+    """The batches of a log that reach into the offsets of later ones (see `overlaps`), for all that decode it.
 
     To find it takes decoding, once, and only in segments that give reason to: a header that states more records than
     offsets, at the segment's start or wherever else of it was read, or a batch that was found to reach too far.
@@ -124,7 +124,7 @@ class LogOverlaps:
 
 
 def _begins_doubtfully(data: bytes) -> bool:
-    """Whether one of the headers in a log's first bytes states more records than it has offsets."""
+    """True if one of the headers in a log's first bytes states more records than it has offsets."""
     first, rows = parse_batch(data, 0, 0), walk(data, 0, verify=False).rows
     return is_overfull(rows if len(rows) or first is None else rows_of(first, is_valid=True))
 
@@ -143,8 +143,8 @@ class Visible:
         self.end = transactions.last_stable_offset(log) if self._committed else self.overlaps.end_offset
 
     def batches(self, start: int, end: int, whole: bool = False) -> Iterator[tuple[Segment, BatchRun | Damage]]:
-        """What overlaps the offsets [start, end): damage, and runs with only the rows that a consumer sees. Of a batch
-        that is too large to be decoded only the header comes, unless they have to be `whole`."""
+        """Yield everything that overlaps the offsets [start, end): damage, and runs with only the rows that a consumer
+        sees. If a batch is too large to be decoded, only its header comes, unless batches have to be `whole`."""
         largest = ANY_SIZE if whole else stored_limit(self.options.max_batch)
         outcomes = Outcomes(self.log, lenient=self.options.corrupt_skip)
         begin = self.overlaps.begin(start)
@@ -193,7 +193,7 @@ class Visible:
             del piece
 
     def first_record(self, segment: Segment, run: BatchRun, row: int, offset: int) -> Records | None:
-        """Of a batch that `batches` gave, the first record at or behind `offset`; None where it has none."""
+        """For a batch that `batches` gave, return the first record at or behind `offset`, or None if it has none."""
         for piece in self.records(segment, BatchRun(run.data, run.position, run.rows[row : row + 1])):
             kept = piece.between(max(offset, self.log.start_offset), self.end)
             if len(kept):
@@ -209,11 +209,11 @@ class Visible:
         outcomes: Outcomes | None,
         trace: Trace = no_trace,
     ) -> Records | KafkafsError | None:
-        """Of any batch below `end`, in a run of nothing else, the first visible record at or after `timestamp`, behind
-        the one in front of it if that was decoded with it; None where it has none.
+        """For any batch below `end`, in a run of nothing else, return the first visible record at or after `timestamp`,
+        behind the record in front of it if that was decoded with it. Return None if the batch has none.
 
-        Where it cannot be decoded, TooLarge or CorruptData as a value. `outcomes` has been asked of no later batch.
-        Without `outcomes`, records of aborted transactions and markers count too.
+        If the batch cannot be decoded, return TooLarge or CorruptData as a value. `outcomes` has been asked of no later
+        batch. Without `outcomes`, records of aborted transactions and markers count too.
         """
         base = batch.base_offset
         if batch.last_offset < self.log.start_offset:

@@ -1,4 +1,4 @@
-"""Which uploads make the log, and up to which offset each.
+"""Choose the uploads that make the log, and the offset up to which each counts.
 
 A tier holds more than the log: second tries after a crash, uploads of former leaders whose records were cut later. The
 lineage decides: the leader epochs and first offsets of the partition's own checkpoint. An upload is good up to the
@@ -84,9 +84,9 @@ def pieces(
 ) -> list[Piece]:
     """The pieces that make the log below `local_start`, the first offset of the disk; None if there is no disk.
 
-    They follow one another without overlaps and without holes: a gap is a piece, too. Of two uploads that begin
-    together the longer one counts. One that begins inside another takes over there. One that cannot be read counts only
-    for offsets that no other upload has. `log_start`, if known, is the offset with which the log begins: if the first
+    They follow one another without overlaps and without holes: a gap is a piece, too. If two uploads begin together,
+    the longer one counts. One that begins inside another takes over there. One that cannot be read counts only for
+    offsets that no other upload has. `log_start`, if known, is the offset with which the log begins: if the first
     upload begins behind it, there is a gap. Else retention may have deleted what is missing there.
     """
     good = _bounded([_Good(each, good_until(each, lineage)) for each in uploads], local_start)
@@ -159,7 +159,7 @@ def _filled(
 
 
 def _between(at: int, behind: int, troubled: Sequence[_Good]) -> Iterable[Piece]:
-    """What stands for the offsets [at, behind), of which no upload that can be read has any."""
+    """Return the pieces for the offsets [at, behind), which no readable upload has."""
     for upload, until in troubled:
         first, stop = max(at, upload.base_offset), behind if until is None else min(until, behind)
         if first >= stop:

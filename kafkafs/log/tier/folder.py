@@ -60,7 +60,7 @@ class Folder:
         return plain_file(self._objects, found[name], "", Upload(0, "", {}), self._cache, _OPTIONS)
 
     def listed(self) -> dict[str, Object]:
-        """What lies there, by name."""
+        """The content of the folder, by name."""
         if self._found is None:
             self._found = {each.key.rpartition("/")[2]: each for each in self._objects.files(self._below)}
         return self._found

@@ -1,4 +1,4 @@
-"""How a tier is laid out, told by what lies there: names and files. Which uploads count is said by `counting`.
+"""How a tier is laid out, told by what lies there: names and files. `counting` says which uploads count.
 
 LocalTiered   LocalTieredStorage: `<topic>-<partition>-<topic id>/<base>-<segment id>.log`, files as on the broker
 Aiven         `<prefix><topic>-<topic id>/<partition>/<base>-<segment id>.rsm-manifest`, a log in chunks
@@ -61,7 +61,7 @@ class Layout(Protocol):
 
 
 class _BrokersFiles:
-    """What layouts share whose files are byte for byte as on the broker."""
+    """The common part of layouts whose files are byte for byte as on the broker."""
 
     def __init__(self, objects: Objects, cache: ChunkCache, options: DiskOptions) -> None:
         self._objects = objects
@@ -95,7 +95,7 @@ class LocalTiered(_BrokersFiles):
         ]
 
     def told(self, upload: Upload) -> Upload:
-        """See `Layout`: its epochs. Where it ends only its log tells."""
+        """See `Layout`: its epochs. Only its log tells where it ends."""
         return upload._replace(epochs=self._read_epochs(upload.files[EPOCHS]))
 
     def lineage(self, partition: TierPartition, upload: Upload) -> Epochs:  # noqa: ARG002 (its files have it)
@@ -155,8 +155,8 @@ class Aiven:
         return sorted(found)
 
     def _topic(self, folder: str, uploads: Sequence[Upload]) -> str:
-        """As the first manifest has it that can be read. Where none can, as the folder has it, with what a prefix may
-        have put in front: whoever reads there hears why."""
+        """As the first manifest has it that can be read. If no layout can name it, the folder's name counts, with the
+        part that a prefix may have put in front. A reader there gets the reason."""
         for upload in uploads:
             with suppress(Lost, Denied, NotFound):
                 return self._manifest(upload).topic

@@ -45,7 +45,7 @@ class RemoteFiles:
         return self._listed
 
     def is_of(self, piece: Piece, lineage: Epochs) -> bool:
-        """Whether these are the files of that piece, seen in that lineage."""
+        """True if these are the files of that piece, seen in that lineage."""
         return (self._piece, self._lineage) == (piece, lineage)
 
     @property
@@ -97,7 +97,7 @@ class RemoteFiles:
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether its log may go on behind the piece that counts."""
+        """True if its log may go on behind the piece that counts."""
         told, stop = self.told, self._piece.stop
         return stop is not None and (told.end_offset is None or told.end_offset + 1 > stop)
 
@@ -162,8 +162,8 @@ class RemoteFiles:
         return file.read(0, file.size)
 
     def may_hold_more(self) -> bool:
-        """Whether a handle may hold a file open: it costs no descriptor, but for a while a chunk. Of what cannot be
-        read, whoever gets there hears."""
+        """True if a handle may hold a file open: it costs no descriptor, but for a while a chunk. A reader that gets to
+        an unreadable part gets the error."""
         try:
             self.open("log")
         except Lost:

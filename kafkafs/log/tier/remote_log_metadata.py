@@ -1,4 +1,4 @@
-"""What `__remote_log_metadata` says of uploads: read from the disks at hand, and followed.
+"""The uploads by `__remote_log_metadata`, read from the disks at hand, and followed.
 
 Only an upload in state 1 (copied, and not being deleted) counts. Records of other topics and partitions are kept as
 well: a partition of that topic holds those of many. Source: RemoteLogMetadataCache.
@@ -24,7 +24,7 @@ FINISHED, _DELETED = 1, 3
 
 
 class _State:
-    """What one partition of the topic has told so far."""
+    """The uploads by one partition of the topic so far."""
 
     def __init__(self, log: Log | None = None) -> None:
         self.lineage = None if log is None else Lineage(log)

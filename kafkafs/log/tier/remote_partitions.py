@@ -1,4 +1,4 @@
-"""Which partitions of a data directory go on in a tier, and what of theirs the metadata topic tells."""
+"""Find the partitions of a data directory that go on in a tier, and their uploads by the metadata topic."""
 
 from collections.abc import Callable, Iterable
 
@@ -28,7 +28,8 @@ class RemotePartitions:
         self._metadata: RemoteLogMetadata | None = None
 
     def of(self, name: PartitionName) -> TierPart | None:
-        """What the tier has of that partition; None for what is never tiered, as Kafka's own topics."""
+        """Return the tier's part of that partition. Return None for a partition that is never tiered, as Kafka's own
+        topics."""
         if name.mark or name.topic in OWN_TOPICS:
             return None
         return TierPart(
@@ -40,7 +41,7 @@ class RemotePartitions:
         )
 
     def of_lost(self, partition: TierPartition) -> TierPart:
-        """What the tier has of a partition that is on no disk: its lineage is that of the newest upload."""
+        """Return the tier's part of a partition that is on no disk. Its lineage is that of the newest upload."""
         return TierPart(self._tier, lambda: partition, lambda: (), self.finished)
 
     def _in_tier(self, name: PartitionName) -> TierPartition | None:
@@ -62,7 +63,8 @@ class RemotePartitions:
         return tuple((each.epoch, each.start_offset) for each in epochs)
 
     def finished(self, partition: TierPartition) -> dict[str, Upload] | None:
-        """What the metadata topic calls finished; None if it has no word about the partition."""
+        """Return the uploads that the metadata topic calls finished. Return None if it has no word about the
+        partition."""
         if self._metadata is None:
             self._metadata = RemoteLogMetadata(self._metadata_partitions(), self._tier.options)
         return self._metadata.finished(partition)

@@ -1,4 +1,4 @@
-"""What a user names as a tier, opened: its objects, and the keys that they are encrypted for."""
+"""A tier that a user named, opened: its objects, and the keys that they are encrypted for."""
 
 from collections.abc import Iterable
 from pathlib import Path

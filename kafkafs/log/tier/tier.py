@@ -4,8 +4,8 @@
     part = TierPart(tier, partition, ...)      of one partition
     part.segments(local_start)                   those that count, like segments of the disk
 
-Which there are is looked up anew where the disk's own first segment is another one, every `RELIST_S`, and where
-something was not as it was told.
+The list of segments is made again if the disk's own first segment is another one, every `RELIST_S`, and if something
+was not as it was told.
 """
 
 import threading
@@ -38,7 +38,7 @@ _STORAGE = "kafka-tiered-storage"  # where LocalTieredStorage puts all below `rs
 
 
 class Tier:
-    """What a user named by `-o tiered=`. Opened once for a data directory.
+    """The value of `-o tiered=`. Opened once for a data directory.
 
     A directory is looked at when this is made, a bucket when something of it is asked for, under `_lock`: a mount has
     given up its rights by then.
@@ -97,7 +97,7 @@ def keys_of(files: Iterable[tuple[str, Path]]) -> "Keys | None":
 
 
 class TierPart:
-    """What a tier has of one partition. `_lock` is held while it is listed, `_relisting` while that is done behind the
+    """The tier's part of one partition. `_lock` is held while it is listed, `_relisting` while that is done behind the
     back of those who ask."""
 
     def __init__(
@@ -125,8 +125,8 @@ class TierPart:
     def segments(self, local_start: int | None) -> tuple[Segment, ...]:
         """The remote segments that count, below the one at `local_start` of the disk; all where the disk has none.
 
-        Where the tier does not answer, those that were known, or one that is an error: what is on the disk answers. A
-        bucket that was not asked yet is not asked now: one stands for all, until something of it is needed.
+        If the tier does not answer, return the known segments, or one that is an error. The segments on the disk answer
+        anyway. A bucket that was not asked yet is not asked now: one stands for all, until something of it is needed.
         """
         known = self._known.fresh()
         if known is None and not self._is_expired and (latest := self._known.latest) and latest[0] == local_start:
@@ -147,7 +147,7 @@ class TierPart:
         return unlisted is not None
 
     def expire(self) -> None:
-        """Has the next call look anew. What nobody has seen yet is new."""
+        """Has the next call look anew. A segment that nobody has seen yet is new."""
         if self._unlisted is not None:
             self._unlisted = None
             return
@@ -237,8 +237,8 @@ class TierPart:
         return uploads, lineage
 
     def _unknown(self, trouble: str, local_start: int | None, earlier: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        """What is known of a tier that does not answer, and one segment that is an error in place of what is not.
-        DiskError where the disk has nothing either."""
+        """Return the known segments of a tier that does not answer, and one segment that is an error in place of the
+        unknown ones. DiskError where the disk has nothing either."""
         if local_start is None:
             raise DiskError(trouble)
         kept = tuple(each for each in earlier if each.next_base is not None and each.next_base <= local_start)

@@ -1,6 +1,6 @@
 """A tier by itself, served as a data directory: partitions without a broker's disk, up to their last upload.
 
-Of two topics of one name that were made one after the other the one with the newest upload is shown.
+If two topics of one name were made one after the other, the one with the newest upload is shown.
 """
 
 from dataclasses import replace
@@ -46,7 +46,7 @@ class TierDirectory:
         return found.topic_id or None if found is not None else None
 
     def part(self, name: PartitionName) -> TierPart:
-        """What the tier has of a partition: all that there is of it."""
+        """The tier's part of a partition: everything that there is of it."""
         partition = self._found[name.directory]
         return TierPart(self._tier, lambda: partition, lambda: (), lambda _: None)
 

@@ -1,4 +1,4 @@
-"""What uploads tell before they are counted: their epochs, where they end, and the lineage of the newest.
+"""The facts that uploads tell before they are counted: their epochs, their ends, and the lineage of the newest.
 
 The metadata topic tells all of it. Without that topic it is read from the tier, once for each upload: nothing in a tier
 is ever overwritten.
@@ -18,7 +18,8 @@ from kafkafs.log.tier.upload import Epochs, Upload
 
 
 class ToldUploads:
-    """What was read of one partition's uploads. Its user holds a lock, or can do without what another thread reads."""
+    """The facts that were read of one partition's uploads. Its user holds a lock, or can do without what another thread
+    reads."""
 
     def __init__(self) -> None:
         self._told: dict[object, Upload] = {}

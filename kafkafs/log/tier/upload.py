@@ -1,4 +1,5 @@
-"""What is known of one remote segment. Names tell where it begins; where it ends and whose it is, who reads more."""
+"""The known facts about one remote segment. Names tell where it begins; where it ends and whose it is, who reads
+more."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
