@@ -1,4 +1,4 @@
-"""What people type. A command, of those that `parser.COMMANDS` lists, is two functions:
+"""The commands that people type. A command, of those that `parser.COMMANDS` lists, is two functions:
 
     quick_arguments.py   add_cat(commands)  what `kafkafs cat` may be given; cheap to import, for `--help` and man page
     cat.py               run(arguments)     what it does: an exit code; imported by `main` when `cat` was typed

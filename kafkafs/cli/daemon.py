@@ -1,4 +1,4 @@
-"""What the process behind a mount serves. `mount` starts it, and only there is this imported, with pyfuse3 and trio."""
+"""The server behind a mount. `mount` starts it, and only there is this imported, with pyfuse3 and trio."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

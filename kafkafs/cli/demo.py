@@ -1,6 +1,6 @@
 """`kafkafs demo`: the bundled sample, written by a real broker, mounted and walked through with everyday commands.
 
-Where there is no FUSE, `kafkafs ls`, `cat` and `stat` take the place of `ls`, `cat` and `getfattr`.
+Without FUSE, `kafkafs ls`, `cat` and `stat` take the place of `ls`, `cat` and `getfattr`.
 """
 
 import argparse
@@ -135,7 +135,7 @@ def without_mount(command: str, data: str) -> str:
 
 
 def _available(command: str) -> bool:
-    """Whether what it needs is installed; a walk without jq is still a walk."""
+    """True if the tools that it needs are installed. A walk without jq is still a walk."""
     return all(shutil.which(program) for program in OPTIONAL if program in command.split())
 
 

@@ -183,7 +183,7 @@ def _record_decoder(topic: str, directory: str) -> RecordDecoder:
 
 
 def _is_of_4_4(partition: str) -> bool:
-    """Whether the disk with this partition's directory is of Kafka 4.4 or later, as far as it tells."""
+    """True if the disk with this partition's directory is of Kafka 4.4 or later, as far as it tells."""
     from pathlib import Path
 
     from kafkafs.cluster.metadata import metadata_version  # 40 ms, for dumps of the transaction topic only
@@ -227,7 +227,7 @@ def _objects(address: str, *, logs_only: bool) -> list[str]:
 
 
 def _inside(directory: str) -> Iterator[str]:
-    """What can be dumped in a partition's directory, or in those of a data directory."""
+    """Return the files to dump in a partition's directory, or in those of a data directory."""
     yield from _dumpable(directory)
     for below in _listed(directory):
         if os.path.isdir(below) and not os.path.islink(below):

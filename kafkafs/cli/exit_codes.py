@@ -67,7 +67,8 @@ def run_to_exit_code(
 
 
 def _missing_directory() -> str:
-    """What to do where the current directory is gone: a name below it, or Java, fails there in words that mislead."""
+    """Return the advice for a current directory that is gone: a name below it, or Java, fails there with misleading
+    words."""
     try:
         os.getcwd()
     except OSError:
@@ -117,19 +118,19 @@ def _ignore_errors_of_stderr() -> None:
 
 
 def is_unwritable(error: Exception) -> TypeGuard[OSError]:
-    """Whether it is standard output that failed."""
+    """True if standard output failed."""
     return isinstance(error, OSError) and error.filename is None and (
         error.errno in _UNWRITABLE or hasattr(error, "characters_written")  # one that would rather not wait
     )  # fmt: skip
 
 
 def drop_output() -> None:
-    """What waits to be written to standard output goes nowhere, so that the end of Python does not try it again."""
+    """The rest of standard output goes nowhere, so that the end of Python does not try to write it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _lack(error: Exception) -> str | None:
-    """What the system or the environment did not give, and what to do, where that is all that is wrong."""
+    """Return what the system or the environment did not give, and what to do, if nothing else is wrong."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "no descriptor is left; raise the limit (`ulimit -n`, LimitNOFILE=)"
     is_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)

@@ -175,7 +175,7 @@ class _Decoder(LineMaker, FieldMaker, Protocol):
 def _makers(
     directories: list[DataDirectory], partitions: Mapping[str, Partition], arguments: argparse.Namespace
 ) -> tuple[Callable[[str], LineMaker] | None, Callable[[str], FieldMaker] | None]:
-    """What makes the lines of a partition, and what decodes its fields; None for what is not asked for."""
+    """Return the maker of a partition's lines, and the decoder of its fields. Each is None if it is not asked for."""
     is_shown = not (arguments.count or arguments.files_with_matches)
     if arguments.decoded:
         decoder = _decoder(directories)

@@ -45,7 +45,8 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What was asked for: a line each or all that there is to know, in which order, and how times and sizes look."""
+    """The wanted form of a listing: a line each or all that there is to know, in which order, and how times and sizes
+    look."""
 
     long: bool = False
     single: bool = False
@@ -56,7 +57,7 @@ class Look:
 
     @property
     def needs_attributes(self) -> bool:
-        """Whether each name has to be looked up, to show or to order it."""
+        """True if each name has to be looked up, to show or to order it."""
         return self.long or self.order != "name"
 
 
@@ -188,7 +189,7 @@ def _show_columns(names: list[str]) -> None:
 
 
 def total(lines: Sequence[Line], look: Look) -> str:
-    """What `-l` says of a directory first: its files' blocks on the disk, in KiB or with a unit."""
+    """The first line of `-l` for a directory: its files' blocks on the disk, in KiB or with a unit."""
     size = 512 * sum(line.attributes.blocks for line in lines if line.attributes)
     return f"total {human(size) if look.human else size // 1024}"
 

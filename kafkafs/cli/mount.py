@@ -124,7 +124,7 @@ def _check_device() -> None:
 
 
 def _daemon(data_dirs: list[Path], place: Path, claim: Claim, options: mount_options.MountOptions) -> Daemon:
-    """What the serving process does; `on_ready` is called when the mount answers."""
+    """Run the serving process. `on_ready` is called when the mount answers."""
 
     def serve_tree(on_ready: Callable[[], None]) -> int:
         """Serves until the mount ends; called in the serving process."""

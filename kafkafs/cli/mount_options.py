@@ -17,7 +17,7 @@ LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machi
 
 @dataclass(frozen=True, slots=True)
 class MountOptions:
-    """What `mount` was asked for: `reading` goes to the log, the rest is about the mount itself."""
+    """The options of a `mount`: `reading` goes to the log, the rest is about the mount itself."""
 
     reading: ReadOptions = field(default_factory=ReadOptions)
     allow_other: bool = field(default_factory=lambda: os.geteuid() == 0)
@@ -34,7 +34,7 @@ class Word:
 
     @property
     def name(self) -> str:
-        """What stands before the `=`."""
+        """The part before the `=`."""
         return self.form.partition("=")[0]
 
 
@@ -134,7 +134,7 @@ WORDS = (
 
 
 def completions() -> list[str]:
-    """What a shell offers behind `-o`: whole options, or up to the `=` where the value is the user's own."""
+    """The words that a shell offers behind `-o`: whole options, or up to the `=` if the value is the user's own."""
     offered = []
     for word in WORDS:
         is_whole = "=" not in word.form or word.form.partition("=")[2].islower()
@@ -167,7 +167,7 @@ _REFUSED = {
 
 
 def is_known(word: str) -> bool:
-    """Whether the option is accepted or refused for a reason of its own, rather than unknown."""
+    """True if the option is accepted or refused for a reason of its own, rather than unknown."""
     name = word.partition("=")[0]
     return name in _BY_NAME or name in _REFUSED or name in _GRANTED or name.startswith(("x-", "X-", "comment"))
 

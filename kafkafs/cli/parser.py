@@ -106,7 +106,8 @@ def whole_number(word: str) -> int:
 
 
 def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
-    """What begins like this is a value, though it begins with a dash: argparse by itself lets only numbers be."""
+    """Take words that begin like this for values, though they begin with a dash: argparse by itself lets only numbers
+    be."""
     parser._negative_number_matcher = re.compile(pattern)
 
 

@@ -1,6 +1,6 @@
 """How far files are read, on standard error, while a person waits.
 
-Where output goes to the same terminal, the bar is drawn once a moment has passed, and taken away before each line.
+If output goes to the same terminal, the bar is drawn after a moment, and removed before each line.
 """
 
 import sys
@@ -78,7 +78,7 @@ class _Watched:
         return self._data.size
 
     def read(self, position: int, size: int) -> bytes:
-        """What the file gives; shows first how far it is read."""
+        """Return the bytes that the file gives. Show first how far it is read."""
         self._progress.show(self._name, position, self._size)
         return self._data.read(position, size)
 

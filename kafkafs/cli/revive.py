@@ -1,4 +1,4 @@
-"""`kafkafs revive`: a directory from which a real Kafka starts again. What it does stands in `kafkafs/revive`."""
+"""`kafkafs revive`: a directory from which a real Kafka starts again. `kafkafs/revive` does the work."""
 
 import argparse
 import json

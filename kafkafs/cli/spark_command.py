@@ -1,4 +1,5 @@
-"""What `audit`, `reindex`, `export` and `profile` share: what they read and write, where they run, how far they are."""
+"""The common part of `audit`, `reindex`, `export` and `profile`: what they read and write, where they run, how far they
+are."""
 
 import argparse
 import os

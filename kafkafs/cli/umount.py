@@ -1,6 +1,6 @@
 """`kafkafs umount MOUNTPOINT`: ends a mount, a stale one too.
 
-Where the mount is busy, reads that wait for new records are the usual reason. Nothing can be lost by ending them: the
+If the mount is busy, reads that wait for new records are the usual reason. Nothing can be lost by ending them: the
 daemon is told to, as by SIGTERM, and takes its mount away.
 """
 

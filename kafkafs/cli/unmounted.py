@@ -1,4 +1,5 @@
-"""What `ls`, `cat` and `stat` share: the tree of the data directories, unmounted, and errors as the kernel words them.
+"""The common part of `ls`, `cat` and `stat`: the tree of the data directories, unmounted, and errors as the kernel
+words them.
 
 Needs neither FUSE nor root: the same nodes that a mount serves are asked in this process.
 """
@@ -23,7 +24,7 @@ _KINDS = {"directory": stat.S_IFDIR, "file": stat.S_IFREG, "symlink": stat.S_IFL
 def open_tree(arguments: argparse.Namespace) -> Tree:
     """The tree of the data directories that were named; UsageError says which is none.
 
-    Of `.kafkafs` it has the README: how a mount fares, its other files, nobody can ask where none is.
+    `.kafkafs` has only the README, because without a mount nobody can ask how a mount fares.
     """
     named: str = arguments.data_dirs
     paths = [named] if os.path.isdir(named) else named.split(",")

@@ -13,8 +13,8 @@ NO_LIMITS: Limits = (None, None, None, None)
 
 
 def limits(arguments: argparse.Namespace) -> Limits:
-    """What the four flags say; UsageError for what is no offset or no time. A time back is from now, the same for all
-    flags."""
+    """Return the meaning of the four flags. Raise UsageError for a value that is neither an offset nor a time. A time
+    back is from now, the same for all flags."""
     return (
         _offset("--from-offset", arguments.from_offset),
         _offset("--to-offset", arguments.to_offset),
@@ -23,7 +23,7 @@ def limits(arguments: argparse.Namespace) -> Limits:
 
 
 def times(first: str | None, last: str | None) -> tuple[Time | None, Time | None]:
-    """What `--from-time` and `--to-time` say; None for no limit. UsageError for what is no time."""
+    """Return the meaning of `--from-time` and `--to-time`. None is no limit. UsageError for what is no time."""
     now_ms = time.time_ns() // 1_000_000
     if last is not None and last.startswith("+"):
         if first is None:

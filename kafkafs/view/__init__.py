@@ -1,4 +1,4 @@
-"""What a mount shows, without FUSE: a name becomes a query, a query becomes content with a size and `read`.
+"""The content of a mount, without FUSE: a name becomes a query, a query becomes content with a size and `read`.
 
     node              the seam to `fuse`: directories, files, links, and what is in an open file
     about             the root that is served: the tree's entries, and `.kafkafs/`, whose README is the `manual`

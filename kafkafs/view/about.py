@@ -91,7 +91,7 @@ class Top:
         return self._about if name == NAME else self._tree.child(name)
 
     def entries(self) -> Sequence[Entry]:
-        """What the tree lists, and `.kafkafs` behind it."""
+        """The entries of the tree, and `.kafkafs` behind them."""
         return [*self._tree.entries(), Entry(NAME, "directory", None)]
 
     def disks(self) -> Sequence[Disk]:

@@ -15,8 +15,8 @@ OVERHEAD = 2048
 
 
 class AnswerCache(Generic[Value]):
-    """What was answered last, for the `open` that follows a lookup: by what gave it and what of, the newest answers, up
-    to `BUDGET` bytes together.
+    """The last answers, for the `open` that follows a lookup, by the node that gave them and by their kind: the newest
+    ones, up to `BUDGET` bytes together.
 
     A lookup has to know the size of what it names, so it has the content in hand; the open a moment later would make it
     once more. The nodes themselves hold nothing: a kernel with memory to spare keeps a million of them. (Without it,
@@ -29,13 +29,13 @@ class AnswerCache(Generic[Value]):
         self._size = 0
 
     def get(self, node: object, state: object) -> Value | None:
-        """What `node` answered while the log was in this `state`; None where that is forgotten."""
+        """Return the answer of `node` while the log was in this `state`, or None if it is forgotten."""
         with self._lock:
             known = self._answers.get(node)
             return known[1] if known is not None and known[0]() is state else None
 
     def last(self, node: object) -> Value | None:
-        """What `node` answered last, in whatever state; None where that is forgotten."""
+        """Return the last answer of `node`, in whatever state, or None if it is forgotten."""
         with self._lock:
             known = self._answers.get(node)
             return known[1] if known is not None else None

@@ -38,7 +38,7 @@ class KeyName(NamedTuple):
 
 
 def parse_key_name(name: str) -> KeyName | None:
-    """What `name` asks for in `by-key/`, None where it is no name there."""
+    """Parse `name` in `by-key/`. Return None if it is not a name there."""
     encoded = os.fsencode(name)
     suffix = next(each for each in _SUFFIXES if name.endswith(each))
     stem = encoded[: len(encoded) - len(suffix)]

@@ -37,7 +37,8 @@ class ClusterDirectory(ClusterNode):
         return self._attributes(self._sources.root())
 
     def entries(self) -> Sequence[Entry]:
-        """What has a source on these disks, sorted; `state.json` and `open-transactions.jsonl` are always there."""
+        """The entries that have a source on these disks, sorted. `state.json` and `open-transactions.jsonl` are always
+        there."""
         names = self._sources.ask(lambda cluster: [name for name in LISTS if _is_there(cluster, name)])
         if "groups.jsonl" in names:
             names.append(_GROUPS)
@@ -47,7 +48,7 @@ class ClusterDirectory(ClusterNode):
         return [Entry(name, "directory" if name in directories else "file", None) for name in sorted([*names, _STATE])]
 
     def child(self, name: str) -> Node:
-        """What `entries` lists, and nothing else: NotFound, too, where a source has gone."""
+        """A child that `entries` lists, and nothing else. Raise NotFound if a source has gone, too."""
         if name == _STATE:
             return StateFile(self._sources, _TOPICS)
         if name in (schema_files.LINES, schema_files.TEXTS) and self._sources.schemas.partition() is not None:
@@ -101,7 +102,7 @@ class LinesFile(ClusterFile):
         return b"".join(piece for _, piece in self._sources.lines(self._name).pieces(0))
 
     def attributes(self) -> Attributes:
-        """What all its sources grant, and the true size, unless it is a long file."""
+        """The rights that all its sources grant, and the true size, unless it is a long file."""
         if not self._is_long(self._sources.lines(self._name)):
             return super().attributes()
         self._told = None

@@ -1,4 +1,5 @@
-"""What the nodes of `.cluster/` share: the cluster, asked under its lock, and what its partitions grant together."""
+"""The common part of the nodes of `.cluster/`: the cluster, asked under its lock, and the rights that its partitions
+grant together."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ ShownAs = Callable[[Partition], str | None]
 
 
 class Granted(NamedTuple):
-    """What partitions grant together, and when the newest of their logs was written."""
+    """The rights that partitions grant together, and the time at which the newest of their logs was written."""
 
     access: Access
     mtime_ns: int
@@ -75,7 +76,7 @@ class Sources:
             return question(self.cluster)
 
     def granted(self, topics: tuple[str, ...]) -> Granted:
-        """What the partitions of all those topics grant together; without a topic, all partitions."""
+        """The rights that the partitions of all those topics grant together. Without a topic: of all partitions."""
         cached = self._granted.setdefault(topics, CachedValue(KEEP_S / 2, self._clock))
         granted = cached.fresh()
         if granted is None:
@@ -91,7 +92,7 @@ class Sources:
         return [] if partition is None else [partition]
 
     def root(self) -> Granted:
-        """What the root of the mount grants."""
+        """The rights that the root of the mount grants."""
         about = self._root()
         return Granted(Access(about.uid, about.gid, about.mode), about.mtime_ns)
 
@@ -106,7 +107,7 @@ class Sources:
         return Granted(common([granted.access, more.access]), max(granted.mtime_ns, more.mtime_ns))
 
     def of_all(self, partitions: Sequence[Partition]) -> Granted:
-        """What these partitions grant together."""
+        """The rights that these partitions grant together."""
         granted, newest = [], 0
         for partition in partitions:
             with suppress(*GONE):
@@ -117,7 +118,7 @@ class Sources:
 
 
 class ClusterNode:
-    """What all nodes here share."""
+    """The common part of all nodes here."""
 
     kind: Kind = "directory"
 
@@ -126,7 +127,7 @@ class ClusterNode:
         self._topics = topics
 
     def attributes(self) -> Attributes:
-        """What all its sources grant."""
+        """The rights that all its sources grant."""
         return self._attributes(self._sources.granted(self._topics))
 
     def _attributes(self, granted: Granted, kind: Kind | None = None) -> Attributes:

@@ -1,8 +1,8 @@
 """Decoded views: records as lines of JSON, as they are (`.jsonl`) or with their schemas (`.decoded.jsonl`), of a point,
 a range, or as they come (`.follow.jsonl`); a record's key or value alone.
 
-What lines depend on besides the log is settled when their maker, a class for each kind, is made for a view: so they are
-the same each time they are made.
+Everything besides the log that lines depend on is settled when their maker, a class for each kind, is made for a view.
+So the lines are the same each time they are made.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,8 +29,8 @@ from kafkafs.view.streams import Pieces, Stream
 
 
 class Follower:
-    """What a `.follow.jsonl` reads from: the log as it is at each moment, as long as it still is the one it began with.
-    Its text goes on with what the log gets; what it has given out cannot change any more."""
+    """The source of a `.follow.jsonl`: the log as it is at each moment, as long as it still is the log that the reader
+    began with. Its text goes on with what the log gets; what it has given out cannot change any more."""
 
     def __init__(self, view: PartitionView, look: Look, target: RangeTarget) -> None:
         self._view = view
@@ -46,7 +46,7 @@ class Follower:
         self._seen = -1
 
     def has_more(self) -> bool:
-        """Whether there may be records behind those of the last look by now. Vanished where it is another log.
+        """True if there may be records behind those of the last look by now. Vanished where it is another log.
 
         Threads may ask at once, as `Stream` does so outside of its lock. A log that one of them got earlier and follows
         later looks cut, and is Vanished too: `Partition.answer` heals that, since it asks again of the newest.
@@ -54,7 +54,8 @@ class Follower:
         return self._now().visible.visible_end > self._seen
 
     def start(self, look: Look) -> int | None:
-        """Where the target begins; None as long as the log has not got so far. Once it begins it stays."""
+        """Return the offset where the target begins, or None as long as the log has not got so far. Once it begins it
+        stays."""
         if self._start is None:
             self._start = self._target.start(look, isolated=True)
         return self._start
@@ -99,7 +100,7 @@ class Follower:
         return -1
 
     def _missed(self, look: Look, offset: int) -> bool:
-        """Whether the log starts behind the next record by now, for a reader that has begun."""
+        """True if the log starts behind the next record by now, for a reader that has begun."""
         start = self.start(look)
         has_begun = max(self._given, self._reached) >= 0
         return has_begun and start is not None and look.log.start_offset > max(start, offset, self._reached)
@@ -118,7 +119,7 @@ class Lines(Protocol):
 
     @property
     def made_by(self) -> object:
-        """What they depend on besides the log: the same object as long as they are the same lines."""
+        """The object that they depend on besides the log: the same object as long as they are the same lines."""
 
     def __init__(self, view: PartitionView) -> None:
         """Settled as of now."""
@@ -180,7 +181,7 @@ class RecordAnswer(NamedTuple):
 
 
 class _OneRecord(PointView[RecordAnswer]):
-    """What the views of one record share: the record, and its attributes with the answer's true size."""
+    """The common part of the views of one record: the record, and its attributes with the answer's true size."""
 
     def _find(self, look: Look) -> tuple[RecordAnswer, int]:
         record = self._target.record(look)
@@ -200,7 +201,7 @@ class _OneRecord(PointView[RecordAnswer]):
         return self._view.file_attributes([found.segment.log()], len(found.shown or b""), found.timestamp, KEEP_S)
 
     def open(self) -> BytesContent:
-        """What `attributes` has mostly decoded already, whole in memory; NoData for null."""
+        """The bytes that `attributes` has mostly decoded already, whole in memory. Raise NoData for null."""
         found = self._view.ask(self._told)
         if found.shown is None:
             raise NoData(f"{self._view.shown_as}: the record at offset {found.offset} has null there")
@@ -276,7 +277,7 @@ class JsonFollower(NoXattrs):
         return self._lines.attributes(self._view, own)
 
     def open(self) -> Stream:
-        """What is visible now and what will be, until it is another log."""
+        """The records that are visible now and those that will be, until it is another log."""
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> Stream:

@@ -66,7 +66,7 @@ class DiskView:
         return cast(KnownPartitions, self._known.latest)  # there always is one: the first look is made with the view
 
     def known(self) -> KnownPartitions:
-        """What there is, at most as old as a look is good for unless the disk fails or hangs."""
+        """Return the usage, at most as old as a look is good for unless the disk fails or hangs."""
         if self._known.fresh() is None and not self._slow:
             may_block()
             if self._is_swept and not self._alone:
@@ -123,7 +123,7 @@ class DiskView:
     def ask(self, question: Callable[[], Answer]) -> Answer | None:
         """Return the answer to a question about this disk, or None while the disk hangs.
 
-        Of a disk that begins to hang at this moment, at most `_ASKING` threads wait.
+        If a disk begins to hang at this moment, at most `_ASKING` threads wait for it.
         """
         while not self.is_hanging:
             if self._asking.acquire(timeout=WAIT_S):
@@ -148,16 +148,16 @@ class DiskView:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another directory has taken the data directory's place."""
+        """True if another directory has taken the data directory's place."""
         return self.directory.is_replaced
 
     @property
     def known_usage(self) -> Usage | None:
-        """What was measured last; None before that."""
+        """The last measured usage, or None before the first."""
         return self._usage.latest
 
     def _measure(self) -> Usage:
-        """Of more partitions than can be looked at in time, the rest is taken to be like those that were."""
+        """If there are more partitions than can be looked at in time, the rest is taken to be like those that were."""
         blocks: list[int] = []
         names = self.directory.names()
         until, looked_at = time.monotonic() + MEASURE_S, 0

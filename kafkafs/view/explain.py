@@ -78,7 +78,7 @@ class Explanation(PointView[Explained]):
         return Explained(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
 
     def _in_the_tier(self, look: Look) -> Explained | None:
-        """What is to be said of an offset that only a remote tier has."""
+        """Return the sentence about an offset that only a remote tier has."""
         start = log_start(look.log, self._view.partition.root)
         offset = self._target.offset(look) if isinstance(self._target, AtOffset) else None
         if offset is None or not start <= offset < look.log.start_offset:
@@ -125,7 +125,7 @@ class Explanation(PointView[Explained]):
 
 
 def _from_the_tier(segment: Segment, before: tuple[int, int]) -> list[str]:
-    """What a lookup has fetched of a remote segment since then; nothing of one on the disk."""
+    """Return the bytes that a lookup has fetched of a remote segment since then. A segment on the disk has none."""
     if segment.object is None:
         return []
     requests, size = (now - then for now, then in zip(fetched(), before, strict=True))

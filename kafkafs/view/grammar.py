@@ -1,4 +1,4 @@
-"""The names under `by-offset/` and `by-time/`: a name in, a frozen query out. What it leads to is the log's affair.
+"""The names under `by-offset/` and `by-time/`: a name in, a frozen query out. The log decides what it leads to.
 
     name   = point | range , [ suffix ]
     range  = from ".." [ to ]            half-open [from, to); no "to" means "to the end, and grow with it"
@@ -28,7 +28,7 @@ TIME_DIGITS = 13  # milliseconds, up to the year 2286
 
 
 class Suffix(enum.Enum):
-    """What is wanted of a point or range; the value is the end of the name."""
+    """The wanted form of a point or range. The value is the end of the name."""
 
     RAW = ""
     JSONL = ".jsonl"
@@ -103,7 +103,7 @@ def parse_time_name(name: str, now_ms: int) -> Query[TimeTarget] | None:
 
 
 def _plain_number(name: str) -> tuple[int, Suffix] | None:
-    """What most names are: decimal digits, and a suffix of a point. Quicker than to try all readings of a name."""
+    """The form of most names: decimal digits, and a suffix of a point. Quicker than to try all readings of a name."""
     stem, dot, rest = name.partition(".")
     suffix = _OF_POINTS.get(dot + rest)
     if suffix is None or len(stem) >= _SURELY_INT64 or not (stem.isascii() and stem.isdecimal()):
@@ -142,12 +142,12 @@ def _fits_range(suffix: Suffix, *, is_open: bool) -> bool:
 
 
 def is_of_points_only(suffix: Suffix) -> bool:
-    """Whether no range has it."""
+    """True if no range has it."""
     return suffix in _POINT_ONLY
 
 
 def is_of_open_ranges_only(suffix: Suffix) -> bool:
-    """Whether neither a point has it nor a range with an end."""
+    """True if neither a point has it nor a range with an end."""
     return suffix in _FOLLOWING
 
 

@@ -42,7 +42,7 @@ def _has_history(cluster: Cluster, path: str) -> bool:
 
 
 class _OfGroup(ClusterNode):
-    """What stands below the directory of a group, which may go away."""
+    """The nodes below the directory of a group, which may go away."""
 
     def __init__(self, sources: Sources, topics: tuple[str, ...], path: str) -> None:
         super().__init__(sources, topics)
@@ -73,8 +73,8 @@ class GroupDirectory(_OfGroup):
         return [Entry(name, node.kind, None) for name, node in self._nodes().items() if is_there or name == _HISTORY]
 
     def child(self, name: str) -> Node:
-        """One of the five; NotFound for any other name. Whether the group is still there it asks itself, when opened or
-        listed."""
+        """One of the five; NotFound for any other name. The directory itself asks if the group is still there, when it
+        is opened or listed."""
         node = self._nodes().get(name)
         if node is None:
             raise NotFound(f"a group has no {name!r}")
@@ -124,7 +124,7 @@ class HistoryFile(ClusterFile, _OfGroup):
         return b"".join(piece for _, piece in self._sources.ask(self._history).pieces(0))
 
     def attributes(self) -> Attributes:
-        """What all its sources grant, and the true size of a small one."""
+        """The rights that all its sources grant, and the true size of a small one."""
         if self._is_small():
             return super().attributes()
         self._told = None
@@ -191,7 +191,7 @@ class LinksDirectory(_OfGroup):
         return found
 
     def _is_there(self, commit: Commit) -> bool:
-        """Whether something stands at the offset; also where these disks do not tell."""
+        """True if a record is at the offset, and also if these disks do not tell."""
         ends = self._sources.cluster.progress.ends(commit.topic, commit.partition)
         return (ends.first_here or 0) <= commit.offset and (ends.log_end is None or commit.offset < ends.log_end)
 
@@ -207,7 +207,7 @@ class OffsetLink(ClusterNode):
         self._links = links
 
     def target(self) -> str:
-        """Where the committed offset of now leads, whatever is there; NotFound once there is none."""
+        """The present target of the committed offset, whatever is there. Raise NotFound once there is none."""
         links = self._links(self._name)
         if self._name not in links:
             raise NotFound(f"{self._name!r} leads nowhere any more")

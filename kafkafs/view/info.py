@@ -30,19 +30,19 @@ _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
 
 
 class Info(MadeFile):
-    """The file. Its size takes a look at all segments, and at all records where they are few: always by a worker. What
-    a remote tier does not tell in time is null, and `problems` says why."""
+    """The file. Its size takes a look at all segments, and at all records where they are few: always by a worker. A
+    value that a remote tier does not tell in time is null, and `problems` says why."""
 
     def __init__(self, view: PartitionView) -> None:
         self._texts = view.resources.made
         self._view = view
 
     def _about(self) -> Attributes:
-        """What all its logs on the disk grant that can be opened, and the time of the last one. No index is read. If
-        the metadata tell of something missing, what they grant, too."""
+        """The rights that all its logs on the disk grant that can be opened, and the time of the last one. No index is
+        read. If the metadata tell of something missing, what they grant, too."""
 
         def about(look: Look) -> Attributes:
-            """Of the log as it is."""
+            """The text of the present log."""
             local = _local(look.log)
             return self._view.attributes_over(local, _logs(local), -1)
 

@@ -1,4 +1,5 @@
-"""What the names in a mount mean, as text: the same for `.kafkafs/README`, `kafkafs mount --help` and the man page.
+"""The meaning of the names in a mount, as text: the same for `.kafkafs/README`, `kafkafs mount --help` and the man
+page.
 
 The grammar itself is in `grammar` and `times`, the whole of it with its edges in docs/queries.md.
 """

@@ -1,8 +1,8 @@
 """`.topics/<topic>/by-time/before-<time>.jsonl`: the last record of a topic before a time.
 
 It is the last line of the merged range that ends there. A merged range takes a partition's lines as early as its
-largest timestamp so far allows. So the last line is that of the partition with the largest timestamp in the range. Of
-equal ones the partition with the larger number comes last.
+largest timestamp so far allows. So the last line is that of the partition with the largest timestamp in the range. If
+records are equal, the partition with the larger number comes last.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -116,7 +116,7 @@ def _largest(last: _Last, since: BetweenTimes) -> int:
     none there."""
 
     def asked(look: Look) -> int:
-        """Of the log as it is."""
+        """The text of the present log."""
         start, _ = since.offsets(look, isolated=True)
         found = (int(records.rows["timestamp"].max()) for records in look.visible.records(start, last.offset + 1))
         return max(found, default=-2)

@@ -81,7 +81,7 @@ class TopicInfo(MadeFile):
         self._texts = resources.made
 
     def _about(self) -> Attributes:
-        """What the root and the metadata grant together."""
+        """The rights that the root and the metadata grant together."""
         about = self._of_directory()
         own = about._replace(kind="file", mode=about.mode & 0o444, nlink=1, timeout_s=0.0)
         return self._missing.restricted(own)

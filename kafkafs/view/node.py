@@ -1,4 +1,5 @@
-"""What `view` shows to what serves it: directories, files, links, who may read them, and the content of an open file.
+"""The seam between `view` and its server: directories, files, links, the rights to read them, and the content of an
+open file.
 
 `fuse` walks these protocols and knows nothing else of `view`. Every call is idempotent: under
 `kafkafs.disk.blocking.non_blocking()` it may raise `WouldBlock` at any point and is then made again, from the start, in
@@ -8,8 +9,8 @@ a worker thread. Names are `str` with surrogate escapes (`os.fsdecode`). Errors 
     content   one for each open; holds files; read by any number of threads, closed once
     lane      which disk a node's answers wait for, so that a hung one stops no other
 
-What a content can do beside reading it says by having the methods of `Prefetching` (text or bytes made before they are
-asked for) or `Growing` (a size that follows the log), which `fuse` looks for once for each type.
+Optional abilities of a content are optional methods: those of `Prefetching` (text or bytes made before they are asked
+for) and `Growing` (a size that follows the log). `fuse` looks for them once for each type.
 
 Owner and mode are those of the real files, less every write bit, and never more than the disk: the kernel checks them
 (`default_permissions`), so they must not grant what the disk would refuse. `disk.access` is how that is reckoned.
@@ -26,7 +27,7 @@ Kind = Literal["directory", "file", "symlink"]
 
 
 class Attributes(NamedTuple):
-    """What `stat` shows. `timeout_s` is how long the kernel may keep it, and the name that led to it."""
+    """The values that `stat` shows. `timeout_s` is how long the kernel may keep it, and the name that led to it."""
 
     kind: Kind
     mode: int  # permission bits only, never a write bit
@@ -62,7 +63,7 @@ class Content(Protocol):
 
     @property
     def kept_as(self) -> Hashable:
-        """What tells these bytes from any others that the name may ever lead to: as long as it is the same, the kernel
+        """The identity of these bytes among all that the name may ever lead to. As long as it is the same, the kernel
         may keep its pages. None where it may keep none."""
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
@@ -86,7 +87,7 @@ class Prefetching(Protocol):
 
     @property
     def prefetch_is_due(self) -> bool:
-        """Whether there is something to make. Answered at once."""
+        """True if there is something to make. Answered at once."""
 
     def prefetch(self) -> None:
         """Makes some of it, in a worker thread."""
@@ -108,20 +109,20 @@ class DirectoryNode(Protocol):
     more names than a mount can take: there one over NAME_MAX is too long, not absent."""
 
     def attributes(self) -> Attributes:
-        """What `stat` of it shows, as of now. Raises NotFound where it has gone."""
+        """The values that `stat` shows of it now. Raises NotFound where it has gone."""
 
     def child(self, name: str) -> "Node":
         """The node of that name, listed or not. Raises NotFound."""
 
     def entries(self) -> Sequence[Entry]:
-        """What `ls` lists, in order, without `.` and `..`."""
+        """The entries that `ls` lists, in order, without `.` and `..`."""
 
 
 class FileNode(Protocol):
     """A file: a query with its answer not yet computed."""
 
     def attributes(self) -> Attributes:
-        """What `stat` of it shows, as of now. Raises NotFound where the query leads nowhere, or leaves that to
+        """The values that `stat` shows of it now. Raises NotFound where the query leads nowhere, or leaves that to
         `open`: a mount looks the name up with `child` first."""
 
     def open(self) -> Content:
@@ -132,7 +133,7 @@ class FileNode(Protocol):
 
 
 class NoXattrs:
-    """What files without extended attributes share."""
+    """The common part of files without extended attributes."""
 
     def xattrs(self) -> Mapping[str, bytes]:
         """None at all."""
@@ -180,11 +181,11 @@ class LinkNode(Protocol):
     """A symbolic link within the mount."""
 
     def attributes(self) -> Attributes:
-        """What `lstat` of it shows, as of now. Raises NotFound where there is nothing to lead to, or leaves
-        that to `target`: a mount looks the name up with `child` first."""
+        """The values that `lstat` shows of it now. Raises NotFound where there is nothing to lead to, or leaves that to
+        `target`: a mount looks the name up with `child` first."""
 
     def target(self) -> str:
-        """Where it leads, from the directory it stands in."""
+        """The target of the link, from its directory."""
 
 
 Node = DirectoryNode | FileNode | LinkNode
@@ -200,7 +201,7 @@ class Laned(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What `df` shows: the data's own size."""
+    """The values that `df` shows: the data's own size."""
 
     size: int  # bytes on disk
     files: int
@@ -211,11 +212,11 @@ class Disk(Protocol):
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another directory has taken the data directory's place: nothing of it is served any more."""
+        """True if another directory has taken the data directory's place. Then nothing of it is served any more."""
 
     @property
     def known_usage(self) -> Usage | None:
-        """What `usage` said last, which counts where the disk does not answer."""
+        """The last answer of `usage`, which counts if the disk does not answer."""
 
     @property
     def lane(self) -> str:

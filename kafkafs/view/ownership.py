@@ -1,5 +1,5 @@
-"""Whose files these are: the user that a daemon started by root should be, to read them and little else; and whom what
-is made of them may be shown.
+"""The owner of these files: the user that a daemon started by root should be, to read them and little else. And the
+users that may see what is made of them.
 """
 
 import os
@@ -74,7 +74,7 @@ def mode_of_copies(directories: Sequence[DataDirectory], takes: Callable[[str], 
 
 
 def _accesses(directories: Sequence[DataDirectory], takes: Callable[[str], bool]) -> set[Access]:
-    """What logs and the directories above them grant: of thousands of files most have the same."""
+    """The rights that logs and the directories above them grant: of thousands of files most have the same."""
     found: set[Access] = set()
     for directory in directories:
         root = directory.root

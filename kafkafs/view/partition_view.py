@@ -34,21 +34,22 @@ Answer = TypeVar("Answer")
 
 
 class _Directory(NamedTuple):
-    """What is known of a partition's directory."""
+    """The known facts about a partition's directory."""
 
     access: Access
     mtime_ns: int
 
 
 class SharedAccess(NamedTuple):
-    """What the logs of so many segments grant together, and when the last was written; None where one has gone."""
+    """Return the rights that the logs of so many segments grant together, and the time at which the last was written.
+    Return None if one has gone."""
 
     segments: Sequence[Segment]
     access: tuple[Access, int] | None
 
 
 class PartitionCache:
-    """What is remembered of one partition.
+    """The remembered facts about one partition.
 
     `_look` is written by any thread, at once and without a lock: two make one of the same log, and the later stays.
     """
@@ -103,7 +104,7 @@ class PartitionView:
         return self.data_directory.partition(self._name)
 
     def path_of(self, name: str) -> str:
-        """Where one of the partition's own files is, from the data directory."""
+        """Return the path of one of the partition's own files, from the data directory."""
         return f"{self.partition.name.directory}/{name}"
 
     @property
@@ -191,8 +192,8 @@ class PartitionView:
     def attributes_over(self, segments: Sequence[Segment], logs: Iterable[DataFile], timestamp_ms: int) -> Attributes:
         """The attributes of a stream over those segments, as `file_attributes` has them of their logs.
 
-        Of many logs none stays open; `logs` opens them one by one, where they are few or were replaced meanwhile. Of
-        remote ones, which are alike, the first stands for all.
+        If there are many logs, none stays open. `logs` opens them one by one if they are few or were replaced
+        meanwhile. The first remote segment stands for all of them, because they are alike.
         """
         remote = [segment for segment in segments if segment.object is not None]
         if len(remote) > 1:
@@ -209,8 +210,8 @@ class PartitionView:
         self._cache.shared_access.store(SharedAccess(segments, _granted_together(logs)))
 
     def _shared_access(self, segments: Sequence[Segment]) -> tuple[Access, int] | None:
-        """What all of their logs grant, and when the last one was written [ns]; None where one is not there as it was
-        listed. Known for a moment, as every tool asks for attributes several times."""
+        """The rights that all of their logs grant, and the time at which the last one was written [ns]. None if one is
+        not there as it was listed. Known for a moment, as every tool asks for attributes several times."""
         shared = self._cache.shared_access
         known = shared.fresh()
         if known is None or known.segments != segments:
@@ -224,7 +225,7 @@ def _granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
 
 
 def _granted_together(logs: Sequence[LogAttributes]) -> tuple[Access, int]:
-    """What all of them grant, and when the last one was written [ns]. Most are alike."""
+    """The rights that all of them grant, and the time at which the last one was written [ns]. Most are alike."""
     return common([*dict.fromkeys(log.access for log in logs)]), logs[-1].mtime_ns
 
 
@@ -246,8 +247,9 @@ PlacedAnswer = TypeVar("PlacedAnswer", bound=Placed)
 
 
 class PointView(Generic[PlacedAnswer]):
-    """What the views of one point share. The answer is found once for each state of the log; and an `open` gives the
-    one that was told of: `latest` may lead elsewhere a moment later, and the size that is known be another's."""
+    """The common part of the views of one point. The answer is found once for each state of the log; and an `open`
+    gives the one that was told of: `latest` may lead elsewhere a moment later, and the size that is known be
+    another's."""
 
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
@@ -279,7 +281,8 @@ def _checked(answer: PlacedAnswer) -> PlacedAnswer:
 
 
 class ViewDirectory:
-    """What the directories of a partition's views share: the attributes of the partition's own, and its disk."""
+    """The common part of the directories of a partition's views: the attributes of the partition's own, and its
+    disk."""
 
     def __init__(self, view: PartitionView) -> None:
         self._view = view

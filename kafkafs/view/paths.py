@@ -4,7 +4,7 @@
     resolve(path, follow=False)       the same, for `lstat`
     expand("test-0/by-offset/*")      the listed names that a shell's pattern stands for
 
-What is not there is NotFound, with what was probably meant; a path through a file, and links in a circle, are an
+A missing name is NotFound, with the name that was probably meant. A path through a file, and links in a circle, are an
 OSError with the kernel's errno.
 """
 

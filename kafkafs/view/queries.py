@@ -1,6 +1,6 @@
 """`by-offset/` and `by-time/`: a name is parsed to a query and becomes the file that answers it.
 
-What is listed is a range for each segment; everything else in the grammar can be opened and is not listed.
+The listing has a range for each segment. Everything else in the grammar can be opened and is not listed.
 """
 
 import logging
@@ -40,8 +40,8 @@ def _none(view: PartitionView, *_: object) -> FileNode:
 
 
 class Shown(NamedTuple):
-    """What a suffix makes of a point, and of a range; NotFound where `grammar` has no such name. By `lines` a topic's
-    ranges are merged."""
+    """Return the node that a suffix makes of a point or a range. Raise NotFound if `grammar` has no such name. By
+    `lines` a topic's ranges are merged."""
 
     point: Callable[[PartitionView, PointTarget, str], FileNode] = _none
     range: Callable[[PartitionView, RangeTarget], FileNode] = _none

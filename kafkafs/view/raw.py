@@ -1,8 +1,8 @@
 """Raw views: the bytes of batches exactly as on disk, of a point the one batch, of a range all that overlap it.
 
 The content holds the files that it was opened on, the first `HELD` of a long range; the rest it finds as long as the
-broker has not unlinked them. What truncation could change under it is sealed (see `log.extents`): a reader gets "Stale
-file handle", never a mix.
+broker has not unlinked them. Bytes that truncation could change under it are sealed (see `log.extents`): a reader gets
+"Stale file handle", never a mix.
 """
 
 import threading
@@ -53,14 +53,15 @@ class BatchContent:
 
 
 class ReadAhead:
-    """What contents of files share: what comes next is read before it is asked for; see `node.Prefetching`."""
+    """The common part of contents of files: the next bytes are read before they are asked for; see
+    `node.Prefetching`."""
 
     def __init__(self, budget: Budget) -> None:
         self._prefetch = Prefetch(budget)
 
     @property
     def prefetch_is_due(self) -> bool:
-        """Whether `prefetch` would help a reader that goes on."""
+        """True if `prefetch` would help a reader that goes on."""
         return self._prefetch.is_due
 
     def prefetch(self) -> None:
@@ -120,7 +121,7 @@ class RawContent(ReadAhead):
         return b"".join(parts)
 
     def grow(self) -> int:
-        """Takes in what was appended: the size by now. What became another log grows no more."""
+        """Takes in what was appended: the size by now. A range that became another log grows no more."""
         if self._growth is not None:
             with suppress(Vanished):
                 self._grow(self._growth)
@@ -145,7 +146,7 @@ class RawContent(ReadAhead):
 
 
 def _starts(extents: list[Extent]) -> list[int]:
-    """Where each extent begins in the content, and where the last one ends."""
+    """The place of each extent in the content, and of the end of the last one."""
     starts = [0]
     for extent in extents:
         starts.append(starts[-1] + extent.end - extent.position)
@@ -153,7 +154,7 @@ def _starts(extents: list[Extent]) -> list[int]:
 
 
 class Growth:
-    """What an open range got since its content was made, each time it is asked."""
+    """The bytes that an open range got since its content was made, each time it is asked."""
 
     def __init__(self, view: PartitionView, look: Look, target: RangeTarget) -> None:
         self._view = view
@@ -197,7 +198,7 @@ class RawPoint:
         return _checked(known[1]) if known is not None and known[0]() is look else self._target.batch(look)
 
     def _told(self, look: Look) -> LocatedBatch:
-        """What `attributes` found last, as `PointView` has it."""
+        """The last attributes that were found, as `PointView` has them."""
         known = self._known
         return _checked(known[1]) if known is not None and look.log.has(known[1][0]) else self._found(look)
 
@@ -221,7 +222,7 @@ class RawPoint:
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
 
     def xattrs(self) -> Mapping[str, bytes]:
-        """Where the batch stands and what its header says; of damage only segment, position and size."""
+        """The place of the batch and the facts in its header. For damage, only segment, position and size."""
         return self._view.ask(self._xattrs)
 
     def _xattrs(self, look: Look) -> Mapping[str, bytes]:
@@ -263,7 +264,8 @@ class RawRange(NoXattrs):
         return about._replace(version=_version(extents, end))
 
     def open(self) -> RawContent:
-        """What is there now; without an end it grows as it is read. For whether pages are kept see `_kept_as`."""
+        """The content that is there now. Without an end, it grows as it is read. For whether pages are kept see
+        `_kept_as`."""
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> RawContent:
@@ -278,9 +280,10 @@ class RawRange(NoXattrs):
 
 
 def _version(extents: Sequence[Extent], end: int | None) -> Hashable:
-    """What tells a range from one of the same name: where it begins and ends in which generations of which segments.
+    """The identity of a range among those of the same name: where it begins and ends in which generations of which
+    segments.
 
-    Of one that grows not where it ends, but in its last segment: it is the same as long as that is."""
+    For a range that grows, not its end but its last segment counts: the range is the same as long as that is."""
     places = [(extent.segment.number, extent.position, extent.end) for extent in extents]
     if end is None and places:
         places[-1] = (*places[-1][:2], -1)
@@ -288,7 +291,7 @@ def _version(extents: Sequence[Extent], end: int | None) -> Hashable:
 
 
 def _kept_as(view: PartitionView, target: PointTarget | RangeTarget, extents: Sequence[Extent]) -> Hashable:
-    """What tells the bytes from others, where the kernel may keep them: see `node.Content`.
+    """The identity of the bytes, if the kernel may keep them: see `node.Content`.
 
     A segment that was cut or compacted is another one as soon as somebody looks, and the time of change of its file,
     which nobody can set back, tells before that: but for what changed within the last tick of the clock. A name that

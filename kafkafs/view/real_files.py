@@ -37,7 +37,7 @@ class Segments(ViewDirectory):
         raise NotFound(f"there is no file {name!r} in {self._view.shown_as}")
 
     def _has(self, name: str) -> bool:
-        """Whether it is listed; of 100,000 names few are looked at, since `ls -l` asks for each of them."""
+        """True if it is listed. Of 100,000 names few are looked at, because `ls -l` asks for each of them."""
         names = self._view.partition.listing().names
         at = bisect_left(names, name)
         return at < len(names) and names[at] == name and _SERVED.fullmatch(name) is not None
@@ -51,7 +51,7 @@ class RealFile(NoXattrs):
         self._name = name
 
     def attributes(self) -> Attributes:
-        """Of the file that has the name now: exact size, blocks, its own time, and its mode less writing."""
+        """The values of the file that has the name now: exact size, blocks, its own time, and its mode less writing."""
         may_block()
         about, access = self._view.partition.root.attributes(self._view.path_of(self._name))
         granted = access.less_writing()
@@ -71,7 +71,7 @@ class RealFile(NoXattrs):
 
     @property
     def _keeps(self) -> bool:
-        """Whether the kernel may keep pages: of the logs of closed segments. The last one's is written, or cut and
+        """True if the kernel may keep pages: for the logs of closed segments. The last one's is written, or cut and
         written anew, within a tick of the clock that its time has; brokers write indexes through mappings, which
         changes neither size nor time, and replace small files by others that may be like them."""
         if not self._view.options.cache_keep:
@@ -104,7 +104,7 @@ class RealContent(ReadAhead):
         return self.size
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
-        """What stands there now, up to the file's end of now; nothing once it is closed."""
+        """The present bytes, up to the file's present end. Nothing once it is closed."""
         return self._prefetch.read(self._file, offset, size, self._file.size) if self._file else b""
 
     def close(self) -> None:

@@ -58,7 +58,7 @@ def _misplaced(suffix: Suffix, stem: str, parse: Parse) -> str:
 
 
 def meant(directory: DirectoryNode, name: str) -> str:
-    """What is listed there and was probably meant, as the end of a sentence; "" where nothing is like it."""
+    """Return the listed name that was probably meant, as the end of a sentence. Return "" if no name is like it."""
     try:
         entries = directory.entries()
     except KafkafsError:

@@ -202,7 +202,7 @@ class DiskDirectory:
         self.lane = disk.lane
 
     def attributes(self) -> Attributes:
-        """What the data directory grants, as last known if its disk hangs."""
+        """The rights that the data directory grants, as last known if its disk hangs."""
         known = self._disk.last_known()
         granted = known.access
         return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, 0, known.mtime_ns, 2, KEEP_S / 10)

@@ -1,9 +1,9 @@
-"""What all views of one tree share: its options, and the caches and budgets that its readers have together.
+"""The common part of all views of one tree: its options, and the caches and budgets that its readers have together.
 
-One value for each tree, made by its root and handed down. Two trees in one process share no setting and no budget.
-What they share is the process's own, and changes no answer: pools of buffers (`format.memory`), the turn to
-measure what unpacks to too much (`format.codecs`), and hints, each of one file system (`disk.page_cache`) or of one
-state of one log (`log.batch_runs`).
+One value for each tree, made by its root and handed down. Two trees in one process share no setting and no budget. They
+also share the process's own pools and hints, which change no answer: pools of buffers (`format.memory`), the turn to
+measure what unpacks to too much (`format.codecs`), and hints, each about one file system (`disk.page_cache`) or about
+one state of one log (`log.batch_runs`).
 """
 
 from collections.abc import Hashable, Sequence
@@ -64,7 +64,7 @@ class Resources:
 
     @property
     def schema_access(self) -> TopicAccess:
-        """What that topic grants."""
+        """The rights that the topic grants."""
         return self._schema_access.get(lambda: TopicAccess(self.schemas.partition, self.options.clock))
 
     def _schema_topic(self) -> "SchemaTopic":

@@ -36,7 +36,8 @@ def schema_lines(registry: Registry) -> Iterator[bytes]:
 
 
 def schema_texts(registry: Registry) -> dict[str, str]:
-    """The texts by file name, `<id>.avsc`, `<id>.proto` or `<id>.json`. Of several contexts the default one counts."""
+    """The texts by file name, `<id>.avsc`, `<id>.proto` or `<id>.json`. If there are several contexts, the default one
+    counts."""
     chosen: dict[int, RegisteredSchema] = {}
     for schema in sorted(registry, key=_place):
         chosen.setdefault(schema.id, schema)
@@ -60,7 +61,7 @@ class SchemaTextsDirectory:
         self._texts = texts
 
     def attributes(self) -> Attributes:
-        """What the schemas' topic grants, and when it was last written."""
+        """The rights that the schemas' topic grants, and the time at which it was last written."""
         return self._about("directory")
 
     def entries(self) -> Sequence[Entry]:
@@ -85,7 +86,7 @@ class SchemaFile(MadeFile):
         self._text = text
 
     def _about(self) -> Attributes:
-        """What the schemas' topic grants, and when it was last written."""
+        """The rights that the schemas' topic grants, and the time at which it was last written."""
         return self._granted("file")
 
     def _make(self) -> bytes:

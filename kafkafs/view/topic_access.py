@@ -1,4 +1,4 @@
-"""Who may read what an internal topic tells: those who may read all files of its partition.
+"""The rights to read what an internal topic tells: those of the users who may read all files of its partition.
 
 `.cluster` shows what such topics tell, and a decoded view names schemas and fields that stand in `_schemas-0` only.
 """
@@ -19,7 +19,8 @@ _EMPTY_SNAPSHOT = f"{0:020}-"  # which tells nothing
 
 
 def partition_access(partition: Partition) -> tuple[Access, int]:
-    """Who may read all logs and snapshots of a partition; and when the newest was written [ns]. One of GONE."""
+    """The rights to read all logs and snapshots of a partition, and the time at which the newest was written [ns]. One
+    of GONE."""
     root, name = partition.root, partition.name.directory
     granted = [root.attributes_at_once(name)[1].of_what_is_below()]
     newest = 0
@@ -33,7 +34,7 @@ def partition_access(partition: Partition) -> tuple[Access, int]:
 
 
 class TopicAccess:
-    """What one partition grants, asked for some times a second. Any thread may ask."""
+    """The rights that one partition grants, asked for some times a second. Any thread may ask."""
 
     def __init__(self, find: Callable[[], Partition | None], clock: Callable[[], float]) -> None:
         """`find` tells which partition it is; None where there is none."""
@@ -41,7 +42,8 @@ class TopicAccess:
         self._known: CachedValue[tuple[Access, ...]] = CachedValue(_KEEP_S, clock)
 
     def restrict(self, own: Access) -> Access:
-        """What is left of `own` for those who may read the partition too; all of it where there is none."""
+        """Return the part of `own` that is left for users who may read the partition too. Return all of it if there is
+        no partition."""
         known = self._known.fresh()
         if known is None:
             may_block()
@@ -49,7 +51,7 @@ class TopicAccess:
         return common([own, *known])
 
     def _look(self) -> tuple[Access, ...]:
-        """What was known stays while the topic cannot be looked at: what it tells is remembered as well."""
+        """The known rights stay while the topic cannot be looked at, because its content is remembered as well."""
         try:
             partition = self._find()
             return () if partition is None else (partition_access(partition)[0],)

@@ -124,7 +124,7 @@ class TopicDirectory:
         return [*links, Entry(BY_TIME, "directory", None), Entry(INFO, "file", None)]
 
     def child(self, name: str) -> Node:
-        """What `entries` lists; NotFound for any other name."""
+        """A child that `entries` lists. Raise NotFound for any other name."""
         if name == BY_TIME:
             return TopicByTime(self._topics, self._topic)
         if name == INFO:
@@ -149,7 +149,7 @@ class PartitionLink:
         raise NotFound(f"{self._topic} has no partition {self._number!r} here")
 
     def attributes(self) -> Attributes:
-        """Of the partition's owner. What it leads to may change."""
+        """The rights of the partition's owner. Its target may change."""
         return self._topics.view(self._name()).link_attributes()
 
     def target(self) -> str:
@@ -186,7 +186,7 @@ class TopicByTime:
 
 
 def _parse(name: str, now_ms: int) -> Callable[[str, Callable[[], Sequence[PartitionView]]], FileNode] | None:
-    """What makes the file of that name, of a topic and its partitions."""
+    """The maker of the file of that name, for a topic and its partitions."""
     query = parse_time_name(name, now_ms)
     lines = SHOWN[query.suffix].lines if query is not None else None
     if query is None or lines is None:

@@ -63,7 +63,8 @@ class Root:
         return self._names.repeated
 
     def attributes(self) -> Attributes:
-        """What all data directories grant together, and the newest time; as last known where a disk fails or hangs."""
+        """The rights that all data directories grant together, and the newest time, as last known if a disk fails or
+        hangs."""
         known = [disk.last_known() for disk in self._disks]
         granted = common([disk.access for disk in known])
         newest = max(disk.mtime_ns for disk in known)
@@ -78,7 +79,8 @@ class Root:
         return [Entry(name, "directory", None) for name in (*hidden, *sorted(self._names.shown()))]
 
     def child(self, name: str) -> Node:
-        """What `entries` lists: of a partition the replica that is chosen now. NotFound for any other name."""
+        """A child that `entries` lists. For a partition, the replica that is chosen now. NotFound for any other
+        name."""
         if name == CLUSTER:
             return self._cluster.get(self._cluster_directory)
         if name == REPLICAS and self.repeated:
@@ -114,7 +116,7 @@ class Root:
         return ClusterDirectory(sources)
 
     def owner(self) -> Owner:
-        """Whose data it is."""
+        """The owner of the data."""
         return owner_of(self._directories)
 
     def disks(self) -> Sequence[Disk]:
@@ -185,7 +187,7 @@ class EndLink:
 
     def _to(self, which: str) -> str:
         def offset(look: Look) -> int | None:
-            """Of the log as it is."""
+            """The text of the present log."""
             may_block()
             return look.visible.earliest() if which == "earliest" else look.visible.latest()
 
