@@ -3,13 +3,14 @@
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from functools import partial
 
 from kafkafs.cli.exit_codes import EXIT_USAGE, say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
 from kafkafs.log.topic_choice import topic_choice
 from kafkafs.spark.diff.diff_job import Totals, by_content, by_offset
-from kafkafs.spark.diff.sides import paired
+from kafkafs.spark.diff.sides import Pair, paired
 
 EXIT_DIFFERENT = 1
 EXIT_TROUBLE = EXIT_USAGE
@@ -21,8 +22,9 @@ def run(arguments: argparse.Namespace) -> int:
     with SparkProgress("diff", "looking" if is_local(arguments) else "starting Spark") as progress:
         old, new = named_directories(arguments.data_dirs), named_directories(arguments.against)
         sides = paired(old, new, topic_choice(arguments.topics, arguments.topic_pattern))
-        is_different = any(pair.old is None or pair.new is None for pair in sides.pairs)
-        compare = by_content if arguments.by == "content" else partial(by_offset)
+        is_by_content = arguments.by == "content"
+        is_different = _has_one_sided(sides.pairs, by_topic=is_by_content)
+        compare = by_content if is_by_content else partial(by_offset)
         with engine(arguments, "diff", progress) as where:
             for found in compare(where, sides.pairs, progress, has_lines=not arguments.stat):
                 troubles += [each for each in found.troubles if each not in troubles]
@@ -40,6 +42,14 @@ def run(arguments: argparse.Namespace) -> int:
     if sides.nowhere or troubles:
         return EXIT_TROUBLE
     return EXIT_DIFFERENT if is_different else 0
+
+
+def _has_one_sided(pairs: Sequence[Pair], *, by_topic: bool) -> bool:
+    """True if one side lacks a partition altogether. By content the partitions of a topic count as one, since a mirror
+    may have more or fewer."""
+    old = {pair.name.topic if by_topic else pair.name for pair in pairs if pair.old is not None}
+    new = {pair.name.topic if by_topic else pair.name for pair in pairs if pair.new is not None}
+    return old != new
 
 
 def _line(totals: Totals) -> str:

@@ -50,6 +50,17 @@ def test_an_empty_partition_that_one_side_lacks_is_a_difference(sides):
     assert (done.returncode, done.stdout) == (1, b"")
 
 
+def test_by_content_a_mirror_may_have_other_partitions(tmp_path):
+    """Regression: it ended with 1, though no record was on one side alone."""
+    write_partition(tmp_path / "old", {0: [made(0, range(3))]})
+    write_partition(tmp_path / "new", {0: [made(0, range(3))]}, "t-1")
+    done = diff(tmp_path / "old", tmp_path / "new", "--by", "content")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    write_partition(tmp_path / "new", {0: []}, "u-0")  # a topic that only one side has
+    done = diff(tmp_path / "old", tmp_path / "new", "--by", "content")
+    assert (done.returncode, done.stdout) == (1, b"")
+
+
 def test_damage_ends_with_2_and_a_sentence(sides):
     (log,) = (sides[0] / "t-0").glob("*.log")
     write_partition(sides[0], {0: [made(0, [1]), made(1, [2]), made(2, [3])]})
