@@ -35,7 +35,7 @@ Mount = Callable[..., Mounted]
 def _closed_behind_jobs() -> Iterator[None]:
     """A process of Spark's keeps open what its jobs have read, and here each test is one: thousands of descriptors."""
     yield
-    if (locations := sys.modules.get("kafkafs.spark.locations")) is not None:
+    if (locations := sys.modules.get("kafkafs.tables.locations")) is not None:
         for _, directory in locations._open.values():
             directory.root.forget_cached()
         locations._open.clear()

@@ -25,7 +25,7 @@ FUNCTION_LINES = 70
 WITH_TABLES = (
     "cli", "cluster", "disk", "dump", "format", "format/messages", "format/native", "format/schemas", "format/tiers",
     "fuse", "fuse/life", "fuse/sandbox", "fuse/serve", "log", "log/tier", "revive", "search", "spark", "spark/audit",
-    "spark/export", "spark/profile", "spark/typed", "overview", "view",
+    "spark/export", "spark/profile", "overview", "tables", "tables/typed", "view",
 )  # fmt: skip
 """Packages whose docstring has a table that names each of its modules."""
 

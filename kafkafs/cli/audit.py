@@ -13,7 +13,7 @@ from kafkafs.errors import UsageError
 from kafkafs.log.read_options import tier_source
 from kafkafs.spark.audit.audit_job import Report, audit, untold
 from kafkafs.spark.audit.findings import Finding, Severity
-from kafkafs.spark.missing import missing_topics, told
+from kafkafs.tables.missing import missing_topics, told
 
 EXIT_FINDINGS = 1
 

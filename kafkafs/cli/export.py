@@ -15,9 +15,9 @@ from kafkafs.log.topic_choice import topic_choice
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import claimed, output
-from kafkafs.spark.locations import data_directories
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.locations import data_directories
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
 from kafkafs.view.ownership import mode_of_copies
 
 

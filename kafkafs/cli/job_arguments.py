@@ -6,7 +6,7 @@ from pathlib import Path
 from kafkafs.cli.exit_codes import EXIT_USAGE
 from kafkafs.cli.parser import TIME_BACK, Commands, add_tiered_key, add_topics, take_for_values, whole_number
 from kafkafs.log.read_options import ISOLATIONS
-from kafkafs.spark.source_options import REPLICAS
+from kafkafs.tables.choice import REPLICAS
 
 _AUDIT = """Checks every batch (CRC, size, order of offsets), every entry of every index against what it points at,
 transaction indexes, leader epochs, snapshots and checkpoints. Each finding is one line of JSON on standard output, a

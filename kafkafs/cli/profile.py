@@ -19,12 +19,12 @@ from kafkafs.cli.spark_command import (
 )
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import tier_source
-from kafkafs.spark.locations import data_directories
-from kafkafs.spark.missing import missing_topics, refuse_missing
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.profile.numbers import numbers_of
 from kafkafs.spark.profile.profile_job import profile
+from kafkafs.tables.locations import data_directories
+from kafkafs.tables.missing import missing_topics, refuse_missing
+from kafkafs.tables.offsets import TopicPartition
 from kafkafs.view.ownership import mode_of_copies
 
 _Numbers = Mapping[TopicPartition, Figures]

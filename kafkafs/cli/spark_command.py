@@ -16,10 +16,10 @@ from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import TopicChoice, topic_choice
 from kafkafs.spark.jobs import Engine, Step
-from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.locations import data_directories, with_their_tier
 from kafkafs.spark.session import session
-from kafkafs.spark.source_options import named_paths
+from kafkafs.tables.choice import named_paths
+from kafkafs.tables.local import LocalEngine
+from kafkafs.tables.locations import data_directories, with_their_tier
 
 
 class SparkProgress:

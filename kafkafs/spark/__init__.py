@@ -5,15 +5,11 @@ data directories.
 
     source          what Spark is told about; `source_options` says what is wanted, `frame` which columns that has
     refusals        errors as Spark shows them
-    locations       the data directory that each partition is read from, of several replicas one
-    missing         partitions that the metadata name, and that no disk here has
-    planning        limits -> a range of offsets of each partition, of one look at all -> ranges for each task
-    ranges          the records of a range, and the end of a read whose records are gone
-    tasks           in an executor: ranges -> records -> Arrow batches (`arrow`); `stream` and, from Spark 4.2 on,
-                    `limited_stream`: the same in micro-batches, between two `stream_offset`s
-    typed           keys and values as columns of a type; `schema_frame`: the registry that tells them
-    segment_units   a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or by
-                    `local` in processes of this machine
+    tasks           in an executor: ranges -> records -> Arrow batches (`kafkafs.tables`); `stream` and, from
+                    Spark 4.2 on, `limited_stream`: the same in micro-batches, between two `stream_offset`s
+    schema_frame    the registry's schemas as a data frame
+    segment_units   a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or
+                    in processes of this machine
     audit, diff, export, profile, reindex_job   the jobs
     session         the Spark of a command and its end; `jvm` ends Java's processes, `python_daemon` begins Python's
 """

@@ -18,20 +18,21 @@ from pyspark.sql.types import ArrayType, DataType, StringType, StructType
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
-from kafkafs.spark import arrow, planning
-from kafkafs.spark.arrow import BatchMaker, together
-from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.locations import chosen
-from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionLooks, planned
-from kafkafs.spark.ranges import data_loss, records_of
-from kafkafs.spark.schema_frame import registry_with_schemas
-from kafkafs.spark.source_options import Form, SourceOptions, forms, schema_options, wants_headers
+from kafkafs.spark.source_options import SourceOptions, forms, schema_options, wants_headers
 from kafkafs.spark.tasks import Task
-from kafkafs.spark.typed.json_values import JsonColumn, Kind, merged, shape_of
-from kafkafs.spark.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, reader_schemas
-from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.typed_columns import Column, Columns, FieldName, Text, column_type
+from kafkafs.tables import arrow, planning
+from kafkafs.tables.arrow import BatchMaker, together
+from kafkafs.tables.choice import Form
+from kafkafs.tables.local import mapped
+from kafkafs.tables.locations import chosen
+from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionLooks, planned
+from kafkafs.tables.ranges import data_loss, records_of
+from kafkafs.tables.registries import registry_with_schemas
+from kafkafs.tables.typed.json_values import JsonColumn, Kind, merged, shape_of
+from kafkafs.tables.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, reader_schemas
+from kafkafs.tables.typed.registered import RegisteredColumn
+from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName, Text, column_type
 
 _FIELDS: tuple[FieldName, ...] = ("key", "value")
 _PASS_BYTES = 32 << 20  # of log, that a process looks through at once
@@ -133,7 +134,7 @@ def _json(options: SourceOptions, name: FieldName, given: DataType | None) -> Ty
         kind = kind_of_type(given)
         return Typed("json", to_arrow_type(given), kind)
     _, passes = _passes(options, name)
-    kind = reduce(merged, kinds(LocalEngine(), passes, Pass.kind).values(), None)
+    kind = reduce(merged, kinds(mapped, passes, Pass.kind).values(), None)
     return Typed("json", column_type(shape_of(kind)), kind)
 
 
@@ -157,9 +158,7 @@ def _registered(options: SourceOptions, name: FieldName, given: DataType | None)
     topics, passes = _passes(options, name)
     some = candidates(registry, topics, name, passes)
     if given is None:
-        found = _with_one_kind(
-            reader_schemas(LocalEngine(), some, passes, partial(Pass.registered_kind, registry=registry))
-        )
+        found = _with_one_kind(reader_schemas(mapped, some, passes, partial(Pass.registered_kind, registry=registry)))
     else:
         found = {topic: next(_fitting(each, given), ReaderSchema()) for topic, each in some.items()}
     types = {topic: _spark_type(reader) for topic, reader in found.items() if reader.shape() != NOTHING}

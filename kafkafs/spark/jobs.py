@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, Union
 
-from kafkafs.spark.local import LocalEngine, Result, Work, bundles
+from kafkafs.tables.local import LocalEngine, Result, Work, bundles
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

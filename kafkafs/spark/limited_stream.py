@@ -16,14 +16,14 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
-from kafkafs.spark.offsets import LATEST, AllAt, PartitionOffsets
-from kafkafs.spark.planning import planned
 from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.stream_offset import stream_offset
+from kafkafs.tables import planning
+from kafkafs.tables.offsets import LATEST, AllAt, PartitionOffsets
+from kafkafs.tables.planning import planned
 
 logger = logging.getLogger(__name__)
 

@@ -31,9 +31,9 @@ from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.search.key_indexes import COMMITTED, build, identity, offsets_of
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.spark.locations import data_directory
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, live_segments, segments_of
-from kafkafs.spark.source_options import Replicas
+from kafkafs.tables.choice import Replicas
+from kafkafs.tables.locations import data_directory
 
 Intervals = Mapping[Path, Mapping[str, int]]
 """index.interval.bytes of topics that have their own, by data directory."""

@@ -17,8 +17,8 @@ from kafkafs.log.read_options import TierSource
 from kafkafs.log.reading import ask_again
 from kafkafs.log.segment import BatchRun, Damage, Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
-from kafkafs.spark.locations import Tiered, data_directories, data_directory, every_location
-from kafkafs.spark.source_options import Replicas
+from kafkafs.tables.choice import Replicas
+from kafkafs.tables.locations import Tiered, data_directories, data_directory, every_location
 
 Answer = TypeVar("Answer")
 

@@ -12,16 +12,16 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafkafs.errors import KafkafsError, UsageError
-from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame, frame_of
-from kafkafs.spark.locations import chosen
-from kafkafs.spark.missing import missing_of, told
-from kafkafs.spark.planning import PartitionLooks, planned
-from kafkafs.spark.ranges import NAME_ALL, data_loss
 from kafkafs.spark.refusals import RefusedStream, in_a_sentence
 from kafkafs.spark.source_options import SourceOptions, batch_options, stream_options
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import in_executor, tasks
+from kafkafs.tables import planning
+from kafkafs.tables.locations import chosen
+from kafkafs.tables.missing import missing_of, told
+from kafkafs.tables.planning import PartitionLooks, planned
+from kafkafs.tables.ranges import NAME_ALL, data_loss
 
 
 class KafkafsDataSource(DataSource):

@@ -4,21 +4,19 @@ In the place of `kafka.bootstrap.servers` stands `path`: data directories, sever
 glob. Other `kafka.` options are for a client's network and mean nothing here. Source: KafkaSourceProvider.
 """
 
-import glob
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar
 
-from kafkafs.disk.objects import address_of, is_bucket
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation, TierSource, isolation, tier_source
 from kafkafs.log.topic_choice import check_pattern
-from kafkafs.spark.offsets import (
+from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
+from kafkafs.tables.offsets import (
     EARLIEST,
     LATEST,
     NO_MATCHES,
@@ -26,7 +24,6 @@ from kafkafs.spark.offsets import (
     Limit,
     Specific,
     Timestamps,
-    TopicPartition,
     parse_offsets,
     parse_partitions,
     parse_time,
@@ -63,26 +60,7 @@ _REFUSED = {
 }
 
 
-Replicas = Literal["furthest", "refuse"]
-REPLICAS: tuple[Replicas, ...] = get_args(Replicas)
-"""What several brokers' replicas of a partition mean: the one that got furthest is read, or none."""
-
-
-Form = Literal["binary", "string", "json", "registry"]
-FORMS: tuple[Form, ...] = get_args(Form)
-"""What keys and values are made: bytes, text, or columns of the type that is found in them, or that a schema names."""
-
-
 Choosable = TypeVar("Choosable", bound=str)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which partitions to read: exactly one of the three is set."""
-
-    assign: tuple[TopicPartition, ...] = ()
-    topics: tuple[str, ...] = ()
-    pattern: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,25 +190,6 @@ def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:
     if not words:
         raise UsageError("the option 'path' must name a Kafka data directory (several with commas, or a glob)")
     return named_paths(words)
-
-
-def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
-    """The paths that words name, some of which may be globs: absolute, each once. UsageError where a glob fits none."""
-    found: list[Path] = []
-    for word in words:
-        address = address_of(word)
-        if is_bucket(address):
-            raise UsageError(
-                f"{word!r} is no place that a broker writes to: name its data directories, as paths of this machine"
-                " (copies and snapshots of its disks will do); a remote tier that lies there is read by the option"
-                " tiered"
-            )
-        is_glob = glob.has_magic(address) and not os.path.exists(address)
-        matches = sorted(glob.glob(address)) if is_glob else [address]
-        if not matches:
-            raise UsageError(f"no directory matches {word!r}; name Kafka data directories, the broker's log.dirs")
-        found += [Path(match).absolute() for match in matches]
-    return tuple(dict.fromkeys(found))
 
 
 def _choice(options: Mapping[str, str]) -> Choice:

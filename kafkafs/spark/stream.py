@@ -12,17 +12,17 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kafkafs.cluster.topic_partitions import TopicPartitions
-from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
-from kafkafs.spark.locations import Location, chosen
-from kafkafs.spark.missing import missing_of, told
-from kafkafs.spark.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict
-from kafkafs.spark.planning import PartitionLook, PartitionLooks, planned
-from kafkafs.spark.ranges import NAME_ALL, data_loss
 from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream_offset import KnownLogs, StreamOffset, stream_offset
 from kafkafs.spark.tasks import in_executor, tasks
+from kafkafs.tables import planning
+from kafkafs.tables.locations import Location, chosen
+from kafkafs.tables.missing import missing_of, told
+from kafkafs.tables.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict
+from kafkafs.tables.planning import PartitionLook, PartitionLooks, planned
+from kafkafs.tables.ranges import NAME_ALL, data_loss
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from typing import Any
 from kafkafs.errors import UsageError
 from kafkafs.log.lineage import BatchMark, LogIdentity
 from kafkafs.log.log import Log
-from kafkafs.spark.offsets import PartitionOffsets, TopicPartition, from_dict, to_dict
-from kafkafs.spark.planning import PartitionLooks
+from kafkafs.tables.offsets import PartitionOffsets, TopicPartition, from_dict, to_dict
+from kafkafs.tables.planning import PartitionLooks
 
 LOGS = "kafkafs logs "
 """The beginning of the member's name; JSON follows: {topic: {topic id: {partition: last batch}}}."""

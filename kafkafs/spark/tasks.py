@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from kafkafs.log.read_options import Isolation
-from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
+from kafkafs.tables.planning import PartitionRange
 
 
 @dataclass

@@ -13,8 +13,8 @@ from kafkafs.errors import UsageError
 from kafkafs.installation import install_command
 from kafkafs.sample import unpack
 from kafkafs.spark.export.export_plan import Request
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from tests.cli.parsing import parsed
 
 

@@ -19,7 +19,7 @@ from kafkafs.cli.spark_command import (
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, Mount
 from kafkafs.spark.jobs import Step
-from kafkafs.spark.local import LocalEngine
+from kafkafs.tables.local import LocalEngine
 from tests.cli.test_status_line import terminal
 
 

@@ -11,10 +11,10 @@ from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.frame import Frame
-from kafkafs.spark.schema_frame import registry_of
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options, stream_options
 from kafkafs.spark.stream import StreamReader
+from kafkafs.tables.registries import registry_of
 from kafkafs.view import tree
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS

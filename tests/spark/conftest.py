@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 from kafkafs.cli.main import main
 from kafkafs.spark import register
 from kafkafs.spark.jobs import Engine
-from kafkafs.spark.local import LocalEngine
 from kafkafs.spark.session import _raise_in_one_sentence, session
+from kafkafs.tables.local import LocalEngine
 
 
 @pytest.fixture(scope="session")

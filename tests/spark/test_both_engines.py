@@ -1,4 +1,4 @@
-"""`export` and `profile` in processes of this machine: what Spark makes of the same, and no Java."""
+"""Jobs in processes of this machine: what Spark makes of the same, and no Java."""
 
 import json
 import os
@@ -14,7 +14,9 @@ from kafkafs.spark.export.output import CLAIM
 from tests.kafka.dataset import Dataset
 from tests.kafka.tiered import Tiered
 from tests.mounting import KAFKAFS
+from tests.tables.test_local import damaged
 
+__all__ = ["damaged"]
 BROKER = Dataset("4.3.1", "stopped")
 ENGINES = ("local", "spark")
 CODECS = ",".join(f"{kind}-{codec}" for kind in ("broker", "codec") for codec in ("gzip", "lz4", "snappy", "zstd"))
@@ -28,6 +30,35 @@ def tables(out: Path) -> dict[str, object]:
         name = str(file.relative_to(out))
         found[name] = pq.ParquetFile(file).read() if file.suffix == ".parquet" else json.loads(file.read_bytes())
     return found
+
+
+@pytest.mark.timeout(400)
+def test_the_report_is_that_of_spark_byte_for_byte(damaged, spark, command: Command, capsys, tmp_path):
+    """Who compares two audits must not see which engine made them."""
+    told = []
+    for engine in ENGINES:
+        code = command("audit", damaged, "--deep", "--engine", engine, "--report", tmp_path / engine)
+        told.append((code, (tmp_path / engine).read_bytes(), capsys.readouterr().err))
+    assert told[0] == told[1]
+    assert told[0][0] == 1
+    assert len(told[0][1].splitlines()) > 10
+    assert command("audit", damaged, "--deep", "--engine", "local") == 1
+    assert capsys.readouterr().out.encode() == told[0][1], "as they were found, in the same order"
+
+
+@pytest.mark.timeout(400)
+def test_indexes_are_those_of_spark(spark, command: Command, tmp_path):
+    for engine in ENGINES:
+        for keys in ((), ("--keys",)):
+            target = tmp_path / engine / ("keys" if keys else "plain")
+            words = ("reindex", BROKER.path, "--topics", "segments,compacted", "--index-dir", target, *keys)
+            assert command(*words, "--engine", engine) == 0
+    made: list[dict[str, object]] = []
+    for place in (tmp_path / "local", tmp_path / "spark"):
+        files = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.*")}
+        made.append({name: len(data) if name.endswith(".keys") else data for name, data in files.items()})  # are seeded
+    assert made[0] == made[1]
+    assert len(made[0]) > 50
 
 
 @pytest.mark.timeout(400)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkafs.spark import locations
+from kafkafs.tables import locations
 from tests.format import golden
 from tests.format.batch_maker import v2_batch
 from tests.kafka.dataset import Dataset

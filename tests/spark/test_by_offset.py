@@ -4,8 +4,8 @@ from pathlib import Path
 
 from kafkafs.spark.diff.by_offset import Below, DiffUnit, compare
 from kafkafs.spark.diff.sides import Pair
-from kafkafs.spark.locations import Location
-from kafkafs.spark.offsets import TopicPartition
+from kafkafs.tables.locations import Location
+from kafkafs.tables.offsets import TopicPartition
 from tests.log.making import made, write_partition
 
 NAME = TopicPartition("t", 0)

@@ -5,10 +5,10 @@ import re
 import pytest
 from jinja2 import UndefinedError
 
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.charts import Bar, bars, over_time, rendered, table, window_of
 from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.profile.page import page
+from kafkafs.tables.offsets import TopicPartition
 
 NOW = 1_700_000_000
 BUSY = {NOW + second: (1_000, 50_000) for second in range(300)}

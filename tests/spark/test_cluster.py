@@ -16,13 +16,13 @@ CLUSTER = "local-cluster[2,1,2048]"
 JOBS = """
 import sys
 from pathlib import Path
-from kafkafs.spark import register
+from kafkafs.spark import (register)
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.export_plan import Request, settle
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
+from kafkafs.tables.choice import (Choice)
 from kafkafs.spark.profile.profile_job import profile
 from kafkafs.spark.reindex_job import check_target, reindex
 from kafkafs.spark.session import session

@@ -13,7 +13,7 @@ from kafkafs.log.topic_choice import ALL_TOPICS
 from kafkafs.spark.diff import by_offset, diff_job
 from kafkafs.spark.diff.sides import paired
 from kafkafs.spark.jobs import Engine
-from kafkafs.spark.local import LocalEngine
+from kafkafs.tables.local import LocalEngine
 from tests.kafka import replicated
 from tests.spark.diff_model import Content, expected, random_sides, write
 from tests.spark.diff_model import by_content as model_by_content

@@ -14,7 +14,7 @@ from tests.kafka.writer import START_MS, Record, Topic, Writer, create, delete_r
 READ = """
 import json, sys
 from pyspark.sql import SparkSession
-from kafkafs.spark import register
+from kafkafs.spark import (register)
 address, path, jars, *asked = sys.argv[1:]
 quiet = {"spark.ui.enabled": "false", "spark.log.level": "OFF", "spark.jars": jars, "spark.task.maxFailures": "1"}
 spark = SparkSession.builder.master("local[2]").config(map=quiet).getOrCreate()

@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from tests.format.schemas.avro_drawn import encoded, record, schemas
-from tests.spark.test_registered import FIRST, registry, same, typed
+from tests.tables.test_registered import FIRST, registry, same, typed
 
 WIDER = {"int": ["long", "float", "double"], "long": ["float", "double"], "float": ["double"], "string": ["bytes"],
          "bytes": ["string"]}  # fmt: skip

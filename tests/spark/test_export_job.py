@@ -22,10 +22,10 @@ from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import FileUnit, Request
 from kafkafs.spark.export.output import output
 from kafkafs.spark.jobs import Engine
-from kafkafs.spark.locations import Location
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
-from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.locations import Location
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
+from kafkafs.tables.planning import PartitionRange
 from tests.format import golden
 from tests.format.batch_maker import v2_batch
 from tests.kafka.dataset import Dataset

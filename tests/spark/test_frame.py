@@ -20,10 +20,10 @@ from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import output
 from kafkafs.spark.frame import frame_of
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.session import in_one_sentence
 from kafkafs.spark.source import KafkafsDataSource
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from tests.cluster.writing import Data
 from tests.kafka import registered
 from tests.kafka.broker import Broker

@@ -11,13 +11,13 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.spark.audit.audit_job import check_segment
-from kafkafs.spark.locations import Location
-from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.profile.measure import measure
-from kafkafs.spark.ranges import data_loss, records_of
 from kafkafs.spark.reindex_job import make
 from kafkafs.spark.segment_units import segments_of
+from kafkafs.tables.locations import Location
+from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionRange
+from kafkafs.tables.ranges import data_loss, records_of
 from tests.log.making import Made, indexes, log_of, made, write_partition
 from tests.log.reading import rows
 

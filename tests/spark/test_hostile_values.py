@@ -7,7 +7,7 @@ import pytest
 
 from tests.format.schemas.avro_drawn import BOMBS
 from tests.format.schemas.test_protobuf import HEAD
-from tests.spark.test_registered import FIRST, registry, typed
+from tests.tables.test_registered import FIRST, registry, typed
 
 GOOD = b"\0\x08\1"
 

@@ -123,7 +123,7 @@ def test_ctrl_c_in_a_call_of_javas_prints_no_traceback():
 KILLED = """
 import os, signal, threading, time
 from kafkafs.errors import KafkafsError
-from kafkafs.spark import jvm
+from kafkafs.spark import (jvm)
 from kafkafs.spark.session import session
 try:
     with session("local[1]", "test") as spark:

@@ -19,7 +19,7 @@ TWO = f"import subprocess,sys; subprocess.run([sys.executable, '-c', {STUBBORN!r
 WHO = """
 import tempfile
 from pyspark import SparkConf
-from kafkafs.spark import jvm
+from kafkafs.spark import (jvm)
 with tempfile.NamedTemporaryFile() as said:
     hadoop = jvm.launch(SparkConf(loadDefaults=False), said).jvm.org.apache.hadoop
     print(hadoop.security.UserGroupInformation.getCurrentUser().getUserName())

@@ -7,9 +7,9 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.limited_stream import LimitedStreamReader
-from kafkafs.spark.locations import data_directory
 from kafkafs.spark.source_options import stream_options
 from kafkafs.spark.stream import StreamReader
+from kafkafs.tables.locations import data_directory
 from tests.kafka.dataset import Dataset
 from tests.log.making import NAME, made, write_partition
 from tests.spark.streams import offsets

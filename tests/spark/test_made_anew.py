@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-from kafkafs.spark import jobs, locations
+from kafkafs.spark import jobs
+from kafkafs.tables import locations
 from tests.kafka.dataset import Dataset
 
 BROKER = Dataset("4.3.1", "stopped")

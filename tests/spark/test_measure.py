@@ -7,10 +7,10 @@ import numpy as np
 
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.measure import Figures, KeptBytes, TopKeys, measure
 from kafkafs.spark.profile.page import page
 from kafkafs.spark.segment_units import live_segments
+from kafkafs.tables.offsets import TopicPartition
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import made, write_partition, write_start

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.profile.page import page
+from kafkafs.tables.offsets import TopicPartition
 from tests.kafka.dataset import Dataset
 from tests.spark.test_profile_job import profile
 

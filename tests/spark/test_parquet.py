@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkafs.errors import NotFound, UsageError
-from kafkafs.spark import arrow, ranges
 from kafkafs.spark.export import parquet
 from kafkafs.spark.export.export_plan import NO_DATE, ExportPlan, FileUnit
 from kafkafs.spark.export.output import output
-from kafkafs.spark.locations import Location
-from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionRange
+from kafkafs.tables import arrow, ranges
+from kafkafs.tables.locations import Location
+from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionRange
 from tests.log.making import made, spread, write_partition
 
 DAY_MS = 24 * 3_600_000

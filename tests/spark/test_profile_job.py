@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import profile_job
 from kafkafs.spark.profile.measure import MOST_BUCKETS, Figures
 from kafkafs.spark.segment_units import live_segments
+from kafkafs.tables.offsets import TopicPartition
 from tests.kafka.dataset import Dataset
 
 

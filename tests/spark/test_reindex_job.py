@@ -10,10 +10,10 @@ from kafkafs.errors import DiskError
 from kafkafs.format.names import METADATA_LOG, segment_file
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.spark import reindex_job
-from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.locations import data_directory
 from kafkafs.spark.reindex_job import make, topic_intervals, write_index
 from kafkafs.spark.segment_units import segments_of
+from kafkafs.tables.local import LocalEngine
+from kafkafs.tables.locations import data_directory
 from tests.cluster.writing import Data, Pair, metadata, snapshot
 from tests.kafka import broker
 from tests.kafka.dataset import Dataset

@@ -9,11 +9,11 @@ import pytest
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.spark.audit.partition_check import check_twins
-from kafkafs.spark.locations import every_location
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import profile_job
 from kafkafs.spark.segment_units import live_segments
-from kafkafs.spark.source_options import Replicas
+from kafkafs.tables.choice import Replicas
+from kafkafs.tables.locations import every_location
+from kafkafs.tables.offsets import TopicPartition
 from tests.log.making import Made, made, write_partition
 
 NAME = TopicPartition("t", 0)

@@ -13,11 +13,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from kafkafs.errors import UsageError
-from kafkafs.spark.arrow import schema as arrow_schema
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.source import BatchReader, KafkafsDataSource
 from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
+from kafkafs.tables.arrow import schema as arrow_schema
 from tests.kafka import jars
 from tests.kafka.dataset import Dataset
 from tests.spark.reading import frame, row, rows, rows_of

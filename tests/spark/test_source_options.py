@@ -2,24 +2,22 @@
 
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import UsageError
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.spark.source_options import (
     KNOWN,
-    Choice,
     SourceOptions,
     _check_names,
     batch_options,
-    named_paths,
     stream_options,
     wants_headers,
 )
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 
 BOTH = pytest.mark.parametrize("read", [batch_options, stream_options])
 Read = Callable[[Mapping[str, str]], SourceOptions]
@@ -154,20 +152,6 @@ def test_a_start_behind_its_end_is_refused(kind, start, end):
         assert given_(**options)
 
 
-def test_paths_are_absolute_and_each_is_there_once(tmp_path, monkeypatch):
-    """A directory that is named twice would stand in its own way."""
-    for name in ("disk-1", "disk-2", "a*b"):
-        (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path)
-    both = (tmp_path / "disk-1", tmp_path / "disk-2")
-    assert named_paths(["disk-*"]) == both
-    assert named_paths(["disk-2", "disk-*", f"file://{tmp_path}/disk-1"]) == both[::-1]
-    assert named_paths(["a*b"]) == (tmp_path / "a*b",)
-    assert named_paths(["nowhere"]) == (tmp_path / "nowhere",)
-    with pytest.raises(UsageError, match="no directory matches"):
-        named_paths(["nowhere-*"])
-
-
 def test_paths_are_a_list_or_words_with_commas():
     """`load()` with a list has another option for it."""
     one = batch_options({"path": "/a, /b,", "subscribe": "t"})
@@ -231,10 +215,3 @@ def test_an_object_store_is_no_data_directory(place):
     told = f"'{place}' is no place that a broker writes to: name its data directories.*a remote tier.*the option tiered"
     with pytest.raises(UsageError, match=told):
         given_(path=place)
-
-
-@pytest.mark.parametrize("word", ["file:/", "file:///", "file://localhost/"])
-def test_a_path_may_be_spelt_as_hadoop_does(word):
-    """As a tier and what an export is written to may be. Regression: of `localhost` was made a directory."""
-    assert named_paths([word]) == named_paths(["/"])
-    assert named_paths([f"{word}var/kafka"]) == (Path("/var/kafka"),)

@@ -20,7 +20,7 @@ from tests.spark.streams import offsets
 
 DRIVER = """
 import sys
-from kafkafs.spark import register
+from kafkafs.spark import (register)
 from kafkafs.spark.session import session
 from tests.spark.streams import finish
 path, topic, out = sys.argv[1:]

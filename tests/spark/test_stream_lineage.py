@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkafs.errors import NotFound
-from kafkafs.spark import locations
-from kafkafs.spark.ranges import data_loss, records_of
 from kafkafs.spark.tasks import Task
+from kafkafs.tables import locations
+from kafkafs.tables.ranges import data_loss, records_of
 from tests.live.moves import Moves
 from tests.live.test_lineage import HARMLESS, create_anew, cut, cut_and_compact, two_closed_segments
 from tests.log.reading import rows

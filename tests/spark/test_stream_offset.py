@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kafkafs.errors import UsageError
 from kafkafs.log.lineage import BatchMark, LogIdentity
-from kafkafs.spark.offsets import TopicPartition, from_dict, parse_offsets
 from kafkafs.spark.stream_offset import LOGS, StreamOffset, stream_offset
+from kafkafs.tables.offsets import TopicPartition, from_dict, parse_offsets
 
 _topics = st.text("abc._-", min_size=1, max_size=4)
 _places = st.builds(TopicPartition, _topics, st.integers(0, 2**31 - 1))

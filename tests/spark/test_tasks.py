@@ -9,11 +9,11 @@ import pytest
 from pyspark.errors import PySparkException
 
 from kafkafs.errors import KafkafsError, NotFound
-from kafkafs.spark.locations import Location
-from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionRange
 from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task, in_executor, tasks
+from kafkafs.tables.locations import Location
+from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionRange
 
 OPTIONS = batch_options(
     {"path": "/", "subscribe": "t", "kafka.isolation.level": "read_committed", "failOnDataLoss": "false"}

@@ -15,13 +15,13 @@ from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.audit.findings import Finding
-from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile import profile_job
 from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.segment_units import live_segments
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options
+from kafkafs.tables.local import LocalEngine
+from kafkafs.tables.offsets import TopicPartition
 from tests.kafka import aiven, tiers
 from tests.kafka.tiered import FIRST_MS, Tiered
 from tests.mounting import KAFKAFS, run

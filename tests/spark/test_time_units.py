@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kafkafs.spark.audit.audit_job import audit
-from kafkafs.spark.local import LocalEngine
+from kafkafs.tables.local import LocalEngine
 from tests.log.making import made, write_partition
 
 SECOND = 1_700_000_000

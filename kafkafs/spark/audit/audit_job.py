@@ -45,9 +45,9 @@ from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.set_aside_check import check_set_aside
 from kafkafs.spark.audit.time_units import OddTimes, check_units, odd_times
 from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.spark.locations import Tiered, data_directory
-from kafkafs.spark.missing import metadata_directory
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, segments_of
+from kafkafs.tables.locations import Tiered, data_directory
+from kafkafs.tables.missing import metadata_directory
 
 Check = Callable[[Segment, Where, ValidBatches, bool], list[Finding]]
 

@@ -41,7 +41,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.missing import only
+from kafkafs.tables.missing import only
 
 OFFSET_CHECKPOINTS = {
     HIGH_WATERMARKS: "high watermark",

@@ -18,7 +18,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of, progress
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.spark.locations import data_directory
+from kafkafs.tables.locations import data_directory
 
 _END = (1 << 63) - 1
 

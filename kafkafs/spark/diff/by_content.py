@@ -19,7 +19,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.look import Look
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Damage
-from kafkafs.spark.locations import Location, partition
+from kafkafs.tables.locations import Location, partition
 
 MOST_RECORDS = 1 << 23
 """Records of both sides that are counted in one pass, at 16 bytes each and some copies."""

@@ -20,7 +20,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.diff.cleaned import Candidates, candidates, cleaned_offsets, together
 from kafkafs.spark.diff.comparison import Step, Tell, count_records, steps
 from kafkafs.spark.diff.sides import Pair
-from kafkafs.spark.locations import Location, partition
+from kafkafs.tables.locations import Location, partition
 
 MOST_CANDIDATES = 1 << 22
 """Missing records that are looked up at a time, at some forty bytes each."""

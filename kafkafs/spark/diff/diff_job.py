@@ -17,8 +17,8 @@ from kafkafs.spark.diff.by_content import MOST_RECORDS, ContentUnit, Part, count
 from kafkafs.spark.diff.by_offset import Below, Differences, DiffUnit, compare
 from kafkafs.spark.diff.sides import Pair
 from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.spark.locations import Location, partition
-from kafkafs.spark.offsets import TopicPartition
+from kafkafs.tables.locations import Location, partition
+from kafkafs.tables.offsets import TopicPartition
 
 
 class Result(NamedTuple):

@@ -13,9 +13,9 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.overview.configs import Settings
-from kafkafs.spark.locations import Location, data_directories, every_location
-from kafkafs.spark.missing import missing_topics
-from kafkafs.spark.offsets import TopicPartition
+from kafkafs.tables.locations import Location, data_directories, every_location
+from kafkafs.tables.missing import missing_topics
+from kafkafs.tables.offsets import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,13 @@ from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.parquet import CountsByFile
 from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
-from kafkafs.spark.ranges import data_loss
-from kafkafs.spark.schema_frame import registry_with_schemas
-from kafkafs.spark.typed import json_values
-from kafkafs.spark.typed.json_values import JsonColumn
-from kafkafs.spark.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
-from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.typed_columns import Column, FieldName, column_type
+from kafkafs.tables.ranges import data_loss
+from kafkafs.tables.registries import registry_with_schemas
+from kafkafs.tables.typed import json_values
+from kafkafs.tables.typed.json_values import JsonColumn
+from kafkafs.tables.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
+from kafkafs.tables.typed.registered import RegisteredColumn
+from kafkafs.tables.typed.typed_columns import Column, FieldName, column_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,13 @@ def export(
     if not settled.is_saved:
         lost = data_loss(fail=True, advice=GONE)
         passes = [Pass(unit.range, unit.weight, "value", request.isolation, lost) for unit in settled.new_units()]
+        mapped = partial(jobs.run, engine, "schema", progress=progress)
         if request.value == "json":
-            settled.value_types |= kinds(engine, passes, Pass.kind, progress)
+            settled.value_types |= kinds(mapped, passes, Pass.kind)
         elif request.value == "registry":
             topics = {each.topic for each in passes}
             some = candidates(registry, topics, "value", passes)
-            found = reader_schemas(engine, some, passes, partial(_infer, shared), progress)
+            found = reader_schemas(mapped, some, passes, partial(_infer, shared))
             settled.value_types |= {topic: each.words() for topic, each in found.items()}
         still_ours()
         export_plan.save(out, request, settled)

@@ -24,13 +24,13 @@ from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.lineage import BatchMark, LogIdentity
 from kafkafs.log.read_options import Isolation, TierSource
-from kafkafs.spark import planning
 from kafkafs.spark.export.output import CLAIM, Output
-from kafkafs.spark.locations import Location, chosen, every_location
-from kafkafs.spark.missing import missing_of, refuse_missing
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
-from kafkafs.spark.planning import PartitionLooks, PartitionRange, planned
-from kafkafs.spark.source_options import Choice, Replicas
+from kafkafs.tables import planning
+from kafkafs.tables.choice import Choice, Replicas
+from kafkafs.tables.locations import Location, chosen, every_location
+from kafkafs.tables.missing import missing_of, refuse_missing
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
+from kafkafs.tables.planning import PartitionLooks, PartitionRange, planned
 
 By = Literal["", "day", "hour"]
 """By what an export is partitioned; "" is by topic and partition alone."""

@@ -22,11 +22,11 @@ import pyarrow.parquet as pq
 from kafkafs.errors import UsageError
 from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation
-from kafkafs.spark.arrow import BatchMaker, groups, schema
 from kafkafs.spark.export.export_plan import GONE, By, ExportPlan, FileUnit, dated, periods, undated
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.ranges import data_loss, records_of
-from kafkafs.spark.typed.typed_columns import Column, Columns, FieldName
+from kafkafs.tables.arrow import BatchMaker, groups, schema
+from kafkafs.tables.ranges import data_loss, records_of
+from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName
 
 ROW_GROUP = 1 << 20
 """Rows in a row group."""

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.measure import LAGS_MS, Codec, Figures, KeptBytes, TopKeys
+from kafkafs.tables.offsets import TopicPartition
 
 MOST_KEYS = 24
 """Of a topic or a partition, the heaviest."""

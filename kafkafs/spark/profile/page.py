@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from markupsafe import Markup
 
 from kafkafs.format.names import OWN_TOPICS
-from kafkafs.spark.offsets import TopicPartition
 from kafkafs.spark.profile.charts import Bar, amount, bars, counted, minute, moment, over_time, rendered, table
 from kafkafs.spark.profile.measure import Figures
+from kafkafs.tables.offsets import TopicPartition
 
 MOST_BARS = 24
 MOST_KEYS = 24

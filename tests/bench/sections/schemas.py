@@ -20,8 +20,8 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import output
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from tests.bench import mounts, peers
 from tests.bench.data import AVRO, Bench, avro_schema
 from tests.bench.measure import Result, Spread, in_turns, rate, seconds

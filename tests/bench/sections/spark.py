@@ -21,10 +21,10 @@ from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import output
 from kafkafs.spark.jobs import Engine
-from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.spark.segment_units import segments_of
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.local import LocalEngine
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from tests.bench.data import AVRO, Bench, avro_schema, topic_of
 from tests.bench.measure import Result, Spread, in_turns, rate, seconds
 from tests.bench.sections.points import warm

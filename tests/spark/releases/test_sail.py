@@ -9,8 +9,8 @@ from importlib.metadata import requires
 from pathlib import Path
 
 from kafkafs.sample import unpack
-from kafkafs.spark.locations import every_location, partition
-from kafkafs.spark.offsets import TopicPartition
+from kafkafs.tables.locations import every_location, partition
+from kafkafs.tables.offsets import TopicPartition
 from tests.kafka import cache
 from tests.log.reading import reader, rows
 from tests.mounting import run

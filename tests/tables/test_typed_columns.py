@@ -8,12 +8,12 @@ import pyarrow as pa
 from kafkafs.cluster.registry import Registry, parse_schema_record
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.spark import arrow
-from kafkafs.spark.arrow import BatchMaker
-from kafkafs.spark.typed.json_values import JsonColumn, kind_of_values
-from kafkafs.spark.typed.kinds import reader_schemas_of
-from kafkafs.spark.typed.registered import RegisteredColumn
-from kafkafs.spark.typed.typed_columns import Columns, column_type
+from kafkafs.tables import arrow
+from kafkafs.tables.arrow import BatchMaker
+from kafkafs.tables.typed.json_values import JsonColumn, kind_of_values
+from kafkafs.tables.typed.kinds import reader_schemas_of
+from kafkafs.tables.typed.registered import RegisteredColumn
+from kafkafs.tables.typed.typed_columns import Columns, column_type
 from tests.format.batch_maker import v2_batch
 from tests.format.decoded import LIMIT
 from tests.format.golden import Record

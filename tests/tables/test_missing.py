@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.cli.main import main
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.spark.frame import Frame
-from kafkafs.spark.missing import missing_of, missing_topics, refuse_missing, told
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
+from kafkafs.tables.missing import missing_of, missing_topics, refuse_missing, told
 from tests.cluster.test_topic_partitions import FEATURE, FORMER, ORDERS, OTHER, belongs, topic
 from tests.cluster.writing import Data
 from tests.spark.test_limited_stream import reader
@@ -103,8 +104,8 @@ def test_a_partition_that_a_broker_is_about_to_make_is_waited_for(one, monkeypat
     """The metadata name it some moments before its directory is there."""
     one.write(METADATA, topic("whole", OTHER, 2))
     waited = threading.Event()
-    monkeypatch.setattr("kafkafs.spark.missing.PATIENCE_S", 30.0)
-    monkeypatch.setattr("kafkafs.spark.missing.time.sleep", lambda _: waited.set())
+    monkeypatch.setattr("kafkafs.tables.missing.PATIENCE_S", 30.0)
+    monkeypatch.setattr("kafkafs.tables.missing.time.sleep", lambda _: waited.set())
     maker = threading.Thread(target=lambda: waited.wait(60) and belongs(one, "whole-1", OTHER))
     maker.start()
     assert batch(one, subscribe="whole") == ["whole-0"]
@@ -134,9 +135,14 @@ def test_of_assigned_partitions_those_of_a_former_topic_are_told(one):
     assert (found.missing, found.replaced) == ((0,), {0: FORMER})
 
 
+def command(*words: object) -> int:
+    """The exit code of `kafkafs` with these words."""
+    return main([*map(str, words)])
+
+
 @pytest.mark.parametrize(("words", "code"), [((), 1), (("--fail-on-data-loss", "false"), 0)])
-def test_audit_has_a_finding_for_each(one, command, capsys, words, code):
-    assert command("audit", one.path, "--engine", "local", "--topics", "orders", *words) == code
+def test_audit_has_a_finding_for_each(one, capsys, words, code):
+    assert command("audit", one.path, "--topics", "orders", *words) == code
     said = capsys.readouterr()
     findings = [json.loads(line) for line in said.out.splitlines()]
     named = [(each["kind"], each["severity"], each["topic"], each["partition"]) for each in findings]
@@ -145,7 +151,7 @@ def test_audit_has_a_finding_for_each(one, command, capsys, words, code):
     assert ("of orders partitions 0, 2 of 3 are not on these disks" in said.err) == (code == 0)
 
 
-def test_export_and_profile_refuse_or_name_it(one, command, tmp_path, capsys):
+def test_export_and_profile_refuse_or_name_it(one, tmp_path, capsys):
     for words in (("export", "--to", tmp_path / "out"), ("profile", "--html", tmp_path / "page.html")):
         name, *rest = words
         assert command(name, one.path, "--topics", "orders", *rest) == 2

@@ -19,7 +19,7 @@ import pyarrow as pa
 from kafkafs.errors import CorruptData
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.shape import Shape, default_text
-from kafkafs.spark.typed.typed_columns import FieldName, column_type
+from kafkafs.tables.typed.typed_columns import FieldName, column_type
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""

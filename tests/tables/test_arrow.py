@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kafkafs.errors import Unsupported
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.spark.arrow import grouped, groups, record_batches, rows_and_bytes, schema, together
+from kafkafs.tables.arrow import grouped, groups, record_batches, rows_and_bytes, schema, together
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.spark.reading import rows_of

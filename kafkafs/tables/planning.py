@@ -21,9 +21,18 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import Isolation, ReadOptions
 from kafkafs.log.reading import ask_again
 from kafkafs.log.segment import Segment
-from kafkafs.spark.locations import Location, partition
-from kafkafs.spark.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, TopicPartition
-from kafkafs.spark.offsets import names as names_of
+from kafkafs.tables.locations import Location, partition
+from kafkafs.tables.offsets import (
+    EARLIEST,
+    LATEST,
+    AllAt,
+    Limit,
+    PartitionOffsets,
+    Specific,
+    Timestamps,
+    TopicPartition,
+)
+from kafkafs.tables.offsets import names as names_of
 
 Plan = TypeVar("Plan")
 

@@ -14,8 +14,8 @@ from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.replicas import read_from
-from kafkafs.spark.offsets import TopicPartition, names
-from kafkafs.spark.source_options import Choice, Replicas
+from kafkafs.tables.choice import Choice, Replicas
+from kafkafs.tables.offsets import TopicPartition, names
 
 _NOT_BY_PATTERN = INTERNAL_TOPICS | {METADATA_TOPIC}
 """Topics that a pattern does not choose, as a client's own subscription would not; by name they are read."""

@@ -8,9 +8,9 @@ from weakref import ref
 import pytest
 
 from kafkafs.errors import NotFound, UsageError
-from kafkafs.spark.locations import Location, chosen, data_directory, every_location, partition
-from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.locations import Location, chosen, data_directory, every_location, partition
+from kafkafs.tables.offsets import TopicPartition
 from tests.log.making import made, write_partition
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import UsageError
-from kafkafs.spark.offsets import (
+from kafkafs.tables.offsets import (
     TopicPartition,
     from_dict,
     names,

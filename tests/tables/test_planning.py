@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import Denied, Vanished
-from kafkafs.spark import planning
 from kafkafs.spark.frame import Frame
-from kafkafs.spark.locations import Location, data_directory, partition
-from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionLook, PartitionRange, planned, splits
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
+from kafkafs.tables import planning
+from kafkafs.tables.locations import Location, data_directory, partition
+from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionLook, PartitionRange, planned, splits
 from tests.kafka.broker import wait_until
 from tests.log.making import made, spread, write_partition
 from tests.log.transactional import data, marker
@@ -67,8 +67,8 @@ def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypa
         partition(Location(tmp_path, NAME)).look_again()
         return found
 
-    monkeypatch.setattr("kafkafs.spark.planning.resolve", resolving)
-    monkeypatch.setattr("kafkafs.spark.planning.SMALL", 0)  # of small ranges nothing is read: what is gone shows later
+    monkeypatch.setattr("kafkafs.tables.planning.resolve", resolving)
+    monkeypatch.setattr("kafkafs.tables.planning.SMALL", 0)  # of small ranges nothing is read: what is gone shows later
     reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t"}), Frame())
     (task,) = reader.partitions()
     assert isinstance(task, Task)

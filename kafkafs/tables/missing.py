@@ -14,8 +14,8 @@ from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions, TierSource
-from kafkafs.spark.locations import data_directories, takes, with_their_tier
-from kafkafs.spark.source_options import Choice
+from kafkafs.tables.choice import Choice
+from kafkafs.tables.locations import data_directories, takes, with_their_tier
 
 PATIENCE_S = 3.0
 """The longest wait for a directory that a broker is about to make."""

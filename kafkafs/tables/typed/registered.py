@@ -25,8 +25,8 @@ from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.format.tables import Numbers
-from kafkafs.spark.typed.kinds import ReaderSchema
-from kafkafs.spark.typed.typed_columns import READ_TYPES, FieldName, column_type, fields_of
+from kafkafs.tables.typed.kinds import ReaderSchema
+from kafkafs.tables.typed.typed_columns import READ_TYPES, FieldName, column_type, fields_of
 
 _SIXES = np.full(256, 0, np.uint32)
 """What the characters of base64 stand for."""

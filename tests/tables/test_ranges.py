@@ -3,10 +3,10 @@
 import pytest
 
 from kafkafs.errors import NotFound
-from kafkafs.spark.locations import Location, partition
-from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.ranges import data_loss, records_of
+from kafkafs.tables.locations import Location, partition
+from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionRange
+from kafkafs.tables.ranges import data_loss, records_of
 from tests.log.making import made, write_partition
 from tests.log.transactional import data, marker
 from tests.nobody import as_nobody, let_in, takes_root

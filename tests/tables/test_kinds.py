@@ -3,13 +3,13 @@
 import json
 from pathlib import Path
 
-from kafkafs.spark.local import LocalEngine
-from kafkafs.spark.locations import Location
-from kafkafs.spark.offsets import TopicPartition
-from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.ranges import data_loss
-from kafkafs.spark.typed.kinds import Pass, kinds
-from kafkafs.spark.typed.typed_columns import FieldName
+from kafkafs.tables.local import mapped
+from kafkafs.tables.locations import Location
+from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionRange
+from kafkafs.tables.ranges import data_loss
+from kafkafs.tables.typed.kinds import Pass, kinds
+from kafkafs.tables.typed.typed_columns import FieldName
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, write_partition
@@ -35,10 +35,8 @@ def test_a_topic_has_one_type_over_all_its_partitions(tmp_path: Path) -> None:
             for number, value in enumerate(values)
         ]
         write_partition(tmp_path, {0: [Made(v2_batch(records), ())]}, name)
-    found = kinds(LocalEngine(2), passes(tmp_path, "value"), Pass.kind)
+    found = kinds(mapped, passes(tmp_path, "value"), Pass.kind)
     assert found == {
         "t": ["object", {"a": "double", "b": "boolean"}], "u": ["object", {"a": "string"}],
     }  # fmt: skip
-    assert kinds(LocalEngine(2), passes(tmp_path, "key"), Pass.kind) == {
-        topic: ["object", {"k": "long"}] for topic in "tu"
-    }
+    assert kinds(mapped, passes(tmp_path, "key"), Pass.kind) == {topic: ["object", {"k": "long"}] for topic in "tu"}

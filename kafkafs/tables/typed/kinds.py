@@ -1,7 +1,7 @@
 """What the driver settles before keys or values become columns: a type for JSON, a reader schema for each topic of a
 registry: the one that all values are brought to, as Avro calls it.
 
-JSON takes a pass over all that is there, by any engine of `jobs`: units are ranges of partitions. A topic's reader
+JSON takes a pass over all that is there, range by range, by whatever maps a function over them. A topic's reader
 schema is the newest version of `<topic>-value` (`-key`); without such a subject, that of the first value that names
 one. The plan of an export keeps it, so that a later one writes the same columns.
 """
@@ -23,16 +23,14 @@ from kafkafs.format.schemas.decoders import INSTALL, Decoder, refusing
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.log.read_options import Isolation
-from kafkafs.spark import jobs
-from kafkafs.spark.arrow import record_batches
-from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.spark.planning import PartitionRange
-from kafkafs.spark.ranges import records_of
-from kafkafs.spark.typed import json_values
-from kafkafs.spark.typed.typed_columns import FieldName, fields_of
+from kafkafs.tables.arrow import record_batches
+from kafkafs.tables.planning import PartitionRange
+from kafkafs.tables.ranges import records_of
+from kafkafs.tables.typed import json_values
+from kafkafs.tables.typed.typed_columns import FieldName, fields_of
 
 if TYPE_CHECKING:
-    from kafkafs.spark.typed.protobuf_typed import ProtobufReader
+    from kafkafs.tables.typed.protobuf_typed import ProtobufReader
 
 References = tuple[Reference, ...]
 NOTHING = Shape("null")
@@ -103,7 +101,7 @@ def _avro_reader(text: str, references: References) -> ColumnSchema:
 @cache
 def _protobuf_reader(text: str, references: References, message: str) -> "ProtobufReader":
     try:
-        from kafkafs.spark.typed.protobuf_typed import ProtobufReader  # takes what an extra installs
+        from kafkafs.tables.typed.protobuf_typed import ProtobufReader  # takes what an extra installs
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
     return ProtobufReader(text, references, message)
@@ -201,26 +199,25 @@ def _kind(parts: Iterator[list[bytes | None]]) -> json_values.Kind:
     return reduce(json_values.merged, map(json_values.kind_of_values, parts), None)
 
 
-def kinds(
-    engine: Engine, passes: Sequence[Pass], infer: Callable[[Pass], json_values.Kind], progress: Progress = no_progress
-) -> dict[str, json_values.Kind]:
+Infer = Callable[[Pass], json_values.Kind]
+Mapped = Callable[[Sequence[Pass], Infer], Iterable[json_values.Kind]]
+"""Makes the passes, and has what they found in their order: a job, or `local.mapped`."""
+
+
+def kinds(mapped: Mapped, passes: Sequence[Pass], infer: Infer) -> dict[str, json_values.Kind]:
     """The type of each topic's keys or values that are JSON; `infer` makes a pass."""
     found: dict[str, json_values.Kind] = {}
-    for each, kind in zip(passes, jobs.run(engine, "schema", passes, infer, progress), strict=True):
+    for each, kind in zip(passes, mapped(passes, infer), strict=True):
         found[each.topic] = json_values.merged(found.get(each.topic), kind)
     return found
 
 
 def reader_schemas(
-    engine: Engine,
-    candidates: Mapping[str, Iterable[ReaderSchema]],
-    passes: Sequence[Pass],
-    infer: Callable[[Pass], json_values.Kind],
-    progress: Progress = no_progress,
+    mapped: Mapped, candidates: Mapping[str, Iterable[ReaderSchema]], passes: Sequence[Pass], infer: Infer
 ) -> dict[str, ReaderSchema]:
     """That of each topic, the first of its `candidates`; JSON takes a pass over them all."""
     found = {topic: next(iter(some), ReaderSchema()) for topic, some in candidates.items()}
-    types = kinds(engine, [each for each in passes if found[each.topic].type == "JSON"], infer, progress)
+    types = kinds(mapped, [each for each in passes if found[each.topic].type == "JSON"], infer)
     return {topic: replace(reader, kind=types.get(topic)) for topic, reader in found.items()}
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kafkafs.spark.typed.json_values import JsonColumn, kind_of_values
+from kafkafs.tables.typed.json_values import JsonColumn, kind_of_values
 
 NAMES = st.sampled_from("abc")
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([2**63, 1.5, "x", {}, []]))

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kafkafs.format.fields import Fields
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.shape import Shape
-from kafkafs.spark.arrow import BatchMaker, groups
+from kafkafs.tables.arrow import BatchMaker, groups
 
 FieldName = Literal["key", "value"]
 

@@ -20,8 +20,8 @@ from kafkafs.cli.spark_command import is_local
 from kafkafs.errors import Exhausted, UsageError, Vanished
 from kafkafs.spark import jobs
 from kafkafs.spark.audit.audit_job import audit
-from kafkafs.spark.local import LocalEngine, bundles
 from kafkafs.spark.segment_units import segments_of
+from kafkafs.tables.local import LocalEngine, bundles
 from tests.cli.parsing import parsed
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until
@@ -51,35 +51,6 @@ def damaged(tmp_path: Path) -> Path:
                 file.write(b"\xff")
     (data / "notes.txt").touch()
     return data
-
-
-@pytest.mark.timeout(400)
-def test_the_report_is_that_of_spark_byte_for_byte(damaged, spark, command, capsys, tmp_path):
-    """Who compares two audits must not see which engine made them."""
-    told = []
-    for engine in ("local", "spark"):
-        code = command("audit", damaged, "--deep", "--engine", engine, "--report", tmp_path / engine)
-        told.append((code, (tmp_path / engine).read_bytes(), capsys.readouterr().err))
-    assert told[0] == told[1]
-    assert told[0][0] == 1
-    assert len(told[0][1].splitlines()) > 10
-    assert command("audit", damaged, "--deep", "--engine", "local") == 1
-    assert capsys.readouterr().out.encode() == told[0][1], "as they were found, in the same order"
-
-
-@pytest.mark.timeout(400)
-def test_indexes_are_those_of_spark(spark, command, tmp_path):
-    for engine in ("local", "spark"):
-        for keys in ((), ("--keys",)):
-            target = tmp_path / engine / ("keys" if keys else "plain")
-            words = ("reindex", LATEST.path, "--topics", "segments,compacted", "--index-dir", target, *keys)
-            assert command(*words, "--engine", engine) == 0
-    made: list[dict[str, object]] = []
-    for place in (tmp_path / "local", tmp_path / "spark"):
-        files = {str(file.relative_to(place)): file.read_bytes() for file in place.rglob("*.*")}
-        made.append({name: len(data) if name.endswith(".keys") else data for name, data in files.items()})  # are seeded
-    assert made[0] == made[1]
-    assert len(made[0]) > 50
 
 
 def test_the_base_install_is_enough(damaged, tmp_path):

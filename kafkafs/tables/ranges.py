@@ -12,8 +12,8 @@ from kafkafs.errors import NotFound
 from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation
 from kafkafs.log.reading import Window, records
-from kafkafs.spark.locations import partition
-from kafkafs.spark.planning import PartitionRange
+from kafkafs.tables.locations import partition
+from kafkafs.tables.planning import PartitionRange
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.spark.test_registered import FIRST, registry, typed
+from tests.tables.test_registered import FIRST, registry, typed
 
 P2, P3 = 'syntax = "proto2"; ', 'syntax = "proto3"; '
 
