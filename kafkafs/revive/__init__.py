@@ -13,9 +13,9 @@ docs/revive.md shows how to use it. A *replica* is the partition's directory tha
 
     job          the work, step by step; `changes` tells if the disks changed meanwhile, and `made_of` which partitions
                  an interrupted one need not make again; for each partition
-    scanning     its log, read once: what is kept (`kept_parts`), and the counts (`tally`)
-                 `markers`, `group_ends`: the ends of transactions and of groups that were lost with damaged records
-                 `broker_notes`: what a broker wrote beside the log; `other_replicas`: what other replicas have of it
+    scanning     its log, read once: what is kept (`kept_parts`), the counts (`tally`), and the state (`scan_state`)
+                 `mending`: damage is filled from `other_replicas`; `broker_notes`: what a broker wrote beside the log
+                 `lost_ends`: the ends of transactions (`markers`) and of groups (`group_ends`) that damage took
     partitions   its new directory: `copying` has the ways of a log's bytes into it
     beyond       what is told at the end: records behind the metadata's end, groups that have read too far
     metadata_snapshot   what the new controller starts from

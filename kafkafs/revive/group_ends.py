@@ -20,7 +20,7 @@ from kafkafs.format.batch import walk
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.read_options import MAX_BATCH
-from kafkafs.revive.scanning import PartitionScan
+from kafkafs.revive.scanning import Hooks, PartitionScan
 from kafkafs.revive.tally import GroupEnd
 
 _NUMBER = struct.Struct(">h")
@@ -165,7 +165,7 @@ class LostGroupEnds:
         seen, expected = 0, scan.tally.start_offset
 
         def take(_: int, data: bytes | memoryview) -> None:
-            """Yield the kept records, in order."""
+            """Read kept records, in order."""
             nonlocal seen, expected
             rows = walk(data, 0).rows
             if scan.tally.lost > seen and expected < rows["base_offset"][0]:
@@ -175,8 +175,7 @@ class LostGroupEnds:
                 if not isinstance(piece, Refusal):
                     events.extend(_told(piece))
 
-        scan.kept = take
-        for _ in scan.segments():
+        for _ in scan.segments(Hooks(kept=take)):
             pass
         return events, rooms
 

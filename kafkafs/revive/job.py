@@ -7,6 +7,7 @@ until all of that stands, on the disk.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +41,8 @@ from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block, room
-from kafkafs.revive.scanning import PartitionScan
+from kafkafs.revive.scan_state import Rules
+from kafkafs.revive.scanning import PartitionScan, Sources
 from kafkafs.revive.settings import (
     OFF,
     SECOND_PROPERTIES,
@@ -195,15 +197,13 @@ class _Work:
                 continue
             interval = topic.configs.get(_INTERVAL, "")
             every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
-            is_over = partial(self._is_over, topic.name, each.number)
-            begin = partial(
-                PartitionScan, partition, log, self._choices.corrupt, self._choices.until_ms, every, is_over,
-                each.replica.others,
-                is_dense=topic.configs.get(_POLICY, "delete") == "delete" and name not in compacted,
-            )  # fmt: skip
-            scan = begin()
+            is_dense = topic.configs.get(_POLICY, "delete") == "delete" and name not in compacted
+            rules = Rules(self._choices.corrupt, self._choices.until_ms, every, is_dense)
+            sources = Sources(partial(self._is_over, topic.name, each.number), each.replica.others)
             if topic.name == GROUPS_TOPIC:
-                scan.group_ends_between = LostGroupEnds(begin).between
+                without_groups = partial(PartitionScan, partition, log, rules, sources)
+                sources = replace(sources, group_ends=LostGroupEnds(without_groups).between)
+            scan = PartitionScan(partition, log, rules, sources)
             yield _Scan(name, each.replica, topic.topic_id, scan)
 
     @cached_property

@@ -14,8 +14,12 @@ from kafkafs.log.outcomes import Tracker
 from kafkafs.log.rebuilding import Indexes, Rebuilding
 from kafkafs.log.segment import Segment
 
-Kept = Callable[[bytes | memoryview], None]
-"""Told the bytes that are kept, in order, as they are read."""
+Kept = Callable[[int, bytes | memoryview], None]
+"""Gets the base offset of the new segment, and the bytes that are kept, in order, as they are read."""
+
+
+def keep_none(base_offset: int, data: bytes | memoryview) -> None:
+    """Do nothing, for a scan whose indexes and counts are enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +76,24 @@ class KeptSegment:
 class KeptParts:
     """See the module. `pieces` are those until now."""
 
-    def __init__(self, base_offset: int, interval: int, transactions: Tracker, kept: Kept = lambda _: None) -> None:
-        """`interval`: index.interval.bytes. `transactions`: those open where the segment begins."""
-        self.base_offset, self.pieces = base_offset, list[Piece]()
-        self._kept = kept
+    def __init__(
+        self,
+        segment: Segment,
+        base_offset: int,
+        interval: int,
+        transactions: Tracker,
+        kept: Kept = keep_none,
+        producers: tuple[ProducerState, ...] | None = None,
+    ) -> None:
+        """`base_offset`: of the new segment. `interval`: index.interval.bytes. `transactions`: those open where the
+        segment begins. `producers`: those that a broker noted there."""
+        self.segment, self.base_offset, self.pieces = segment, base_offset, list[Piece]()
+        self._interval, self._transactions, self._kept, self._producers = interval, transactions, kept, producers
         self._rebuilding, self._size = Rebuilding(base_offset, interval, transactions), 0
+
+    def begin(self, base_offset: int) -> "KeptParts":
+        """Return the parts of a further new segment, which another replica has behind this one."""
+        return KeptParts(self.segment, base_offset, self._interval, self._transactions, self._kept, self._producers)
 
     def take(self, run: BatchRun, borrowed_from: DataFile | None = None) -> None:
         """A run of the segment's batches goes in, or one of another replica's file. DiskError where the indexes could
@@ -97,7 +114,7 @@ class KeptParts:
         else:
             self.pieces.append((first, size))
         self._size += size
-        self._kept(data)
+        self._kept(self.base_offset, data)
 
     def make(self, batch: bytes) -> BatchRun:
         """A batch that is not from the segment goes in: as a run."""
@@ -105,12 +122,16 @@ class KeptParts:
         self._index(run)
         self.pieces.append(batch)
         self._size += len(batch)
-        self._kept(batch)
+        self._kept(self.base_offset, batch)
         return run
 
-    def finish(self) -> Indexes:
-        """The indexes; called once."""
-        return self._rebuilding.finish()
+    def finish(self) -> KeptSegment:
+        """The result; called once."""
+        is_own = self.base_offset == self.segment.base_offset
+        return KeptSegment(
+            self.base_offset, self.segment, tuple(self.pieces), self._rebuilding.finish(),
+            self._producers if is_own else None,
+        )  # fmt: skip
 
     def _index(self, run: BatchRun) -> None:
         if self._rebuilding.take(run) is not run:

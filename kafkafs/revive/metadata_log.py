@@ -18,11 +18,11 @@ from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.log.replicas import furthest
 from kafkafs.revive.broker_notes import BrokerNotes
 from kafkafs.revive.other_replicas import OtherBatches, Replica, batches_of_others
-from kafkafs.revive.scanning import PartitionScan
+from kafkafs.revive.scan_state import Rules
+from kafkafs.revive.scanning import Hooks, PartitionScan
 from kafkafs.revive.whole_image import WholeImage
 
 _QUORUM_STATE = "quorum-state"
@@ -86,9 +86,8 @@ class _Reading:
             self._lacks(self._first, log.start_offset - 1, "no segment has them")
         start = max(self._first, log.start_offset)
         behind = Log(log.name, log.segments, log.tail, start, log.high_watermark, log.directory_inode)
-        self._scan = PartitionScan(chosen, behind, "skip", None, DEFAULT_INTERVAL, is_dense=True)
-        self._scan.kept = self._take_kept
-        for _ in self._scan.segments():
+        self._scan = PartitionScan(chosen, behind, Rules("skip", is_dense=True))
+        for _ in self._scan.segments(Hooks(kept=self._take_kept)):
             pass
         self._look_for_losses()
 

@@ -28,7 +28,7 @@ from kafkafs.revive.copying import Method, link_log, make_log, write_past
 from kafkafs.revive.kept_parts import KeptSegment, log_size
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.place import Target
-from kafkafs.revive.scanning import PartitionScan
+from kafkafs.revive.scanning import Hooks, PartitionScan
 
 _COPIERS, _MOST_NAMED = 2, 100
 _PARTS_AHEAD, _AHEAD = 64, 5 << 20
@@ -125,11 +125,9 @@ class PartitionWriter:
 
     def write(self, scan: PartitionScan, moved: Moved) -> None:
         """All of it. If the scan finds damage that it may not pass over, nothing more is written."""
-        scan.before_reading = self._fetch
         try:
             with _Writing() as writing:
-                scan.kept = partial(self._kept, scan, writing)
-                for kept in scan.segments():
+                for kept in scan.segments(Hooks(self._fetch, partial(self._kept, scan, writing))):
                     if not scan.refused:
                         growing = self._growing.get(kept.base_offset)
                         writing.submit(0 if growing is None else growing.size_ahead, self._segment, kept)

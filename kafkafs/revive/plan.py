@@ -29,7 +29,7 @@ from kafkafs.revive.metadata_log import ClusterMetadata, read_metadata
 from kafkafs.revive.metadata_snapshot import Node
 from kafkafs.revive.place import Target, check_apart
 from kafkafs.revive.releases import Release, fitted, newest_for, release
-from kafkafs.revive.scanning import Corrupt
+from kafkafs.revive.scan_state import Corrupt
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, choose_topics, made_up_id
 from kafkafs.revive.unread import below_start, unread_files
 from kafkafs.revive.whole_image import WholeImage

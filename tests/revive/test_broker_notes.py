@@ -7,7 +7,7 @@ import pytest
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.broker_notes import BrokerNotes
 from tests.kafka.dataset import Dataset
-from tests.revive.test_scanning import SOURCE, scanned
+from tests.revive.scans import SOURCE, scanned
 
 
 @pytest.fixture

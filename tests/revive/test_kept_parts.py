@@ -5,8 +5,10 @@ import pytest
 from kafkafs.errors import DiskError
 from kafkafs.format.batch import batch_bytes, walk
 from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.outcomes import Tracker
 from kafkafs.revive.kept_parts import KeptParts
+from tests.log.making import made, write_partition
 
 
 def batch(offset: int) -> bytes:
@@ -18,28 +20,34 @@ def run(position: int, *offsets: int) -> BatchRun:
     return BatchRun(data, position, walk(data, position).rows)
 
 
-def test_what_stands_side_by_side_is_one_piece_and_what_is_made_stands_between():
-    size, parts = len(batch(0)), KeptParts(0, 1, Tracker())
+@pytest.fixture
+def segment(tmp_path):
+    write_partition(tmp_path, {0: [made(0, [1000])]})
+    return open_data_directory(tmp_path).partition("t-0").log().segments[0]
+
+
+def test_what_stands_side_by_side_is_one_piece_and_what_is_made_stands_between(segment):
+    size, parts = len(batch(0)), KeptParts(segment, 0, 1, Tracker())
     parts.take(run(0, 0, 1))
     parts.take(run(2 * size, 2))
     made = parts.make(batch(3))
     parts.take(run(4 * size, 4))
     assert parts.pieces == [(0, 3 * size), batch(3), (4 * size, size)]
     assert [int(each) for each in made.rows["position"]] == [3 * size]
-    assert parts.finish().valid_end == 5 * size
+    assert parts.finish().indexes.valid_end == 5 * size
 
 
-def test_the_indexes_lead_to_where_batches_are_in_what_is_made():
-    size, parts = len(batch(0)), KeptParts(0, 1, Tracker())
+def test_the_indexes_lead_to_where_batches_are_in_what_is_made(segment):
+    size, parts = len(batch(0)), KeptParts(segment, 0, 1, Tracker())
     parts.take(run(0, 0))
     parts.take(run(3 * size, 3, 4))  # two were left out
-    offsets = parts.finish().offset_index
+    offsets = parts.finish().indexes.offset_index
     assert [offsets[at : at + 8] for at in (0, 8)] == [
         (3).to_bytes(4, "big") + size.to_bytes(4, "big"),
         (4).to_bytes(4, "big") + (2 * size).to_bytes(4, "big"),
     ]
 
 
-def test_offsets_too_far_from_the_base_are_refused():
+def test_offsets_too_far_from_the_base_are_refused(segment):
     with pytest.raises(DiskError, match="too far"):
-        KeptParts(0, 4096, Tracker()).take(run(0, 2**31))
+        KeptParts(segment, 0, 4096, Tracker()).take(run(0, 2**31))

@@ -9,6 +9,7 @@ from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.partitions import PartitionWriter, told_of
 from kafkafs.revive.place import NewDirectory
+from kafkafs.revive.scan_state import Rules
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.topics import made_up_id
 from kafkafs.spark.reindex_job import topic_intervals
@@ -20,7 +21,7 @@ SOURCE = Dataset("4.3.1", "stopped")
 def written(tmp_path, name, method="copy", path=SOURCE.path, until_ms=None, interval=4096):
     directory = open_data_directory(path)
     replica = Replica(directory, directory.partition(name))
-    scan = PartitionScan(replica.partition, replica.partition.log(), "refuse", until_ms, interval)
+    scan = PartitionScan(replica.partition, replica.partition.log(), Rules("refuse", until_ms, interval))
     place, moved = NewDirectory(tmp_path / "new", {}), list[int]()
     with place.partition(name) as target:
         PartitionWriter(replica, made_up_id("t"), target, method).write(scan, moved.append)
