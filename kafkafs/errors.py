@@ -4,7 +4,7 @@ Every message is one sentence for a person: what is wrong, where, and, where som
 """
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 
 class KafkafsError(Exception):
@@ -124,6 +124,14 @@ ERRNO: dict[type[KafkafsError], int] = {
 }
 """The errno of each, in a mount and of commands. It is total: a test walks the family, so a new error needs a
 decision."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The known name that is nearest to a mistyped one, as the end of a sentence; "" if nothing is like it."""
+    from difflib import get_close_matches  # 7 ms, only if a word is mistyped
+
+    found = get_close_matches(word, known, 1)
+    return f"; did you mean {printable(found[0])}?" if found else ""
 
 
 def printable(message: str) -> str:

@@ -6,7 +6,7 @@ import os
 import pytest
 
 from kafkafs import errors
-from kafkafs.errors import ERRNO, KafkafsError, printable
+from kafkafs.errors import ERRNO, KafkafsError, did_you_mean, printable
 from kafkafs.view import manual
 
 
@@ -47,3 +47,9 @@ def test_what_is_not_printable_is_shown_as_python_shows_it():
     """Control characters, bytes that were no text, separators and direction marks; all else stays, a backslash too."""
     assert printable("\x00\x7f\x9b \udcff\u2028\u202e\U000e0001") == r"\x00\x7f\x9b \udcff\u2028\u202e\U000e0001"
     assert printable("a'b\\ ü 日 😀") == "a'b\\ ü 日 😀"
+
+
+def test_the_nearest_name_ends_a_sentence():
+    assert did_you_mean("ordrs", ["orders", "test"]) == "; did you mean orders?"
+    assert did_you_mean("zzz", ["orders", "test"]) == did_you_mean("zzz", []) == ""
+    assert did_you_mean("a\x1bbc", iter(["a\x1bbd"])) == "; did you mean a\\x1bbd?"

@@ -1,7 +1,6 @@
 """`kafkafs du`: what fills the disk, and what a broker will delete of it."""
 
 import argparse
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ from kafkafs.cli.tables import aligned, human, json_line
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import read_once
+from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import KafkafsError, UsageError, printable
 from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import METADATA_LOG
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def opened(words: Sequence[str]) -> list[DataDirectory]:
     """The data directories of one cluster; UsageError for anything else."""
-    words = list({os.path.realpath(word): word for word in reversed(words)}.values())[::-1]  # each once, as du(1) does
+    words = each_once(words)  # as du(1) does
     directories = [open_data_directory(Path(word).absolute()) for word in words]
     for word, directory in zip(words, directories, strict=True):
         if directory.is_tier:

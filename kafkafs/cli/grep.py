@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -12,6 +13,7 @@ from kafkafs.cli.exit_codes import say
 from kafkafs.cli.mount_options import tier_of
 from kafkafs.cli.search_output import SearchOutput
 from kafkafs.cli.window import limits
+from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import PartitionName
@@ -104,7 +106,7 @@ def _everywhere(
 def _selection(arguments: argparse.Namespace) -> Selection:
     anywhere = not (arguments.key or arguments.value or arguments.header)
     return Selection(
-        Pattern(arguments.pattern, arguments.fixed_strings, arguments.ignore_case),
+        Pattern(arguments.pattern, arguments.fixed_strings, arguments.ignore_case, arguments.word_regexp),
         arguments.key or anywhere, arguments.value or anywhere,
         tuple(name.encode("utf-8", "surrogateescape") for name in arguments.header),
         arguments.invert_match, arguments.decoded,
@@ -113,11 +115,15 @@ def _selection(arguments: argparse.Namespace) -> Selection:
 
 def _directories(arguments: argparse.Namespace) -> dict[str, DataDirectory]:
     """The data directories, each once, by the path that names it first."""
-    paths: dict[str, str] = {}
-    for path in arguments.data_dirs:
-        paths.setdefault(os.path.realpath(path), path)
+    if not os.path.exists(arguments.data_dirs[0]) and os.path.isdir(arguments.pattern):
+        first, pattern = arguments.data_dirs[0], arguments.pattern
+        raise UsageError(
+            f"{first!r} is no directory, but the pattern {pattern!r} is: the pattern comes first, as in"
+            f" `kafkafs grep {shlex.join([first, pattern])}`"
+        )
     options = replace(OPTIONS, tiered=tier_of(arguments.options))
-    directories = {path: open_data_directory(Path(path).absolute(), options) for path in paths.values()}
+    paths = each_once(arguments.data_dirs)
+    directories = {path: open_data_directory(Path(path).absolute(), options) for path in paths}
     together = list(directories.values())
     check_one_cluster(together)
     for directory in together:

@@ -16,7 +16,7 @@ from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.progress import Standing
-from kafkafs.errors import NotFound, UsageError, printable
+from kafkafs.errors import NotFound, UsageError, did_you_mean, printable
 from kafkafs.format.names import GROUPS_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids
@@ -70,10 +70,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.history:
         print_history(cluster, names[0], arguments.topic, is_table=is_table)
         return EXIT_FAILED if left_out else 0
-    _check_found(names, {each.name for each in found})
+    _check_found(names, {each.name for each in found}, cluster)
     offsets = _offsets(cluster, found, arguments.topic)
     if arguments.topic is not None:
-        offsets = _about(arguments.topic, offsets)
+        there = {name.topic for each in directories for name in each.names().values() if not name.mark}
+        offsets = _about(arguments.topic, offsets, there)
     if is_table:
         show(cluster, offsets, arguments.sort or "lag", arguments.topic)
     else:
@@ -94,8 +95,8 @@ def _offsets(cluster: Cluster, groups: Iterable[FoundGroup], topic: str | None) 
     yield from _looked_up(cluster, waiting)
 
 
-def _about(topic: str, groups: Iterable[Offsets]) -> Iterator[Offsets]:
-    """The groups that have something to do with a topic. NotFound at the end of none."""
+def _about(topic: str, groups: Iterable[Offsets], there: Iterable[str]) -> Iterator[Offsets]:
+    """The groups that have something to do with a topic. NotFound at the end of none; `there`: the topics on disk."""
     is_known = False
     for each in groups:
         assigned = (one.topic for member in each.found.group.members or () for one in member.assignment or ())
@@ -103,7 +104,11 @@ def _about(topic: str, groups: Iterable[Offsets]) -> Iterator[Offsets]:
             is_known = True
             yield each
     if not is_known:
-        raise NotFound(f"no group here has an offset of a topic {topic!r}; `kafkafs groups` without --topic shows all")
+        near = did_you_mean(topic, there)
+        raise NotFound(
+            f"no group here has an offset of a topic {topic!r}"
+            + (near or "; `kafkafs groups` without --topic shows all")
+        )
 
 
 def _looked_up(cluster: Cluster, groups: Sequence[tuple[FoundGroup, Sequence[Commit]]]) -> Iterator[Offsets]:
@@ -124,13 +129,14 @@ def _read(words: Sequence[str], named: Sequence[str]) -> tuple[list[DataDirector
         return directories, [last]
 
 
-def _check_found(names: Sequence[str], found: set[bytes]) -> None:
+def _check_found(names: Sequence[str], found: set[bytes], cluster: Cluster) -> None:
     """NotFound for the first group that is not there."""
     for name in names:
         if os.fsencode(name) not in found:
             if os.path.lexists(name) or os.sep in name:
                 raise NotFound(f"there is no data directory {name!r}, nor a group of that name")
-            raise NotFound(f"there is no group {name!r} here; `kafkafs groups` without a name shows all")
+            near = did_you_mean(name, (os.fsdecode(each.name) for each in cluster.groups()))
+            raise NotFound(f"there is no group {name!r} here" + (near or "; `kafkafs groups` without a name shows all"))
 
 
 def _print_lines(groups: Iterable[Offsets], order: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 
-from kafkafs.cli.exit_codes import EXIT_FAILED, run_to_exit_code
+from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_USAGE, run_to_exit_code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,9 +23,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _no_look_at_garbage() if arguments is None else nullcontext():  # a process of its own
             from kafkafs.cli import parser
 
+            if not words:
+                parser.build().print_help()
+                return EXIT_USAGE
+            typed = [parser.FLAGS[words[0]]] if len(words) == 1 and words[0] in parser.FLAGS else words
             word = parser.ALIASES.get(words[0], words[0]) if words else ""
             named = (word,) if word in parser.COMMANDS else parser.COMMANDS
-            parsed = parser.build(named).parse_args(words)
+            parsed = parser.build(named).parse_args(typed)
             interrupted, failed = getattr(parsed, "interrupted", ""), getattr(parsed, "failed", EXIT_FAILED)
             command = import_module(parsed.module)
         return int(command.run(parsed))

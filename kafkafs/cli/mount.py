@@ -12,7 +12,7 @@ from pathlib import Path
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import EXIT_FAILED, run_to_exit_code, say
 from kafkafs.disk.objects import is_bucket, shown
-from kafkafs.disk.whereabouts import is_within
+from kafkafs.disk.whereabouts import each_once, is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.guard import KILLED, Daemon, supervise, supervise_in_background
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     options = mount_options.parse(arguments.options)
     if code := _check_bucket(options.reading.tiered):
         return code
-    data_dirs = [path.absolute() for path in arguments.data_dirs]
+    data_dirs = each_once(path.absolute() for path in arguments.data_dirs)
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
     claim = Claim(place)

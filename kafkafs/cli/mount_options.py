@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.disk.objects import place_of
-from kafkafs.errors import UsageError
+from kafkafs.errors import UsageError, did_you_mean
 from kafkafs.log.read_options import ISOLATIONS, ReadOptions, TierSource, isolation, parse_key
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -185,7 +185,8 @@ def parse(texts: Iterable[str]) -> MountOptions:
         elif name in _REFUSED:
             raise UsageError(f"the option {name!r} is refused: {_REFUSED[name]}")
         elif not is_known(word):
-            raise UsageError(f"unknown option {word!r}; known are {', '.join(word.form for word in WORDS)}")
+            forms = ", ".join(word.form for word in WORDS)
+            raise UsageError(f"unknown option {word!r}; known are {forms}{did_you_mean(name, _BY_NAME)}")
     if options.reading.tiered is not None and not options.reading.tiered.place:
         raise UsageError("tiered_key= and tiered_cache= are of a tier: name it by tiered=SOURCE")
     return options

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 import kafkafs
+from kafkafs.errors import did_you_mean
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic for type checkers only
 
@@ -27,6 +28,29 @@ COMMANDS = {
 
 ALIASES = {"unmount": "umount"}
 """Other words for a command, for the hand that types them."""
+
+INSTEAD = {
+    "head": "`kafkafs cat DATA_DIR TOPIC-0/by-offset/earliest...jsonl | head` for the first records",
+    "tail": "`kafkafs cat DATA_DIR TOPIC-0/by-offset/-10...jsonl` for the last 10 offsets, or"
+    " `kafkafs cat DATA_DIR TOPIC-0/by-offset/latest...follow.jsonl` to follow the log",
+    "less": "`kafkafs cat DATA_DIR TOPIC-0/by-offset/0...jsonl | less`",
+    "find": "`kafkafs ls -R DATA_DIR` for names, or `kafkafs grep PATTERN DATA_DIR` for records",
+}
+"""Words that people type as commands, and what to type for them."""
+
+FLAGS = {"version": "--version"}
+"""Flags that people type as commands."""
+
+_EXAMPLES = (
+    "kafkafs triage /var/kafka-logs",
+    "kafkafs grep -F customer-17 /var/kafka-logs",
+    "kafkafs cat /var/kafka-logs test-0/by-offset/latest.jsonl",
+)
+_PAGES = """pages:
+  kafkafs COMMAND --help                        one command
+  man kafkafs                                   all commands
+  kafkafs cat DATA_DIR .kafkafs/README          names below a mount point
+  docs/recipes.md, docs/queries.md              in the source: by question, by name"""
 
 TIME_BACK = "-[0-9]+[smhd]?"
 """A time back from now, as in `--from-time -1h`."""
@@ -82,6 +106,8 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
+            if isinstance(action, argparse._SubParsersAction) and value in INSTEAD:
+                raise argparse.ArgumentError(None, f"there is no command {value!r}; type {INSTEAD[value]}")
             what = "there is no command" if isinstance(action, argparse._SubParsersAction) else "there is no choice"
             known = [str(choice) for choice in action.choices]
             raise argparse.ArgumentError(
@@ -91,10 +117,7 @@ class Parser(argparse.ArgumentParser):
 
     @staticmethod
     def _nearest(word: str, known: Iterable[str]) -> str:
-        from difflib import get_close_matches  # only where a word is mistyped
-
-        found = get_close_matches(word.partition("=")[0], known, 1)
-        return f"; did you mean {found[0]}?" if found else ""
+        return did_you_mean(word.partition("=")[0], known)
 
 
 def whole_number(word: str) -> int:
@@ -141,6 +164,8 @@ def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
     parser = Parser(
         prog="kafkafs",
         description="Mount a Kafka data directory and read its log with ls, cat, grep and jq. Nothing is changed.",
+        examples=_EXAMPLES,
+        epilog=_PAGES,
     )
     parser.add_argument("-v", "-V", "--version", action=Version)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -100,7 +100,6 @@ def add_grep(commands: Commands) -> None:
         examples=[
             "kafkafs grep -F customer-17 /var/kafka-logs",
             "kafkafs grep -l --everywhere -F customer-17 /var/kafka-logs",
-            "kafkafs grep -c --topics test . /var/kafka-logs",
         ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
@@ -110,6 +109,11 @@ def add_grep(commands: Commands) -> None:
     kind.add_argument("-F", "--fixed-strings", action="store_true", help="PATTERN is a string, no expression")
     kind.add_argument("-E", "--extended-regexp", action="store_true", help="PATTERN is an expression (the default)")
     parser.add_argument("-i", "--ignore-case", action="store_true", help="take letters of either case for each other")
+    parser.add_argument(
+        "-w", "--word-regexp", action="store_true", help="only where no letter, digit or _ is beside a match"
+    )
+    told = "taken, without effect: whole directories are searched, and lines have offsets"
+    parser.add_argument("-r", "-R", "-n", "--recursive", "--line-number", action="store_true", help=told)
     parser.add_argument("-v", "--invert-match", action="store_true", help="print records without PATTERN")
     parser.add_argument("-c", "--count", action="store_true", help="print TOPIC-PARTITION:COUNT, no records")
     parser.add_argument("-l", "--files-with-matches", action="store_true", help="print TOPIC-PARTITION, no records")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from kafkafs.cli.du import day_and_time, length, opened
 from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_USAGE, say
 from kafkafs.cli.tables import human, json_line
+from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import printable
 from kafkafs.overview.triage import Triage, triage
 
@@ -24,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json_line(found.as_json()))
     else:
-        print(*lines(found, arguments.data_dirs), sep="\n")
+        print(*lines(found, each_once(arguments.data_dirs)), sep="\n")
     if found.problems:
         return EXIT_USAGE
     return EXIT_FAILED if found.damage or found.missing else 0

@@ -12,7 +12,9 @@ from pathlib import Path
 
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import is_unwritable, say
-from kafkafs.errors import ERRNO, CorruptData, KafkafsError
+from kafkafs.disk.whereabouts import each_once
+from kafkafs.errors import ERRNO, CorruptData, KafkafsError, UsageError
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.view.about import AboutDirectory, Top
 from kafkafs.view.node import Attributes, Tree
 from kafkafs.view.paths import expand
@@ -22,16 +24,27 @@ _KINDS = {"directory": stat.S_IFDIR, "file": stat.S_IFREG, "symlink": stat.S_IFL
 
 
 def open_tree(arguments: argparse.Namespace) -> Tree:
-    """The tree of the data directories that were named; UsageError says which is none.
+    """The tree of the data directories that were named; UsageError says which is none. Further data directories behind
+    the first one are taken off the paths, as commands take them that have no paths.
 
     `.kafkafs` has only the README, because without a mount nobody can ask how a mount fares.
     """
     named: str = arguments.data_dirs
     paths = [named] if os.path.isdir(named) else named.split(",")
+    while arguments.paths and _is_data_directory(arguments.paths[0]):
+        paths.append(arguments.paths.pop(0))
     reading = mount_options.parse(arguments.options).reading
-    root = Root([Path(path).absolute() for path in paths], reading)
+    root = Root([Path(path).absolute() for path in each_once(paths)], reading)
     root.check_tier()
     return Top(root, AboutDirectory({}, reading.exact))
+
+
+def _is_data_directory(word: str) -> bool:
+    """True if the word names a data directory, and so is no path in the tree."""
+    try:
+        return os.path.isdir(word) and bool(open_data_directory(Path(word).absolute()))
+    except UsageError:
+        return False
 
 
 def expanded(tree: Tree, patterns: list[str]) -> list[str]:

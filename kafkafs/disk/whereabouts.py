@@ -6,9 +6,10 @@ whether a place lies in a directory, whatever it is called: nothing is written i
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 from kafkafs.format.names import parse_partition_name
 
@@ -16,6 +17,7 @@ MOST_NAMED = 3
 _MOST_LOOKED_AT = 1000
 _MANIFEST = ".kafkafs/status.json"  # what only a mount has
 
+Name = TypeVar("Name", str, Path)
 IsDataDirectory = Callable[[Path], bool]
 
 
@@ -23,6 +25,14 @@ def is_within(inner: Path, outer: Path) -> bool:
     """True if `inner`, which need not exist yet, is `outer` or lies below it, through links and bind mounts too."""
     place = Path(os.path.realpath(inner))
     return any(_is_same(step, outer) for step in (place, *place.parents))
+
+
+def each_once(paths: Iterable[Name]) -> list[Name]:
+    """The directories, each by the path that names it first."""
+    found: dict[str, Name] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
 
 
 def _is_same(one: Path, other: Path) -> bool:

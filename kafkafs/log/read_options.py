@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from kafkafs.disk.chunk_cache import CACHE_SIZE
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import is_bucket, place_of, shown
-from kafkafs.errors import UsageError
+from kafkafs.errors import UsageError, did_you_mean
 
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
@@ -69,4 +69,6 @@ def isolation(option: str, value: str) -> Isolation:
     for level in ISOLATIONS:
         if value == level:
             return level
-    raise UsageError(f"{option}={value!r} is neither read_uncommitted nor read_committed")
+    raise UsageError(
+        f"{option}={value!r} is neither read_uncommitted nor read_committed{did_you_mean(value, ISOLATIONS)}"
+    )

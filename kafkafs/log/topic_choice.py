@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kafkafs.errors import UsageError
+from kafkafs.errors import UsageError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class TopicChoice:
         every = set(there)
         missing = self.names - every
         if missing:
-            raise UsageError(f"there is no topic {min(missing)!r} in {place}")
+            raise UsageError(f"there is no topic {min(missing)!r} in {place}{did_you_mean(min(missing), every)}")
         if self.pattern is not None and not any(map(self.takes, every)):
             raise UsageError(
                 f"no topic in {place} has a whole name that --topic-pattern {self.pattern!r} matches;"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkafs.cluster.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image
-from kafkafs.errors import UsageError
+from kafkafs.errors import UsageError, did_you_mean
 from kafkafs.format.messages.message_json import known_configs
 from kafkafs.format.names import INTERNAL_TOPICS, OWN_TOPICS, REMOTE_LOG_METADATA
 from kafkafs.overview.retention import Limits
@@ -159,7 +159,7 @@ def parse_set(words: Sequence[str], topics: Mapping[str, object]) -> dict[str, d
         name = max(names, key=len)
         topic = place.removesuffix(f".{name}")
         if topic not in topics:
-            raise UsageError(f"--set {word!r}: there is no topic {topic!r} here")
+            raise UsageError(f"--set {word!r}: there is no topic {topic!r} here{did_you_mean(topic, topics)}")
         try:
             found.setdefault(topic, {})[name] = _checked(name, value)
         except UsageError as error:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState, TopicImage
-from kafkafs.errors import CorruptData, UsageError
+from kafkafs.errors import CorruptData, UsageError, did_you_mean
 from kafkafs.format.messages.message_values import uuid_text
 from kafkafs.format.names import (
     GROUPS_TOPIC,
@@ -150,7 +150,7 @@ def _allowed(topic: str, claims: Sequence[Claim], chosen: Chosen) -> list[Claim]
 def _wanted(names: Sequence[str], wanted: Sequence[str], chosen: Chosen) -> list[str]:
     for name in wanted:
         if name not in names:
-            raise UsageError(f"there is no topic {name!r} on these disks")
+            raise UsageError(f"there is no topic {name!r} on these disks{did_you_mean(name, names)}")
     kept = [name for name in names if name in wanted or name in INTERNAL_TOPICS]
     left = [repr(name) for name in names if name not in kept]
     if left:

@@ -30,6 +30,10 @@ _ESCAPED_BYTES = re.compile("[\udc80-\udcff]")
 """Bytes of a pattern that are no UTF-8. Text has none of them, its letters are made of such bytes all the same."""
 
 
+_GLOBAL_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
+"""Flags that stand at the beginning of an expression, and nowhere else."""
+
+
 class Needle:
     """The bytes that are sought; letters in either case where `ignore_case`, of ASCII only."""
 
@@ -53,8 +57,13 @@ class Needle:
 class Pattern:
     """A pattern, compiled; UsageError where it is none."""
 
-    def __init__(self, text: str, fixed: bool = False, ignore_case: bool = False) -> None:
+    def __init__(self, text: str, fixed: bool = False, ignore_case: bool = False, word: bool = False) -> None:
+        """`word`: no letter, digit or underscore may be beside a match."""
         source = re.escape(text) if fixed else text
+        if word:
+            flags_first = _GLOBAL_FLAGS.match(source)
+            first = flags_first[0] if flags_first else ""
+            source = rf"{first}(?<!\w)(?:{source[len(first) :]})(?!\w)"
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
         with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of `[[]`, for programmers
             try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkafs.errors import UsageError
+from kafkafs.errors import UsageError, did_you_mean
 from kafkafs.format.names import INTERNAL_TOPICS, METADATA_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
@@ -120,7 +120,7 @@ def chosen(
     topics = {p.topic for p in every}
     for topic in choice.topics:
         if topic not in topics:
-            raise UsageError(f"there is no topic {topic!r} in {_told(paths)}")
+            raise UsageError(f"there is no topic {topic!r} in {_told(paths)}{did_you_mean(topic, topics)}")
     wanted = set(filter(takes(choice), topics))
     return {p: location for p, location in every.items() if p.topic in wanted}
 

@@ -36,7 +36,8 @@ def resolve(tree: Tree, path: str, *, follow: bool = True) -> Node:
         try:
             node = directory.child(part)
         except NotFound as error:
-            raise NotFound(f"{error}{meant(directory, part)}") from None
+            near = "" if "did you mean" in str(error) else meant(directory, part)
+            raise NotFound(f"{error}{near}") from None
         if (parts or follow) and hasattr(node, "target"):
             links += 1
             if links > _MAX_LINKS:

@@ -151,6 +151,8 @@ class PartitionDirectory:
             link = EndLink(self.view, name)
             link.attributes()
             return link
+        if name.startswith(("earliest.", "latest.")):  # a person adds the suffix to the link: as in `by-offset/`
+            return self._directories["by-offset"].child(name)
         if name == INFO:
             from kafkafs.view.info import Info  # with all that looks for damage: `ls` and `cat` mostly do without
 

@@ -62,6 +62,15 @@ def test_grep_s_own_options(data):
     assert len(grep("--decoded", "-F", "k29", "--topics", "other", data)[1]) == 11
 
 
+def test_swapped_words_and_mistyped_topics_are_answered_with_what_to_type(data):
+    code, _, told = grep(data, "customer 2")
+    assert (code, told.count("\n")) == (2, 1)
+    assert f"`kafkafs grep 'customer 2' {data}`" in told
+    for words in (["--topics", "othr"], ["--topic", "oher"]):
+        assert grep(".", data, *words)[2].endswith("; did you mean other?\n")
+    assert grep("-r", "-n", "-w", "-c", "k29", "--topics", "other", data) == (0, ["other-0:1"], "")
+
+
 def test_exit_codes_are_grep_s(data):
     assert grep("nothing has this", data) == (1, [], "")
     for words in (

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.cli.groups import by_lag, time_span
+from kafkafs.sample import unpack
+from tests.cli.asking import in_process
 from tests.cluster.writing import Data, commit, metadata, pair
 from tests.kafka.clusters import Cluster
 from tests.mounting import KAFKAFS, run
@@ -297,3 +299,15 @@ def test_the_worst_group_and_in_it_the_worst_partition_come_first(items):
     for _, lags in groups:
         known = [lag for lag in lags if lag is not None]
         assert lags == [*sorted(known, reverse=True), *[None] * (len(lags) - len(known))]
+
+
+def test_a_mistyped_group_or_topic_is_answered_with_the_nearest(tmp_path):
+    data = unpack(tmp_path)
+    for words, near in (
+        (["biling"], "billing"),
+        (["--group", "dashbord"], "dashboard"),
+        (["--topic", "order"], "orders"),
+    ):
+        done = in_process("groups", data, *words)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        assert done.stderr.endswith(f"; did you mean {near}?\n")

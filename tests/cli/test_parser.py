@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.cli.main import main
-from kafkafs.cli.parser import COMMANDS, build
+from kafkafs.cli.parser import COMMANDS, INSTEAD, build
 
 
 @pytest.mark.parametrize(
@@ -60,3 +60,30 @@ def test_unmount_is_umount(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     """Both words are typed."""
     assert main(["unmount", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"kafkafs: no kafkafs is mounted at {str(tmp_path)!r}\n"
+
+
+@pytest.mark.parametrize("word", INSTEAD)
+def test_a_word_that_is_no_command_is_answered_with_what_to_type(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main([word, "a"])
+    told = capsys.readouterr().err
+    assert told.endswith(f"there is no command {word!r}; type {INSTEAD[word]}\n")
+    for command in re.findall(r"`kafkafs ([^`|]*)", told):
+        assert build().parse_args(shlex.split(command))
+
+
+def test_kafkafs_alone_shows_the_help_which_ends_with_three_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert len(re.findall(r"^  kafkafs .*", shown.out.split("\nexamples:\n")[1], re.M)) == 3
+    assert "recipes.md" in shown.out
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert capsys.readouterr().out == shown.out
+
+
+def test_version_is_a_command_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["version"])
+    assert capsys.readouterr().out.startswith("kafkafs ")

@@ -9,6 +9,8 @@ import pytest
 from kafkafs.sample import unpack
 from tests.cli.asking import unmounted
 from tests.kafka.dataset import Dataset
+from tests.log.making import made, write_partition
+from tests.mounting import KAFKAFS
 
 
 @pytest.mark.parametrize("command", ["ls", "cat", "stat"])
@@ -51,3 +53,15 @@ def test_neither_fuse_nor_trio_is_needed(tmp_path: Path):
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     assert done.stdout.startswith(b"message 23400")
+
+
+def test_further_data_directories_may_stand_where_paths_do(tmp_path):
+    """`kafkafs ls d1 d2 d3`, as `du` and `groups` take them; one that is named twice is one."""
+    for name in ("one", "two", "three"):
+        write_partition(tmp_path / name, {0: [made(0, [1])]}, f"{name}-0")
+    places = [tmp_path / name for name in ("one", "two", "three")]
+    assert unmounted("ls", *places).stdout.split() == [b"one-0", b"three-0", b"two-0"]
+    assert unmounted("ls", "-a", *places, f"{tmp_path}/one/.").stdout == unmounted("ls", "-a", *places).stdout
+    assert unmounted("cat", *places, "two-0/latest.value").stdout == made(0, [1]).records[0].value
+    done = subprocess.run([KAFKAFS, "ls", ".", "one-0"], cwd=places[0], capture_output=True, text=True)
+    assert "by-offset" in done.stdout, "a partition is no data directory"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk.whereabouts import is_within, partitions_of
+from kafkafs.disk.whereabouts import each_once, is_within, partitions_of
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import open_data_directory
 from tests.log.making import made, write_partition
@@ -107,3 +107,11 @@ def test_within_is_told_by_identity_and_not_by_names(tmp_path):
     assert not is_within(tmp_path / "outer-too", outer)
     assert not is_within(inner, Path("/nowhere"))
     assert not is_within(Path("/nowhere"), outer)
+
+
+def test_a_directory_that_is_named_twice_is_one(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").symlink_to("a")
+    words = [f"{tmp_path}/a", f"{tmp_path}/b", f"{tmp_path}/./a", f"{tmp_path}/c"]
+    assert each_once(words) == [words[0], words[3]]
+    assert each_once(map(Path, words)) == [Path(words[0]), Path(words[3])]

@@ -148,3 +148,24 @@ def test_text_where_it_is_utf_8_else_bytes():
     assert Pattern("^..$").matches(b"\xc3\xff")
     assert Pattern("é").matches("é".encode() + b"\xff")
     assert Pattern("K", ignore_case=True).matches("\u212a".encode())
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("ignore_case", [False, True])
+def test_a_whole_word_has_no_letter_digit_or_underscore_beside_it(fixed, ignore_case):
+    """Against a look at each place of a text, as grep -w has it."""
+    for text in ("order", "o.der", "(?i)order|x", "a b", "-"):
+        pattern = Pattern(text, fixed, ignore_case, word=True)
+        plain = re.compile(re.escape(text) if fixed else text, re.IGNORECASE if ignore_case else 0)
+        for before in ("", "a", "_", " ", "-", "é", "7"):
+            for behind in ("", "z", "_", ".", "ü"):
+                for middle in ("order", "ORDER", "x", "a b", "-", text):
+                    field = f"{before}{middle}{behind}"
+                    wanted = any(
+                        not re.match(r"\w", field[found.start() - 1 : found.start()] if found.start() else "")
+                        and not re.match(r"\w", field[found.end() :])
+                        for found in (plain.match(field, at) for at in range(len(field)))
+                        if found
+                    )
+                    assert pattern.matches(field.encode()) is wanted, (text, field)
+    assert not Pattern("order", fixed, word=True).is_needle

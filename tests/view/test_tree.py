@@ -173,3 +173,16 @@ def test_one_tree_does_not_wait_for_what_another_makes(tmp_path, monkeypatch):
         finally:
             go_on.set()
         assert waiting.result(60) is node(slow, ".cluster")
+
+
+def test_a_suffix_behind_a_link_leads_where_it_would_in_by_offset(tmp_path):
+    """`cat t-0/latest.jsonl` is what people type first; no listing has it."""
+    write_partition(tmp_path, {0: [made(0, [1, 2])]})
+    root = tree(tmp_path)
+    for which in ("earliest", "latest"):
+        for suffix in (".jsonl", ".value", ".key", "...jsonl"):
+            assert cat(root, f"t-0/{which}{suffix}") == cat(root, f"t-0/by-offset/{which}{suffix}")
+    for name in ("latest.jsn", "latestjsonl", "latest.", "end.jsonl", "0.jsonl"):
+        with pytest.raises(NotFound):
+            node(root, f"t-0/{name}")
+    assert "latest.jsonl" not in listed(root, "t-0")
