@@ -5,6 +5,7 @@ import sys
 import time
 from dataclasses import replace
 
+from kafkafs.cli.compaction import run_compaction
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
 from kafkafs.disk.whereabouts import is_within
@@ -12,6 +13,7 @@ from kafkafs.errors import UsageError
 from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
 from kafkafs.log.read_options import tier_source
 from kafkafs.log.topic_choice import topic_choice
+from kafkafs.spark.export.compacting import finish
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import claimed, output
@@ -23,6 +25,8 @@ from kafkafs.view.ownership import mode_of_copies
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes what is not written yet, and says how much that was; 0, since all else is an error."""
+    if arguments.compact is not None:
+        return run_compaction(arguments)
     with SparkProgress("export", "looking" if is_local(arguments) else "starting Spark") as progress:
         request = _request(arguments)
         topics = topic_choice(arguments.topics, arguments.topic_pattern)
@@ -32,6 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
             if out.local is not None and is_within(out.local, path):
                 raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
         with claimed(out) as claim:
+            finish(out)
             settled = settle(out, request)
             with engine(arguments, "export", progress) as where:
                 done = export(where, out, request, settled, progress, claim.check)
@@ -49,6 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace) -> Request:
+    if not arguments.data_dirs:
+        raise UsageError("name a data directory to export, one of log.dirs")
     paths = named_directories(arguments.data_dirs)
     if arguments.file_mb <= 0:
         raise UsageError("--file-mb must be positive")

@@ -112,19 +112,24 @@ def add_export(commands: Commands) -> None:
         examples=[
             "kafkafs export /var/kafka-logs --to /data/parquet --topics orders --from-time -1d",
             "kafkafs export '/disk*/kafka' --to s3a://bucket/kafka --topic-pattern 'audit-.*' --value json",
+            "kafkafs export --compact /data/parquet",
         ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
-    _add_common(parser)
+    _add_common(parser, "*")
     _add_engine(parser)
     _add_replicas(parser)
     _add_fail_on_data_loss(parser)
     _add_tier(parser)
-    parser.add_argument(
-        "--to",
-        required=True,
-        metavar="OUT",
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument(
+        "--to", metavar="OUT",
         help="a new directory, or that of an earlier run: a path, or a URI as in s3a://bucket/name",
+    )  # fmt: skip
+    place.add_argument(
+        "--compact",
+        metavar="OUT",
+        help="put small files of earlier runs together, as large as their --file-mb has it; takes nothing else",
     )
     add_topics(parser.add_mutually_exclusive_group(), "all but Kafka's internal ones")
     for side, word in (("from", "at or after"), ("to", "before")):
@@ -239,9 +244,9 @@ def named_path(word: str) -> Path:
     return Path(word)
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser, how_many: str = "+") -> None:
     """The data directories, which may be globs, and `--master`."""
-    parser.add_argument("data_dirs", nargs="+", metavar="DATA_DIR", help="a Kafka data directory, one of log.dirs")
+    parser.add_argument("data_dirs", nargs=how_many, metavar="DATA_DIR", help="a Kafka data directory, one of log.dirs")
     parser.add_argument(
         "--master", metavar="URL", help="where Spark runs, as in spark://host:7077 (default: local[*], in this process)"
     )

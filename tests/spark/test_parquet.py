@@ -13,7 +13,8 @@ import pytest
 
 from kafkafs.errors import NotFound, UsageError
 from kafkafs.spark.export import parquet
-from kafkafs.spark.export.export_plan import NO_DATE, ExportPlan, FileUnit
+from kafkafs.spark.export.dates import NO_DATE
+from kafkafs.spark.export.export_plan import ExportPlan, FileUnit
 from kafkafs.spark.export.output import output
 from kafkafs.tables import arrow, ranges
 from kafkafs.tables.locations import Location

@@ -1,6 +1,6 @@
 """An export from plan to counts."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,9 +9,10 @@ from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark import jobs
 from kafkafs.spark.export import export_plan, parquet
-from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request, undated
+from kafkafs.spark.export.dates import undated
+from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.export.parquet import CountsByFile
+from kafkafs.spark.export.tallies import Tallies
 from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
 from kafkafs.tables.ranges import data_loss
 from kafkafs.tables.registries import registry_with_schemas
@@ -44,6 +45,7 @@ class _Writing:
     compression: str
     kind: json_values.Kind
     value: str
+    stands_alone: bool
 
     @property
     def weight(self) -> int:
@@ -59,7 +61,7 @@ class _Writing:
             reader = ReaderSchema.of_words(self.kind)
             kind = column_type(reader.shape())
             typed["value"] = RegisteredColumn("value", self.unit.topic, reader, registry, kind)
-        columns = parquet.columns_of(self.unit, typed)
+        columns = parquet.columns_of(self.unit, typed, self.stands_alone)
         write_files = parquet.write_dated if self.unit.by else parquet.write
         write_files(self.unit, self.out, self.isolation, self.compression, columns)
 
@@ -96,10 +98,12 @@ def export(
             settled.value_types |= {topic: each.words() for topic, each in found.items()}
         still_ours()
         export_plan.save(out, request, settled)
-    todo, told = _left(out, settled)
+    tallies = Tallies(out)
+    todo = _left(out, settled, tallies)
     writing = [
         _Writing(
-            unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic), request.value
+            unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic), request.value,
+            settled.stands_alone,
         )
         for unit in todo
     ]  # fmt: skip
@@ -107,36 +111,35 @@ def export(
     export_plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
     still_ours()
     out.tidy()
-    return _exported(out, settled, todo, told)
+    return _exported(out, settled, todo, tallies)
 
 
-def _left(out: Output, settled: ExportPlan) -> tuple[list[FileUnit], dict[str, CountsByFile]]:
-    """What is not written yet; and of what is written by date its files, by the marks that tell them."""
+def _left(out: Output, settled: ExportPlan, tallies: Tallies) -> list[FileUnit]:
+    """The units that are not written yet: a mark is lacking, or a file that it names."""
     there = out.sizes()
-    told = {unit.mark: parquet.files_of(out, unit) for unit in settled.units if unit.by and unit.mark in there}
     left = [
-        unit for unit in settled.units if unit.mark not in there or not told.get(unit.mark, {}).keys() <= there.keys()
+        unit
+        for unit in settled.units
+        if unit.mark not in there or (unit.by and not tallies.files_of(unit, there[unit.mark]).keys() <= there.keys())
     ]
-    return left, told
+    for unit in left:
+        tallies.forget(unit)
+    return left
 
 
-def _exported(
-    out: Output, settled: ExportPlan, written: Iterable[FileUnit], told: Mapping[str, CountsByFile]
-) -> Exported:
-    """What is there at the end; `told` is what was there before. UsageError where something that was written is not."""
+def _exported(out: Output, settled: ExportPlan, written: Iterable[FileUnit], tallies: Tallies) -> Exported:
+    """What is there at the end. UsageError where something that was written is not."""
     sizes, new = out.sizes(), {unit.file for unit in written}
     missing = [unit.mark for unit in settled.units if unit.mark not in sizes]
     counted: dict[str, parquet.Counts] = {}
     if not missing:
         for unit in settled.units:
-            if not unit.by:
-                counted[unit.file] = parquet.counts(out, unit.file)
-            else:
-                counted |= parquet.files_of(out, unit) if unit.file in new else told[unit.mark]
+            counted |= tallies.files_of(unit, sizes[unit.mark])
         missing = [name for name in counted if name not in sizes]
     if missing:
         raise UsageError(f"{f'{out}/{missing[0]}'!r} was not written: --to must be a place that all executors share")
     parquet.remove_strays(out, settled, sizes, counted)
+    tallies.save()
     return Exported(
         len(counted), sum(undated(name) in new for name in counted), sum(each.rows for each in counted.values()),
         sum(sizes[name] for name in counted), sum(each.as_bytes for each in counted.values()),

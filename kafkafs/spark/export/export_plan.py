@@ -3,27 +3,21 @@ goes on with it.
 
 Where no end was asked for, a later one adds what has come since. The plan knows which logs it is of: one that was made
 anew under the same name has the same offsets, and is none of them.
-
-Where an export is partitioned by date, that of a record, in UTC, says where its file stands:
-`topic=T/date=2026-11-24/partition=P/…`. A record has a date where its timestamp lies in the years 1970 to 9999. The
-others (-1 is Kafka's "no timestamp"; a clock in microseconds) are together in the partition that Hive, Spark and Arrow
-take for null.
 """
 
 import json
 import re
+import uuid
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.lineage import BatchMark, LogIdentity
 from kafkafs.log.read_options import Isolation, TierSource
+from kafkafs.spark.export.dates import By, undated
 from kafkafs.spark.export.output import CLAIM, Output
 from kafkafs.tables import planning
 from kafkafs.tables.choice import Choice, Replicas
@@ -31,43 +25,6 @@ from kafkafs.tables.locations import Location, chosen, every_location
 from kafkafs.tables.missing import missing_of, refuse_missing
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
 from kafkafs.tables.planning import PartitionLooks, PartitionRange, planned
-
-By = Literal["", "day", "hour"]
-"""By what an export is partitioned; "" is by topic and partition alone."""
-
-NO_DATE = "__HIVE_DEFAULT_PARTITION__"
-NO_PERIOD = -1
-Periods = np.ndarray[tuple[int], np.dtype[np.int64]]
-
-_HOUR_MS = 3_600_000
-_WIDTH_MS: dict[By, int] = {"day": 24 * _HOUR_MS, "hour": _HOUR_MS}
-_END_MS = int(datetime(9999, 12, 31, 23, tzinfo=UTC).timestamp() * 1000) + _HOUR_MS
-_DATE = rf"date=(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|{NO_DATE})"
-_DATED = re.compile(rf"(topic=[^/]+/)(?:{_DATE}/(?:hour=(?:[0-9]{{2}}|{NO_DATE})/)?)(.+)")
-
-
-def periods(times_ms: np.ndarray, by: By) -> Periods:
-    """The day or hour of each time, counted from 1970; NO_PERIOD where it has none."""
-    has_date = (times_ms >= 0) & (times_ms < _END_MS)
-    return np.where(has_date, times_ms // _WIDTH_MS[by], NO_PERIOD)
-
-
-def dated(file: str, period: int, by: By) -> str:
-    """The name of the file for the records of one period, where `file` would be that for all of them."""
-    if period == NO_PERIOD:
-        date = hour = NO_DATE
-    else:
-        begin = datetime.fromtimestamp(period * _WIDTH_MS[by] / 1000, UTC)
-        date, hour = f"{begin:%Y-%m-%d}", f"{begin:%H}"
-    topic, _, rest = file.partition("/")
-    return f"{topic}/date={date}/{f'hour={hour}/' if by == 'hour' else ''}{rest}"
-
-
-def undated(name: str) -> str:
-    """The `file` of which `dated` made this name; any other name as it is."""
-    found = _DATED.fullmatch(name)
-    return name if found is None else found[1] + found[2]
-
 
 PLAN = "_kafkafs_export.json"
 GONE = "name a new directory to export what is left"
@@ -151,6 +108,12 @@ class ExportPlan:
     logs: dict[TopicPartition, LogIdentity] = field(default_factory=dict)  # those of which there are units
     is_saved: bool = False
     gone: list[str] = field(default_factory=list)  # sentences: what a later export finds deleted before it was exported
+    id: str = ""  # one of its own, for tables that know what they took of it; plans of earlier releases have none
+
+    @property
+    def stands_alone(self) -> bool:
+        """True if its files have the columns `topic` and `partition`, which those of earlier releases lack."""
+        return bool(self.id)
 
     def new_units(self) -> list[FileUnit]:
         """The files of topics whose values have no type yet."""
@@ -161,7 +124,7 @@ def settle(out: Output, request: Request) -> ExportPlan:
     """The plan of an earlier export below `out` and what is new since, or a new plan. UsageError for what cannot be,
     and for partitions that the metadata name and no disk here has."""
     missing = refuse_missing(missing_of(request.paths, request.choice, request.tiered), request.fail_on_data_loss)
-    before = load(out, request) or ExportPlan([])
+    before = load(out, request) or ExportPlan([], id=uuid.uuid4().hex)
     before.gone += missing
     if before.is_saved:
         before.units = _where_they_are_now(before.units, request)
@@ -186,6 +149,7 @@ def settle(out: Output, request: Request) -> ExportPlan:
             *(f"{name} is not there any more; what was exported of it stays" for name in lost),
             *added.gone,
         ],
+        id=before.id,
     )
 
 
@@ -253,7 +217,7 @@ def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> Export
             continue
         added.logs[name] = LogIdentity.of(look.log, start, end)
         for each, size in planning.pieces_of(PartitionRange(look.location, start, end), look, request.file_bytes):
-            added.units.append(FileUnit(each, size, _file(each), request.by))
+            added.units.append(FileUnit(each, size, file_of(each), request.by))
     return added
 
 
@@ -266,7 +230,8 @@ def _filled(limit: Limit, partitions: Iterable[TopicPartition], otherwise: int) 
     return Specific(dict.fromkeys(every, otherwise) | given)
 
 
-def _file(each: PartitionRange) -> str:
+def file_of(each: PartitionRange) -> str:
+    """The file for a range, if it is not partitioned by date."""
     name = each.location.name
     return f"topic={name.topic}/partition={name.partition}/{each.start:020d}-{each.end:020d}.parquet"
 
@@ -298,9 +263,22 @@ def load(out: Output, request: Request) -> ExportPlan | None:
         directories = frozenset(map(str, request.paths))
         units = [_unit(each, directories, request.by) for each in told["files"]]
         _check_files(out, there, units)
-        return ExportPlan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True)
+        return ExportPlan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True,
+                          id=_id(told.get("id")))  # fmt: skip
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
+
+
+def units_of(out: Output, text: bytes) -> tuple[dict[str, Any], list[FileUnit]]:
+    """A plan's words, and its files, whatever was asked for. UsageError if it is none."""
+    try:
+        told = json.loads(text)
+        directories = frozenset(str(each[0]) for each in told["files"])
+        if told["version"] == _VERSION:
+            return told, [_unit(each, directories, told["request"].get("by", "")) for each in told["files"]]
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        pass
+    raise UsageError(f"'{out}/{PLAN}' is no plan of an export, or another release's; {_ELSEWHERE}")
 
 
 def _check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
@@ -319,10 +297,11 @@ def save(out: Output, request: Request, plan: ExportPlan) -> None:
     """Writes the plan down, whole or not at all."""
     told = {
         "version": _VERSION,
+        "id": plan.id,
         "request": request.words(),
         "valueTypes": plan.value_types,
         "logs": [[*name, each.topic_id, each.first, each.last] for name, each in sorted(plan.logs.items())],
-        "files": [_told(unit) for unit in plan.units],
+        "files": [words_of(unit) for unit in plan.units],
     }
     try:
         with out.writing(PLAN) as file:
@@ -331,7 +310,8 @@ def save(out: Output, request: Request, plan: ExportPlan) -> None:
         raise UsageError(str(error)) from error
 
 
-def _told(unit: FileUnit) -> list[object]:
+def words_of(unit: FileUnit) -> list[object]:
+    """A file as the plan names it."""
     location = unit.range.location
     return [str(location.data_directory), *location.name, unit.range.start, unit.range.end, unit.weight]
 
@@ -350,7 +330,11 @@ def _unit(told: Sequence[object], directories: Set[str], by: By) -> FileUnit:
         raise ValueError(f"{start} to {end}, {weight}")
     location = Location(Path(str(directory)), TopicPartition(name.topic, name.partition))
     each = PartitionRange(location, start, end)
-    return FileUnit(each, weight, _file(each), by)
+    return FileUnit(each, weight, file_of(each), by)
+
+
+def _id(told: object) -> str:
+    return told if isinstance(told, str) and re.fullmatch("[0-9a-f]{32}", told) else ""
 
 
 def _log(told: Sequence[Any]) -> tuple[TopicPartition, LogIdentity]:

@@ -146,6 +146,12 @@ class Output:
         with suppress(OSError):
             system.delete_file(f"{root}/{name}")
 
+    def rename(self, name: str, new: str) -> None:
+        """Gives a file another name, in place of what has that name."""
+        system, root = self._opened()
+        with self._told("written", DiskError):
+            system.move(f"{root}/{name}", f"{root}/{new}")
+
     @contextmanager
     def without_empty_directories(self) -> Iterator[None]:
         """Directories of this disk that the block makes for it, and leaves empty, are gone at its end."""

@@ -22,7 +22,9 @@ import pyarrow.parquet as pq
 from kafkafs.errors import UsageError
 from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation
-from kafkafs.spark.export.export_plan import GONE, By, ExportPlan, FileUnit, dated, periods, undated
+from kafkafs.spark.export.dates import By, dated, periods, undated
+from kafkafs.spark.export.encoding import settings
+from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit
 from kafkafs.spark.export.output import Output
 from kafkafs.tables.arrow import BatchMaker, groups, schema
 from kafkafs.tables.ranges import data_loss, records_of
@@ -47,9 +49,10 @@ class FileWriter:
         self._kind = kind
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
+        self._compression = compression
+        self._writer: pq.ParquetWriter | None = None
         with ExitStack() as opening:
-            sink = opening.enter_context(out.writing(name))
-            self._writer = opening.enter_context(pq.ParquetWriter(sink, kind, **_settings(compression, kind)))
+            self._sink = opening.enter_context(out.writing(name))
             self._open = opening.pop_all()
 
     def add(self, batch: pa.RecordBatch) -> None:
@@ -65,8 +68,12 @@ class FileWriter:
 
     def flush(self) -> None:
         """Writes what waits as a row group."""
-        if self._waiting:
-            self._writer.write_table(pa.Table.from_batches(self._waiting, self._kind), row_group_size=ROW_GROUP)
+        if self._waiting or self._writer is None:
+            rows = pa.Table.from_batches(self._waiting, self._kind)
+            if self._writer is None:
+                writer = pq.ParquetWriter(self._sink, self._kind, **settings(self._compression, rows))
+                self._writer = self._open.enter_context(writer)
+            self._writer.write_table(rows, row_group_size=ROW_GROUP)
         self.rows += self._waiting_rows
         self._waiting, self._waiting_rows, self.size = [], 0, 0
 
@@ -87,22 +94,12 @@ def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, c
             writer.add(batch)
 
 
-def columns_of(unit: FileUnit, typed: Mapping[FieldName, Column]) -> Columns:
-    """The columns of a file. Topic and partition stand in the files' paths, as Spark reads them."""
+def columns_of(unit: FileUnit, typed: Mapping[FieldName, Column], stands_alone: bool = True) -> Columns:
+    """The columns of a file. If it does not stand alone, topic and partition are in its path only."""
     name = unit.range.location.name
-    plain = pa.schema([field for field in schema(True) if field.name not in ("topic", "partition")])
+    left_out = () if stands_alone else ("topic", "partition")
+    plain = pa.schema([field for field in schema(True) if field.name not in left_out])
     return Columns(BatchMaker(name.topic, name.partition, headers=True, far_as_null=True), plain, typed)
-
-
-def _settings(compression: str, kind: pa.Schema) -> dict[str, object]:
-    """Offsets and times as differences, what repeats through a dictionary, bytes as they are."""
-    repeated = [name for name in ("topic", "partition", "timestampType") if name in kind.names]
-    return {
-        "compression": compression,
-        "use_dictionary": repeated,
-        "column_encoding": {"offset": "DELTA_BINARY_PACKED", "timestamp": "DELTA_BINARY_PACKED"},
-        "write_statistics": ["partition", "offset", "timestamp", "timestampType", "valueBytes"],
-    }
 
 
 class Counts(NamedTuple):

@@ -1,0 +1,14 @@
+"""`kafkafs export --compact` as people type it; what it does is in tests/spark/test_compacting.py."""
+
+import pytest
+
+from kafkafs.cli.main import main
+
+
+def test_it_takes_nothing_else(tmp_path, capsys):
+    words = ["export", str(tmp_path), "--compact", str(tmp_path / "out"), "--file-mb", "3"]
+    assert main(words) == 2
+    assert "--compact takes nothing else: leave out data-dirs, file-mb" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["export", "--compact", str(tmp_path / "out"), "--to", str(tmp_path / "out")])
+    assert list(tmp_path.iterdir()) == []
