@@ -15,6 +15,7 @@ from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import PLAN
 from kafkafs.spark.export.output import Output, output
 from kafkafs.spark.jobs import Engine
+from kafkafs.spark.export.tallies import TALLIES
 from tests.spark.test_export_job import request, truth
 
 SECRET = "not-to-be-told"
@@ -68,7 +69,7 @@ def test_all_that_an_export_promises_holds_on_s3(engine: Engine, bucket: Output)
         file.write(b"half a file")
     again = run(engine, bucket, wanted)
     assert (again.written, again.files, again.records) == (len(names[::2]), done.files, done.records)
-    assert sorted(bucket.sizes()) == [PLAN, *names]
+    assert sorted(bucket.sizes()) == [TALLIES, PLAN, *names]
     everything = system.get_file_info(fs.FileSelector(root, recursive=True))
     assert not [each.path for each in everything if each.path.endswith(".tmp")]
     with pytest.raises(UsageError, match="something else"):
