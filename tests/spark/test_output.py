@@ -14,8 +14,8 @@ from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import PLAN
 from kafkafs.spark.export.output import Output, output
-from kafkafs.spark.jobs import Engine
 from kafkafs.spark.export.tallies import TALLIES
+from kafkafs.spark.jobs import Engine
 from tests.spark.test_export_job import request, truth
 
 SECRET = "not-to-be-told"
