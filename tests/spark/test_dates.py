@@ -1,18 +1,38 @@
-"""The names of files by date, which tests of whole exports look at from outside (`test_by_date`)."""
+"""Dates of records and the names of their files, against the calendar that Python has."""
+
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kafkafs.spark.export.dates import NO_PERIOD, dated, periods, undated
+from kafkafs.spark.export.dates import NO_DATE, NO_PERIOD, dated, periods, undated
 
-FILE = "topic=t/partition=0/00000000000000000000-00000000000000000009.parquet"
+FILE = "topic=date=1/partition=3/00000000000000000000-00000000000000000009.parquet"
+END_MS = 253_402_300_800_000  # of the year 9999
 
 
 @pytest.mark.parametrize("by", ["day", "hour"])
-def test_a_name_by_date_tells_the_one_without(by):
-    numbers = periods(np.array([-1, 0, 1_790_000_000_000, 2**62]), by)
-    assert list(numbers[[0, 3]]) == [NO_PERIOD, NO_PERIOD]
-    names = [dated(FILE, int(number), by) for number in numbers]
-    assert all(undated(name) == FILE for name in names)
-    assert names[1].startswith("topic=t/date=1970-01-01/")
-    assert undated("topic=t/date=x/partition=0/y") == "topic=t/date=x/partition=0/y"
+@given(time_ms=st.integers(0, END_MS - 1))
+def test_a_time_stands_under_its_day_and_hour(by, time_ms):
+    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
+    (period,) = periods(np.array([time_ms]), by).tolist()
+    name = dated(FILE, period, by)
+    hour = f"hour={when:%H}/" if by == "hour" else ""
+    assert name == FILE.replace("/", f"/date={when.date().isoformat()}/{hour}", 1)
+    assert undated(name) == FILE
+
+
+@pytest.mark.parametrize("by", ["day", "hour"])
+@pytest.mark.parametrize("time_ms", [-1, -(2**63), END_MS, 2**63 - 1, 1_700_000_000_000_000])
+def test_a_time_that_is_none_has_no_date(by, time_ms):
+    assert periods(np.array([time_ms]), by).tolist() == [NO_PERIOD]
+    name = dated(FILE, NO_PERIOD, by)
+    assert name.split("/")[1] == f"date={NO_DATE}"
+    assert undated(name) == FILE
+
+
+@pytest.mark.parametrize("name", [FILE, "topic=t/date=today/partition=0/x.parquet", "date=2026-11-24/x.parquet", "x"])
+def test_another_name_stays(name):
+    assert undated(name) == name

@@ -1,38 +1,37 @@
-"""Dates of records and the names of their files, against the calendar that Python has."""
+"""Plans as they are written down; what whole exports do with them is in `test_export_job`."""
 
-from datetime import UTC, datetime, timedelta
+import json
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from kafkafs.spark.export.export_plan import NO_DATE, NO_PERIOD, dated, periods, undated
-
-FILE = "topic=date=1/partition=3/00000000000000000000-00000000000000000009.parquet"
-END_MS = 253_402_300_800_000  # of the year 9999
+from kafkafs.errors import UsageError
+from kafkafs.spark.export import export_plan
+from kafkafs.spark.export.output import output
+from tests.spark.test_export_job import request
 
 
-@pytest.mark.parametrize("by", ["day", "hour"])
-@given(time_ms=st.integers(0, END_MS - 1))
-def test_a_time_stands_under_its_day_and_hour(by, time_ms):
-    when = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
-    (period,) = periods(np.array([time_ms]), by).tolist()
-    name = dated(FILE, period, by)
-    hour = f"hour={when:%H}/" if by == "hour" else ""
-    assert name == FILE.replace("/", f"/date={when.date().isoformat()}/{hour}", 1)
-    assert undated(name) == FILE
+def test_a_plan_keeps_its_id_and_one_of_an_earlier_release_has_none(tmp_path):
+    out, wanted = output(str(tmp_path / "out")), request("partitions")
+    made = export_plan.settle(out, wanted)
+    assert made.stands_alone
+    export_plan.save(out, wanted, made)
+    assert export_plan.settle(out, wanted).id == made.id
+    file = tmp_path / "out" / export_plan.PLAN
+    for id_ in ("", None, 7, "../x"):
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"id": id_}))
+        assert not export_plan.settle(out, wanted).stands_alone
 
 
-@pytest.mark.parametrize("by", ["day", "hour"])
-@pytest.mark.parametrize("time_ms", [-1, -(2**63), END_MS, 2**63 - 1, 1_700_000_000_000_000])
-def test_a_time_that_is_none_has_no_date(by, time_ms):
-    assert periods(np.array([time_ms]), by).tolist() == [NO_PERIOD]
-    name = dated(FILE, NO_PERIOD, by)
-    assert name.split("/")[1] == f"date={NO_DATE}"
-    assert undated(name) == FILE
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"version":9,"files":[]}', b"[" * 99_999])
+def test_what_is_no_plan_has_no_files(text, tmp_path):
+    with pytest.raises(UsageError, match="is no plan of an export, or another release's"):
+        export_plan.units_of(output(str(tmp_path)), text)
 
 
-@pytest.mark.parametrize("name", [FILE, "topic=t/date=today/partition=0/x.parquet", "date=2026-11-24/x.parquet", "x"])
-def test_another_name_stays(name):
-    assert undated(name) == name
+def test_files_are_those_of_the_request(tmp_path):
+    out, wanted = output(str(tmp_path / "out")), request("partitions")
+    made = export_plan.settle(out, wanted)
+    export_plan.save(out, wanted, made)
+    told, units = export_plan.units_of(out, (tmp_path / "out" / export_plan.PLAN).read_bytes())
+    assert units == made.units
+    assert told["request"] == wanted.words()

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafkafs.spark.export import parquet
+from kafkafs.spark.export.dates import By
 from kafkafs.spark.export.export_plan import FileUnit
 from kafkafs.spark.export.output import output
 from kafkafs.tables.locations import Location
@@ -25,7 +26,7 @@ NAMES = [("t", 0), ("t", 11), ("42", 3)]
 BY = ["", "day"]
 
 
-def write(place: Path, topic: str, partition: int, by: str = "", stands_alone: bool = True) -> None:
+def write(place: Path, topic: str, partition: int, by: By = "", stands_alone: bool = True) -> None:
     """An export of 21 records of a partition in `place`/out, as a worker writes it."""
     batches = [made(first, [START_MS + at for at in range(first, first + 7)]) for first in (0, 7, 14)]
     write_partition(place / f"data-{topic}-{partition}", spread(batches, 5), f"{topic}-{partition}")
@@ -44,7 +45,8 @@ def expected(*names: tuple[str, int]) -> list[tuple[str, int, int]]:
 def exported(request, tmp_path) -> Path:
     for name in NAMES[:2]:
         write(tmp_path, *name, request.param)
-    return tmp_path / "out"
+    out: Path = tmp_path / "out"
+    return out
 
 
 def test_a_file_alone_has_its_topic_and_partition(exported):
