@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from kafkafs.disk.objects import address_of, is_bucket
+from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import UsageError
 from kafkafs.tables.offsets import TopicPartition
 
@@ -46,4 +47,4 @@ def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
         if not matches:
             raise UsageError(f"no directory matches {word!r}; name Kafka data directories, the broker's log.dirs")
         found += [Path(match).absolute() for match in matches]
-    return tuple(dict.fromkeys(found))
+    return tuple(each_once(found))

@@ -16,6 +16,9 @@ def test_paths_are_absolute_and_each_is_there_once(tmp_path, monkeypatch):
     both = (tmp_path / "disk-1", tmp_path / "disk-2")
     assert named_paths(["disk-*"]) == both
     assert named_paths(["disk-2", "disk-*", f"file://{tmp_path}/disk-1"]) == both[::-1]
+    (tmp_path / "link").symlink_to("disk-1")
+    twice = [str(tmp_path), f"{tmp_path}/", f"{tmp_path}/disk-1/..", "disk-1", "link", f"{tmp_path}/link/"]
+    assert named_paths(twice) == (tmp_path, both[0])  # regression: `audit` called a link to the same disk a twin
     assert named_paths(["a*b"]) == (tmp_path / "a*b",)
     assert named_paths(["nowhere"]) == (tmp_path / "nowhere",)
     with pytest.raises(UsageError, match="no directory matches"):
