@@ -10,7 +10,7 @@ from typing import get_args
 from kafkafs.cli.exit_codes import drop_output, say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, file_to_write, is_local, named_directories
 from kafkafs.errors import UsageError
-from kafkafs.log.read_options import tier_source
+from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import Report, audit, untold
 from kafkafs.spark.audit.findings import Finding, Severity
 from kafkafs.tables.missing import missing_topics, told
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _audit(arguments: argparse.Namespace) -> Report:
     with SparkProgress("audit", "looking" if is_local(arguments) else "starting Spark") as progress:
         paths = named_directories(arguments.data_dirs)
-        source = tier_source(arguments.tiered, arguments.tiered_key)
+        source = TierSource.parse(arguments.tiered, arguments.tiered_key)
         topics = chosen_topics(arguments, paths, source)
         place = file_to_write(arguments.report, paths) if arguments.report else None
         missing = missing_topics(paths, topics.takes, source)

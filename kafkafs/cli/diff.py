@@ -8,7 +8,7 @@ from functools import partial
 
 from kafkafs.cli.exit_codes import EXIT_USAGE, say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
-from kafkafs.log.topic_choice import topic_choice
+from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.diff.diff_job import Totals, by_content, by_offset
 from kafkafs.spark.diff.sides import Pair, paired
 
@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     troubles: list[str] = []
     with SparkProgress("diff", "looking" if is_local(arguments) else "starting Spark") as progress:
         old, new = named_directories(arguments.data_dirs), named_directories(arguments.against)
-        sides = paired(old, new, topic_choice(arguments.topics, arguments.topic_pattern))
+        sides = paired(old, new, TopicChoice.parse(arguments.topics, arguments.topic_pattern))
         is_by_content = arguments.by == "content"
         is_different = _has_one_sided(sides.pairs, by_topic=is_by_content)
         compare = by_content if is_by_content else partial(by_offset)

@@ -137,9 +137,9 @@ def _source(path: str, open_file: Callable[[str], ReadableFile]) -> Source:
 def _keys(texts: list[str]) -> "list[tuple[str, Path]]":
     if not texts:
         return []
-    from kafkafs.log.read_options import parse_key  # 5 ms, for what hardly any dump takes
+    from kafkafs.log.read_options import TierSource  # 5 ms, for what hardly any dump takes
 
-    return [parse_key(text) for text in texts]
+    return [TierSource.parse_key(text) for text in texts]
 
 
 def _windows(sources: Sequence[Source], wanted: Limits, options: DumpOptions) -> Iterator[OffsetWindow]:

@@ -11,8 +11,8 @@ from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_dir
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
-from kafkafs.log.read_options import tier_source
-from kafkafs.log.topic_choice import topic_choice
+from kafkafs.log.read_options import TierSource
+from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.export.compacting import finish
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request, settle
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         return run_compaction(arguments)
     with SparkProgress("export", "looking" if is_local(arguments) else "starting Spark") as progress:
         request = _request(arguments)
-        topics = topic_choice(arguments.topics, arguments.topic_pattern)
+        topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
         mode = mode_of_copies(data_directories(request.paths), topics.takes)
         out = replace(output(arguments.to), mode=mode)
         for path in request.paths:
@@ -59,7 +59,7 @@ def _request(arguments: argparse.Namespace) -> Request:
     paths = named_directories(arguments.data_dirs)
     if arguments.file_mb <= 0:
         raise UsageError("--file-mb must be positive")
-    topics = topic_choice(arguments.topics, arguments.topic_pattern)
+    topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
     choice = Choice(
         topics=tuple(sorted(topics.names)),
         pattern="" if topics.names else ".*" if topics.pattern is None else rf"\A(?:{topics.pattern})\Z",
@@ -68,7 +68,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         paths, choice, _limit(arguments, "from", EARLIEST), _limit(arguments, "to", LATEST), arguments.isolation,
         arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
-        arguments.by, tier_source(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
+        arguments.by, TierSource.parse(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
     )  # fmt: skip
 
 

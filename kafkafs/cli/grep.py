@@ -23,7 +23,7 @@ from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
 from kafkafs.log.replicas import read_from
-from kafkafs.log.topic_choice import TopicChoice, topic_choice
+from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.search.everywhere import FileTask, search_files
 from kafkafs.search.record_files import Given, left_out, record_files, takes
 from kafkafs.search.search_units import OPTIONS, Searched
@@ -60,7 +60,7 @@ def _logs(
         for event in search(partitions, task, output.is_full):
             output.take(event)
         output.write_counts(partitions)
-    left = left_out(directories, partitions.values(), topic_choice(arguments.topics, arguments.topic_pattern))
+    left = left_out(directories, partitions.values(), TopicChoice.parse(arguments.topics, arguments.topic_pattern))
     if left.files:
         say(_LEFT_OUT.format(left.files, "s" if left.files > 1 else "", left.size))
     return output.code()
@@ -78,7 +78,7 @@ def _everywhere(
     """Searches all files with records, one by one, until a look finds no new file."""
     if isinstance(window.from_time, FromEnd) or isinstance(window.to_time, FromEnd):
         raise UsageError("--everywhere takes no time that counts back from the newest record (end-...): name a date")
-    output, topics = SearchOutput(arguments, []), topic_choice(arguments.topics, arguments.topic_pattern)
+    output, topics = SearchOutput(arguments, []), TopicChoice.parse(arguments.topics, arguments.topic_pattern)
     _check_topics(topics, list(directories.values()), marked=True)
     tier = tier_of(arguments.options)
     given = [
@@ -138,7 +138,7 @@ def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> 
     """
     problems = [*filter(None, map(_why_unknown, directories))]
     names = {name: parsed for each in directories for name, parsed in each.names().items() if not parsed.mark}
-    topics = topic_choice(arguments.topics, arguments.topic_pattern)
+    topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
     _check_topics(topics, directories)
     chosen = {}
     for name, parsed in sorted(names.items(), key=lambda each: (each[1].topic, each[1].partition)):

@@ -2,10 +2,11 @@
 
 import argparse
 from pathlib import Path
+from typing import get_args
 
 from kafkafs.cli.exit_codes import EXIT_USAGE
 from kafkafs.cli.parser import TIME_BACK, Commands, add_tiered_key, add_topics, take_for_values, whole_number
-from kafkafs.log.read_options import ISOLATIONS
+from kafkafs.log.read_options import Isolation
 from kafkafs.tables.choice import REPLICAS
 
 _AUDIT = """Checks every batch (CRC, size, order of offsets), every entry of every index against what it points at,
@@ -142,7 +143,7 @@ def add_export(commands: Commands) -> None:
             help=f"{'from the first record at or after' if side == 'from' else 'up to the first record at or after'} a"
             " time: milliseconds, @seconds, ISO-8601, now, or -1h",
         )  # fmt: skip
-    parser.add_argument("--isolation", choices=ISOLATIONS, default="read_uncommitted",
+    parser.add_argument("--isolation", choices=get_args(Isolation), default="read_uncommitted",
                         help="leave out aborted and open transactions or not (default: %(default)s)")  # fmt: skip
     parser.add_argument("--value", choices=("bytes", "json", "registry"), default="bytes",
                         help="values as they are, as objects with a type found in a first pass, or by the registry's"

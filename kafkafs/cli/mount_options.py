@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from kafkafs.disk.objects import place_of
 from kafkafs.errors import UsageError, did_you_mean
-from kafkafs.log.read_options import ISOLATIONS, ReadOptions, TierSource, isolation, parse_key
+from kafkafs.log.read_options import Isolation, ReadOptions, TierSource, isolation
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 ALL = 2**63 - 1  # more than any log has
@@ -73,7 +73,7 @@ def _size(name: str, value: str, example: str) -> int:
 
 def _tiered_key(options: MountOptions, value: str) -> MountOptions:
     keys = options.reading.tiered.keys if options.reading.tiered is not None else ()
-    return _of_tier(options, keys=(*keys, parse_key(value)))
+    return _of_tier(options, keys=(*keys, TierSource.parse_key(value)))
 
 
 def _of_tier(options: MountOptions, **changes: Any) -> MountOptions:
@@ -104,7 +104,7 @@ def tier_of(texts: Iterable[str]) -> TierSource | None:
 WORDS = (
     Word(
         "isolation=LEVEL", "read_uncommitted (default) or read_committed, for decoded views",
-        lambda options, value: _reading(options, isolation=isolation("isolation", value)), ISOLATIONS,
+        lambda options, value: _reading(options, isolation=isolation("isolation", value)), get_args(Isolation),
     ),
     Word("corrupt=skip", "decoded ranges go on behind a corrupt batch instead of failing", _corrupt),
     Word("max_batch=SIZE", "largest batch a decoded view unpacks: bytes, or with K, M, G (default 256M)", _max_batch),

@@ -18,7 +18,7 @@ from kafkafs.cli.spark_command import (
     write_shown,
 )
 from kafkafs.errors import UsageError
-from kafkafs.log.read_options import tier_source
+from kafkafs.log.read_options import TierSource
 from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.profile.numbers import numbers_of
 from kafkafs.spark.profile.profile_job import profile
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes the page, the data or both, and says of how many records they are."""
     with SparkProgress("profile", "looking" if is_local(arguments) else "starting Spark") as progress:
         paths = named_directories(arguments.data_dirs)
-        source = tier_source(arguments.tiered, arguments.tiered_key)
+        source = TierSource.parse(arguments.tiered, arguments.tiered_key)
         topics = chosen_topics(arguments, paths, source)
         missing = refuse_missing(missing_topics(paths, topics.takes, source), arguments.fail_on_data_loss)
         with engine(arguments, "profile", progress) as where:

@@ -9,9 +9,9 @@ import time
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.status_line import StatusLine
 from kafkafs.errors import UsageError, printable
+from kafkafs.format.names import LARGEST_NODE
 from kafkafs.format.times import doubt, parse_time_ms
-from kafkafs.log.meta_properties import LARGEST_NODE
-from kafkafs.log.read_options import tier_source
+from kafkafs.log.read_options import TierSource
 from kafkafs.revive.claims import MARKS
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
@@ -75,7 +75,7 @@ def _choices(arguments: argparse.Namespace) -> Choices:
     return Choices(
         to=arguments.to.absolute(), node_id=arguments.node_id, topics=topics, kafka=arguments.kafka,
         until_ms=_moment(arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
-        method=arguments.method, tiered=tier_source(arguments.tiered, arguments.tiered_key),
+        method=arguments.method, tiered=TierSource.parse(arguments.tiered, arguments.tiered_key),
         include=include,
         retention=arguments.retention,
     )  # fmt: skip

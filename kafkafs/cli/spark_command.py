@@ -14,7 +14,7 @@ from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
 from kafkafs.log.read_options import TierSource
-from kafkafs.log.topic_choice import TopicChoice, topic_choice
+from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.jobs import Engine, Step
 from kafkafs.spark.session import session
 from kafkafs.tables.choice import named_paths
@@ -69,7 +69,7 @@ def chosen_topics(
 ) -> TopicChoice:
     """The topics that `--topics` and `--topic-pattern` choose; UsageError for those that are not there, nor in the tier
     of that source."""
-    topics = topic_choice(arguments.topics, arguments.topic_pattern)
+    topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
     there = (
         name.topic
         for directory in with_their_tier(paths, source)

@@ -20,6 +20,12 @@ _MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|future|stray)", re.ASCI
 SEGMENT_KINDS = {f".{kind}": kind for kind in ("log", "index", "timeindex", "txnindex", "snapshot")}
 """What stands behind the offset in the name of a segment's file, and the kind that it tells."""
 
+NODE_KEYS = ("node.id", "broker.id")
+"""Keys of a node's id in `meta.properties`: under KRaft, under ZooKeeper."""
+
+LARGEST_NODE = 2**31 - 1
+"""The largest node id: a Java int."""
+
 META_PROPERTIES = "meta.properties"
 LOG_STARTS = "log-start-offset-checkpoint"
 HIGH_WATERMARKS = "replication-offset-checkpoint"

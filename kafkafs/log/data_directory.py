@@ -17,12 +17,15 @@ from kafkafs.disk.objects import is_bucket
 from kafkafs.disk.whereabouts import hint
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint, parse_partition_metadata
+from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import (
     CLEANER_OFFSETS,
     HIGH_WATERMARKS,
+    LARGEST_NODE,
     LEADER_EPOCHS,
     LOG_STARTS,
     META_PROPERTIES,
+    NODE_KEYS,
     PARTITION_METADATA,
     RECOVERY_POINTS,
     REMOTE_LOG_METADATA,
@@ -46,6 +49,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_OPTIONS = ReadOptions()
 
+_NODE_DIGITS = 10
 _MARKS_OF_PARTITION = (PARTITION_METADATA, LEADER_EPOCHS)
 _MARKS_OF_KAFKA = (META_PROPERTIES, LOG_STARTS, HIGH_WATERMARKS, RECOVERY_POINTS)
 
@@ -234,6 +238,27 @@ class DataDirectory:
             return parse_partition_metadata(self.root.read_whole(f"{directory}/{PARTITION_METADATA}", 1 << 16))
         except UNREADABLE:
             return None
+
+    def meta_properties(self) -> dict[str, str]:
+        """Parse `meta.properties`. Raise NotFound if there is none."""
+        return parse_properties(self.root.read_whole(META_PROPERTIES).decode("utf-8", "replace"))
+
+    def cluster_id(self) -> str | None:
+        """The id of the cluster that the directory is of; None where nothing tells it."""
+        try:
+            return self.meta_properties().get("cluster.id")
+        except UNREADABLE:
+            return None
+
+    def node_id(self) -> int | None:
+        """The id of the node that the directory is of; None where nothing tells it."""
+        try:
+            told = self.meta_properties()
+        except UNREADABLE:
+            return None
+        word = next((told[key] for key in NODE_KEYS if key in told), "")
+        is_number = word.isascii() and word.isdigit() and len(word) <= _NODE_DIGITS
+        return int(word) if is_number and int(word) <= LARGEST_NODE else None
 
     def cleaner_offsets(self) -> CheckpointOffsets | None:
         """Up to where the broker has compacted which partitions; None where nothing tells."""

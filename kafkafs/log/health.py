@@ -6,14 +6,12 @@ again only when a file has changed.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Inside
 from kafkafs.errors import UNREADABLE, Denied, DiskError, NotFound
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
-from kafkafs.format.names import segment_file
-from kafkafs.log.listing import INDEX_KINDS, Listing
+from kafkafs.log.listing import INDEX_KINDS
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.segment_health import IndexState, LogAttributes, SegmentHealth
@@ -23,10 +21,8 @@ __all__ = [
     "LogAttributes",
     "SegmentHealth",
     "attributes_of_logs",
-    "gaps_in_a_tier",
     "is_compacted_away",
     "look_at_all",
-    "problems_of_listing",
 ]
 
 
@@ -50,17 +46,6 @@ def attributes_of_logs(segments: Sequence[Segment]) -> list[LogAttributes] | Non
     with local[-1].inside() as inside:
         found = [files.log_attributes(inside) for files in local]
     return [each for each in found if each is not None] if None not in found else None
-
-
-def gaps_in_a_tier(segments: Sequence[Segment]) -> list[str]:
-    """Sentences about offsets that no upload has, between two that tell where they end and begin: a tiered log is never
-    compacted. On the disk each log goes on up to the next one's base, as far as names tell."""
-    joints = ((one.next_base, other.base_offset) for one, other in pairwise(segments))
-    return [
-        f"offsets {end} to {base - 1} are in no upload: a gap in the offsets"
-        for end, base in joints
-        if end is not None and end < base
-    ]
 
 
 def _of_a_tier(segment: Segment) -> SegmentHealth:
@@ -177,13 +162,3 @@ def _transaction_index(segment: Segment) -> IndexState:
         return "missing" if segment.indexes.aborted() is None else "ok"
     except UNREADABLE:
         return "damaged"
-
-
-def problems_of_listing(listing: Listing) -> list[str]:
-    """Return the problems that the names alone tell: entries that are not regular files, and indexes whose log is
-    missing."""
-    missing = (segment_file(offset, "log") for offset in listing.logless)
-    return [
-        *listing.problems,
-        *(f"{log} is missing though its index is there: a gap in the offsets" for log in missing),
-    ]

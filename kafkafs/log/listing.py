@@ -24,6 +24,7 @@ from kafkafs.format.names import (
     parse_offset,
     parse_segment_file,
     parse_transitional_file,
+    segment_file,
 )
 from kafkafs.log.retries import ask_again
 
@@ -56,6 +57,15 @@ class Listing:
     logless: tuple[int, ...] = ()  # offsets of indexes whose log is missing
     problems: tuple[str, ...] = field(default=())
     compacting: bool = False  # the cleaner is at it, or was a moment ago
+
+    def all_problems(self) -> list[str]:
+        """Return the problems that the names alone tell: entries that are not regular files, and indexes whose log is
+        missing."""
+        missing = (segment_file(offset, "log") for offset in self.logless)
+        return [
+            *self.problems,
+            *(f"{log} is missing though its index is there: a gap in the offsets" for log in missing),
+        ]
 
 
 NOTHING = Listing((0, 0), True, {}, {}, ())

@@ -8,7 +8,7 @@ import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -287,6 +287,16 @@ class Log:
             if file is not None:
                 held.append(file)
         return held
+
+    def gaps_in_a_tier(self) -> list[str]:
+        """Return sentences about offsets that no upload has, between two uploads that tell where they end and begin. A
+        tiered log is never compacted. On the disk each segment goes on up to the next one's base."""
+        joints = ((one.next_base, other.base_offset) for one, other in pairwise(self.segments))
+        return [
+            f"offsets {end} to {base - 1} are in no upload: a gap in the offsets"
+            for end, base in joints
+            if end is not None and end < base
+        ]
 
     def indexed_timestamp(self, start: int, end: int | None, segments: Sequence[Segment] | None = None) -> int:
         """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none.

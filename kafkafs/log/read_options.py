@@ -33,21 +33,21 @@ class TierSource:
         """The place without what opens it."""
         return shown(self.place) if is_bucket(self.place) else self.place
 
+    @classmethod
+    def parse(cls, place: str, keys: Iterable[str]) -> "TierSource | None":
+        """The tier at a place, None where none is named, and the keys of its segments. UsageError."""
+        found = tuple(cls.parse_key(key.strip()) for key in keys if key.strip())
+        if found and not place.strip():
+            raise UsageError("tiered_key is of a tier: name it by tiered")
+        return cls(place_of(place.strip()), found) if place.strip() else None
 
-def parse_key(text: str) -> tuple[str, Path]:
-    """`ID:FILE`, the id of a key and the file that has it."""
-    key_id, _, path = text.partition(":")
-    if not key_id or not path:
-        raise UsageError(f"tiered_key={text!r} is no ID:FILE, the id of a key and the PEM file of its private key")
-    return key_id, Path(path).absolute()
-
-
-def tier_source(place: str, keys: Iterable[str]) -> TierSource | None:
-    """The tier at a place, None where none is named, and the keys of its segments. UsageError."""
-    found = tuple(parse_key(key.strip()) for key in keys if key.strip())
-    if found and not place.strip():
-        raise UsageError("tiered_key is of a tier: name it by tiered")
-    return TierSource(place_of(place.strip()), found) if place.strip() else None
+    @staticmethod
+    def parse_key(text: str) -> tuple[str, Path]:
+        """`ID:FILE`, the id of a key and the file that has it."""
+        key_id, _, path = text.partition(":")
+        if not key_id or not path:
+            raise UsageError(f"tiered_key={text!r} is no ID:FILE, the id of a key and the PEM file of its private key")
+        return key_id, Path(path).absolute()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

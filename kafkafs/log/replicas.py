@@ -7,9 +7,9 @@ batch, then the largest log end offset. Directories of deleted, stray and future
 from collections.abc import Iterable, Sequence
 
 from kafkafs.errors import UNREADABLE, UsageError
+from kafkafs.format.names import NODE_KEYS
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.lineage import last_leader_epoch
-from kafkafs.log.meta_properties import NODE_KEYS, properties
 from kafkafs.log.partition import Partition
 
 
@@ -28,7 +28,7 @@ def furthest(found: Sequence[Partition]) -> Partition | None:
 def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
     """The cluster's and the broker's id, as the directory's meta.properties tells; None where it does not."""
     try:
-        told = properties(directory)
+        told = directory.meta_properties()
     except UNREADABLE:
         return None
     broker = next((told[key] for key in NODE_KEYS if key in told), None)

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from kafkafs.errors import UsageError, did_you_mean
 
+_OF_JAVA = re.compile(r"\\[pPQEhHRXGk](?:\{\^?\w+\})?|\(\?<[A-Za-z]|&&|\[\[")
+"""Parts of Java's regular expressions that Python's lack: classes, quotation, named groups, sets of sets."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicChoice:
@@ -17,6 +20,29 @@ class TopicChoice:
 
     names: frozenset[str] = frozenset()
     pattern: str | None = None
+
+    @classmethod
+    def parse(cls, lists: Iterable[str] | None, pattern: str | None) -> "TopicChoice":
+        """The choice of `--topics` (lists with commas) and `--topic-pattern`. UsageError for what is none."""
+        names = frozenset(word.strip() for words in lists or () for word in words.split(",") if word.strip())
+        if lists and not names:
+            raise UsageError("--topics names no topic")
+        if pattern is not None:
+            cls.check_pattern(pattern, f"--topic-pattern {pattern!r}")
+        return cls(names, pattern)
+
+    @staticmethod
+    def check_pattern(pattern: str, told: str) -> None:
+        """Raise UsageError, which names the pattern as `told`, if it is none, or one that Java takes for another."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", FutureWarning)  # sets such as [a&&b], which Java has and Python has not
+                re.compile(pattern)
+        except (re.error, FutureWarning) as error:
+            java = _OF_JAVA.search(pattern)
+            hint = "; {} is Java's, and this takes Python's expressions: write [a-z], (?P<name>...)"
+            hint = "" if java is None else hint.format(java[0])
+            raise UsageError(f"{told} is malformed: {error}{hint}") from None
 
     @property
     def is_all(self) -> bool:
@@ -43,29 +69,3 @@ class TopicChoice:
 
 
 ALL_TOPICS = TopicChoice()
-
-
-def topic_choice(lists: Iterable[str] | None, pattern: str | None) -> TopicChoice:
-    """The choice of `--topics` (lists with commas) and `--topic-pattern`. UsageError for what is none."""
-    names = frozenset(word.strip() for words in lists or () for word in words.split(",") if word.strip())
-    if lists and not names:
-        raise UsageError("--topics names no topic")
-    if pattern is not None:
-        check_pattern(pattern, f"--topic-pattern {pattern!r}")
-    return TopicChoice(names, pattern)
-
-
-_OF_JAVA = re.compile(r"\\[pPQEhHRXGk](?:\{\^?\w+\})?|\(\?<[A-Za-z]|&&|\[\[")
-"""Parts of Java's regular expressions that Python's lack: classes, quotation, named groups, sets of sets."""
-
-
-def check_pattern(pattern: str, told: str) -> None:
-    """UsageError, which names it as `told`, for what is no regular expression, or one that Java takes for another."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", FutureWarning)  # sets such as [a&&b], which Java has and Python has not
-            re.compile(pattern)
-    except (re.error, FutureWarning) as error:
-        java = _OF_JAVA.search(pattern)
-        hint = f"; {java[0]} is Java's, and this takes Python's expressions: write [a-z], (?P<name>...)" if java else ""
-        raise UsageError(f"{told} is malformed: {error}{hint}") from None

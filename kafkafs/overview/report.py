@@ -8,7 +8,6 @@ from typing import Any, NamedTuple, TypeVar
 from kafkafs.cluster.image import Image
 from kafkafs.format.names import METADATA_TOPIC
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.meta_properties import node_id
 from kafkafs.overview.configs import Settings, TopicSettings
 from kafkafs.overview.contents import Contents
 from kafkafs.overview.retention import Limits, Reason, Retention, retention
@@ -101,7 +100,7 @@ def rows_of(
     found: defaultdict[tuple[str, int], list[Usage]] = defaultdict(list)
     leftovers: list[Leftover] = []
     for directory, counted in counts:
-        settings = Settings(image, node_id(directory), question.asked, question.file)
+        settings = Settings(image, directory.node_id(), question.asked, question.file)
         known: dict[str, TopicSettings] = {}
         for each in counted.partitions:
             topic = each.name.topic

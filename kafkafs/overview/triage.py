@@ -19,7 +19,7 @@ from kafkafs.disk.forked import ForkedProcess, Serve
 from kafkafs.errors import KafkafsError
 from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_TOPIC, OWN_TOPICS
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.meta_properties import cluster_ids, node_id, node_ids
+from kafkafs.log.meta_properties import cluster_ids, node_ids
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.overview.configs import Settings
 from kafkafs.overview.report import Question, Row, rows_of
@@ -224,7 +224,7 @@ def _of_disk(
     found.leftovers = sum(row["bytes"] for row in rows if row["path"] is not None)
     tiered = set[str]()
     for directory, counted in counts:
-        settings = Settings(cluster.image, node_id(directory))
+        settings = Settings(cluster.image, directory.node_id())
         here = {each.name.topic for each in counted.partitions} - OWN_TOPICS
         tiered |= {topic for topic in here if settings.of(topic).is_tiered}
         found.in_tier += sum(

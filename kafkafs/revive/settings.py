@@ -11,8 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kafkafs.cluster.image import BROKER_RESOURCE
-from kafkafs.format.names import GROUPS_TOPIC, SHARE_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.log.meta_properties import LARGEST_NODE
+from kafkafs.format.names import GROUPS_TOPIC, LARGEST_NODE, SHARE_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, TOKEN_KEY, Config, Node
 from kafkafs.revive.topics import RevivedTopic
 

@@ -24,7 +24,6 @@ from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.lineage import last_leader_epoch
 from kafkafs.log.log import Log
-from kafkafs.log.meta_properties import node_id
 from kafkafs.log.replicas import progress
 from kafkafs.revive.broker_notes import BrokerNotes
 from kafkafs.revive.other_replicas import Replica
@@ -59,7 +58,7 @@ class Standing:
     @cached_property
     def node(self) -> int | None:
         """The node whose disk it is on."""
-        return node_id(self.replica.directory)
+        return self.replica.directory.node_id()
 
     @cached_property
     def span(self) -> tuple[int, int]:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafkafs.errors import UsageError
-from kafkafs.log.read_options import Isolation, TierSource, isolation, tier_source
-from kafkafs.log.topic_choice import check_pattern
+from kafkafs.log.read_options import Isolation, TierSource, isolation
+from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
 from kafkafs.tables.offsets import (
     EARLIEST,
@@ -154,7 +154,7 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
         min_offsets_per_trigger=least,
         max_trigger_delay_s=_duration(options, "maxTriggerDelay"),
         replicas=_one_of(options, "replicas", REPLICAS),
-        tiered=tier_source(options.get("tiered", ""), options.get("tiered_key", "").split(",")),
+        tiered=TierSource.parse(options.get("tiered", ""), options.get("tiered_key", "").split(",")),
     )
 
 
@@ -216,7 +216,7 @@ def _choice(options: Mapping[str, str]) -> Choice:
 def _pattern(value: str) -> str:
     if not value:
         raise UsageError("the pattern in the option 'subscribePattern' is empty")
-    check_pattern(value, f"the pattern {value!r} in the option 'subscribePattern'")
+    TopicChoice.check_pattern(value, f"the pattern {value!r} in the option 'subscribePattern'")
     return value
 
 

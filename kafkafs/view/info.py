@@ -13,10 +13,9 @@ from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.format.times import probable_unit
-from kafkafs.log.health import SegmentHealth, gaps_in_a_tier, look_at_all, problems_of_listing
+from kafkafs.log.health import SegmentHealth, look_at_all
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look
-from kafkafs.log.meta_properties import node_id
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import log_start, uploaded_epochs
 from kafkafs.view.made import MadeFile
@@ -87,7 +86,7 @@ class _Encoded(list[str]):
 def describe(view: PartitionView, look: Look) -> dict[str, object]:
     """The fields of `info.json` (docs/queries.md)."""
     log, name = look.log, view.partition.name
-    problems = [*view.data_directory.checkpoints.read().problems, *problems_of_listing(view.partition.listing())]
+    problems = [*view.data_directory.checkpoints.read().problems, *view.partition.listing().all_problems()]
     replicas = replica_rows(view.find_replicas())
     problems += twins(view, replicas) + missing_partitions(view)
     topic_id = _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
@@ -101,7 +100,7 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
         view.note_logs(local, logs)
     for one in health:
         problems += one.problems
-    problems += gaps_in_a_tier(log.segments)
+    problems += log.gaps_in_a_tier()
     is_tiered = any(segment.object is not None for segment in log.segments)
 
     def known(question: Callable[[], Answer]) -> Answer | None:
@@ -217,7 +216,7 @@ def replica_rows(found: Sequence[ShownReplica]) -> list[ReplicaRow]:
     return [
         ReplicaRow(
             replica.shown_as,
-            node_id(replica.directory),
+            replica.directory.node_id(),
             str(replica.directory.path),
             reached[0] if reached[0] >= 0 else None,
             reached[1] if reached[1] >= 0 else None,
@@ -233,7 +232,7 @@ def twins(view: PartitionView, replicas: Sequence[ReplicaRow]) -> list[str]:
     is on its way there, or was left behind."""
     if view.partition.name.mark:
         return []
-    here, path = node_id(view.data_directory), str(view.data_directory.path)
+    here, path = view.data_directory.node_id(), str(view.data_directory.path)
     return [
         f"{other.dataDirectory} holds this partition too; it is shown as {other.name}"
         for other in replicas

@@ -16,7 +16,6 @@ from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import UNREADABLE, NotFound
 from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.meta_properties import cluster_id
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import progress
 from kafkafs.view.disks import DiskView
@@ -63,7 +62,7 @@ class PartitionNames:
         """`keep_only` is called when partitions have come or gone, with what tells if a key is of one that is here."""
         self._disks = disks
         self._keep_only = keep_only
-        self._clusters = [cluster_id(disk.directory) if len(disks) > 1 else None for disk in disks]
+        self._clusters = [disk.directory.cluster_id() if len(disks) > 1 else None for disk in disks]
         self._lock = threading.Lock()
         self._all: dict[str, list[Place]] = {}
         self._shown: dict[str, Sequence[Place]] = {}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.meta_properties import cluster_ids, node_id, node_ids, properties
+from kafkafs.log.meta_properties import cluster_ids, node_ids
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 
@@ -13,10 +13,10 @@ from tests.log.making import made, write_partition
 @pytest.mark.parametrize("release", ["2.8.0", "4.3.1"])
 def test_a_real_broker_is_known_by_its_file(release):
     directory = open_data_directory(Dataset(release, "stopped").path)
-    told = properties(directory)
-    assert node_id(directory) == int(told.get("node.id", told.get("broker.id", "")))
+    told = directory.meta_properties()
+    assert directory.node_id() == int(told.get("node.id", told.get("broker.id", "")))
     assert cluster_ids([directory, directory]) == ([told["cluster.id"]], [])
-    assert node_ids([directory, directory]) == [node_id(directory)]
+    assert node_ids([directory, directory]) == [directory.node_id()]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_real_broker_is_known_by_its_file(release):
 def test_what_names_no_node_is_none(tmp_path: Path, text):
     write_partition(tmp_path, {0: [made(0, [1])]})
     (tmp_path / "meta.properties").write_text(text)
-    assert node_id(open_data_directory(tmp_path)) is None
+    assert open_data_directory(tmp_path).node_id() is None
 
 
 def test_directories_of_two_clusters_are_told(tmp_path: Path):

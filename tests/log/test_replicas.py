@@ -6,7 +6,6 @@ import pytest
 
 from kafkafs.errors import Exhausted, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
-from kafkafs.log.meta_properties import cluster_id, node_id
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, of_one_broker, progress, read_from, replicas
 from tests.disk.descriptors import few_descriptors
@@ -83,8 +82,8 @@ QUESTIONS = {
     "how far it got": lambda directory: progress(directory.partition(NAME)),
     "topic id": lambda directory: directory.topic_id(NAME),
     "cleaner": lambda directory: directory.cleaner_offsets(),
-    "cluster": cluster_id,
-    "node": node_id,
+    "cluster": DataDirectory.cluster_id,
+    "node": DataDirectory.node_id,
 }
 
 

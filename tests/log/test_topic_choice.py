@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.log.topic_choice import ALL_TOPICS, topic_choice
+from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 
 THERE = ("orders", "orders-eu", "my.orders", "__consumer_offsets", "a|b")
 
@@ -23,7 +23,7 @@ THERE = ("orders", "orders-eu", "my.orders", "__consumer_offsets", "a|b")
 )
 def test_a_pattern_matches_whole_names(lists, pattern, wanted):
     """`--topic-pattern orders` took orders-eu for orders in one command, and not in another."""
-    choice = topic_choice(lists, pattern)
+    choice = TopicChoice.parse(lists, pattern)
     assert tuple(filter(choice.takes, THERE)) == wanted
     assert choice.is_all == (choice == ALL_TOPICS) == (not lists and pattern is None)
 
@@ -44,4 +44,4 @@ def test_a_pattern_matches_whole_names(lists, pattern, wanted):
 )
 def test_what_chooses_nothing_is_a_sentence(lists, pattern, sentence):
     with pytest.raises(UsageError, match=sentence):
-        topic_choice(lists, pattern).check(THERE, "/data")
+        TopicChoice.parse(lists, pattern).check(THERE, "/data")

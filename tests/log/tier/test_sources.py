@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.log.read_options import parse_key
+from kafkafs.log.read_options import TierSource
 from kafkafs.log.tier.sources import read_keys
 
 
@@ -18,7 +18,7 @@ def test_keys_are_read_or_refused(tmp_path):
 
 def test_a_key_is_named_by_its_id_and_its_file():
     """A path is absolute: the daemon has another directory."""
-    assert parse_key("a:k.pem") == ("a", Path("k.pem").absolute())
+    assert TierSource.parse_key("a:k.pem") == ("a", Path("k.pem").absolute())
     for word in ("k.pem", ":k.pem", "a:"):
         with pytest.raises(UsageError, match="is no ID:FILE"):
-            parse_key(word)
+            TierSource.parse_key(word)
