@@ -10,6 +10,7 @@ With --checked each access to memory is checked, and a debugger shows lines of C
 
 import argparse
 import ast
+import contextlib
 import importlib
 import os
 import re
@@ -220,19 +221,22 @@ def is_new(module: str, into: Path) -> bool:
 
 def build(into: Path, *, checked: bool = False) -> list[str]:
     """Compiles what is out of date: the names of those modules."""
+    into = into.resolve()
     old = [module for module in MODULES if not is_new(module, into)]
-    with tempfile.TemporaryDirectory(prefix="kafkafs-kernels-") as scratch:
+    # Cython writes the names of its sources into a module: seen from the scratch directory they are always the same
+    with tempfile.TemporaryDirectory(prefix="kafkafs-kernels-") as scratch, contextlib.chdir(scratch):
         sources = {}
         for module in old:
-            place = Path(scratch, module)
+            place = Path(module)
             place.mkdir()
             sources[module] = _write(module, [Part(name) for name in MODULES[module]], place)
         if sources:
-            _compile(sources, into, Path(scratch), checked=checked)
+            _compile(sources, into, checked=checked)
     return old
 
 
-def _compile(sources: dict[str, Path], into: Path, scratch: Path, *, checked: bool) -> None:
+def _compile(sources: dict[str, Path], into: Path, *, checked: bool) -> None:
+    """Compile in the current directory, and move what is made to `into`."""
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
@@ -250,11 +254,11 @@ def _compile(sources: dict[str, Path], into: Path, scratch: Path, *, checked: bo
     processors = min(len(extensions), os.cpu_count() or 1)
     made = cythonize(extensions, nthreads=processors if processors > 1 else 0, quiet=True, emit_linenums=checked)
     command = build_ext(Distribution({"name": "kafkafs", "ext_modules": made}))
-    command.build_lib, command.build_temp, command.parallel = str(scratch / "lib"), str(scratch / "temp"), processors
+    command.build_lib, command.build_temp, command.parallel = "lib", "temp", processors
     command.ensure_finalized()
     command.run()
     for module in sources:
-        (library,) = (scratch / "lib").glob(f"{module}.*.so")
+        (library,) = Path("lib").glob(f"{module}.*.so")
         library.replace(into / library.name) if _same_disk(library, into) else _copy(library, into / library.name)
 
 
