@@ -16,6 +16,7 @@ from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.export.compacting import finish
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.iceberg import opened_table
 from kafkafs.spark.export.output import claimed, output
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.locations import data_directories
@@ -38,13 +39,18 @@ def run(arguments: argparse.Namespace) -> int:
         with claimed(out) as claim:
             finish(out)
             settled = settle(out, request)
+            table = arguments.iceberg and opened_table(arguments.iceberg, settled)
             with engine(arguments, "export", progress) as where:
                 done = export(where, out, request, settled, progress, claim.check)
+            added = table.commit(out, request, settled, claim.check) if table else None
     for sentence in settled.gone:
         say(sentence)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
           file=sys.stderr)  # fmt: skip
+    if added is not None:
+        print(f"{added.records:,} records in {added.files:,} files are new in the table {arguments.iceberg}",
+              file=sys.stderr)  # fmt: skip
     if done.as_bytes:
         print(f"{done.as_bytes:,} values do not fit their topic's columns: see valueBytes", file=sys.stderr)
     if done.without_time:

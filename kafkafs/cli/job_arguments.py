@@ -132,6 +132,10 @@ def add_export(commands: Commands) -> None:
         metavar="OUT",
         help="put small files of earlier runs together, as large as their --file-mb has it; takes nothing else",
     )
+    parser.add_argument(
+        "--iceberg", metavar="NAMESPACE.TABLE",
+        help="add the files to this Iceberg table, too, each once; pyiceberg's own configuration names the catalogue",
+    )  # fmt: skip
     add_topics(parser.add_mutually_exclusive_group(), "all but Kafka's internal ones")
     for side, word in (("from", "at or after"), ("to", "before")):
         limit = parser.add_mutually_exclusive_group()

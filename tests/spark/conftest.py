@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +12,8 @@ from kafkafs.spark import register
 from kafkafs.spark.jobs import Engine
 from kafkafs.spark.session import _raise_in_one_sentence, session
 from kafkafs.tables.local import LocalEngine
+
+collect_ignore = [] if find_spec("pyiceberg") else ["test_iceberg.py"]  # of an environment from before that extra
 
 
 @pytest.fixture(scope="session")

@@ -9,4 +9,5 @@ goes on where it was, without duplicates or loss.
     output       the directory, and the claim by which one export writes to it at a time
     tallies      counts of what earlier runs wrote
     compacting   small files become large ones
+    iceberg      the files in a table
 """

@@ -109,6 +109,7 @@ class ExportPlan:
     is_saved: bool = False
     gone: list[str] = field(default_factory=list)  # sentences: what a later export finds deleted before it was exported
     id: str = ""  # one of its own, for tables that know what they took of it; plans of earlier releases have none
+    table: str = ""  # one that has taken files of it, if any has
 
     @property
     def stands_alone(self) -> bool:
@@ -150,6 +151,7 @@ def settle(out: Output, request: Request) -> ExportPlan:
             *added.gone,
         ],
         id=before.id,
+        table=before.table,
     )
 
 
@@ -263,8 +265,10 @@ def load(out: Output, request: Request) -> ExportPlan | None:
         directories = frozenset(map(str, request.paths))
         units = [_unit(each, directories, request.by) for each in told["files"]]
         _check_files(out, there, units)
-        return ExportPlan(units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True,
-                          id=_id(told.get("id")))  # fmt: skip
+        return ExportPlan(
+            units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True, id=_id(told.get("id")),
+            table=str(told.get("table", "")),
+        )  # fmt: skip
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
 
@@ -298,6 +302,7 @@ def save(out: Output, request: Request, plan: ExportPlan) -> None:
     told = {
         "version": _VERSION,
         "id": plan.id,
+        "table": plan.table,
         "request": request.words(),
         "valueTypes": plan.value_types,
         "logs": [[*name, each.topic_id, each.first, each.last] for name, each in sorted(plan.logs.items())],

@@ -67,6 +67,17 @@ class Output:
     def __str__(self) -> str:
         return str(self.local or shown(self.uri))
 
+    @property
+    def location(self) -> str:
+        """Its address for a table's metadata: without keys and passwords, which each reader has by itself."""
+        system, root = self._opened()
+        schemes = {"local": "file", "s3": "s3", "gcs": "gs"}
+        if system.type_name not in schemes or set("?#%") & set(root):
+            raise UsageError(
+                f"{str(self)!r} cannot be named in a table: take a path, s3:// or gs://, without ?, # and %"
+            )
+        return f"{schemes[system.type_name]}://{root}"
+
     def sizes(self) -> dict[str, int]:
         """The files in it, by their names from here, and their bytes; of those that are being written none."""
         return {name: size for name, size in self._files() if not _UNFINISHED.fullmatch(os.path.basename(name))}

@@ -1,0 +1,206 @@
+"""`kafkafs export --iceberg TABLE`: the files of an export in an Iceberg table, each of them once.
+
+The table itself knows what it took: the commit that adds files also writes the offsets of each partition up to which
+files are in the table, into a property of this export. Both happen or neither, so a run that was killed before the
+commit, in it or after it finds out what is left to do. The property outlives the table's own maintenance, which
+rewrites files and expires snapshots.
+
+Files have no field ids. The table gets a name mapping, so that columns are found by their names.
+"""
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from kafkafs.errors import DiskError, UsageError
+from kafkafs.installation import install_command
+from kafkafs.spark.export import export_plan
+from kafkafs.spark.export.export_plan import ExportPlan, FileUnit, Request
+from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.tallies import Tallies
+from kafkafs.spark.jobs import nothing
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+_PROPERTY = "kafkafs.export."
+_ATTEMPTS = 10
+_ELSEWHERE = "name another table"
+Taken = dict[tuple[str, int], tuple[int, int]]
+"""The first offset of each partition that a table took, and the one behind the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What one run added to a table."""
+
+    files: int = 0
+    records: int = 0
+
+
+def opened_table(name: str, plan: ExportPlan) -> "IcebergTable":
+    """The table, before anything is written. UsageError if it cannot take the files of this export."""
+    table = IcebergTable(name)
+    table.check(plan)
+    return table
+
+
+class IcebergTable:
+    """A table by its name in the catalogue that pyiceberg's own configuration names. UsageError if there is none."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        if name.count(".") < 1 or not all(name.split(".")):
+            raise UsageError(f"--iceberg {name!r} names no table: write NAMESPACE.TABLE")
+        try:
+            from pyiceberg.catalog import load_catalog  # takes an extra, and half a second
+        except ImportError as error:
+            raise UsageError(f"--iceberg takes pyiceberg: {install_command('iceberg')}") from error
+        with self._told("cannot be reached"):
+            self._catalog: Catalog = load_catalog()
+
+    def check(self, plan: ExportPlan) -> None:
+        """UsageError if files of this export cannot go into a table, before any is written."""
+        if not plan.stands_alone:
+            raise UsageError(
+                "the files of this export have no columns topic and partition, as an earlier release began it;"
+                " name a new directory for an export"
+            )
+
+    def commit(
+        self, out: Output, request: Request, plan: ExportPlan, still_ours: Callable[[], None] = nothing
+    ) -> Committed:
+        """Adds the plan's files that the table has not taken. All of them are written."""
+        from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+
+        self.check(plan)
+        if plan.table != self._name:
+            plan.table = self._name
+            export_plan.save(out, request, plan)  # from here on nothing else rewrites these files
+        for _ in range(_ATTEMPTS):
+            still_ours()
+            with self._told("was not changed"):
+                table = self._opened(out, plan)
+                taken = _taken(table, plan.id)
+                new = _left(plan, taken, self._name)
+                if table is None or not new:
+                    return Committed()
+                _check_others(table, plan.id, new, self._name)
+                files = _files(out, new)
+                try:
+                    with table.transaction() as change:
+                        if files:
+                            places = [f"{out.location}/{name}" for name in files]
+                            change.add_files(places, {"kafkafs.export": plan.id})
+                        change.set_properties({_PROPERTY + plan.id: _words(taken, new)})
+                except (CommitFailedException, CommitStateUnknownException):
+                    continue  # another writer was faster, or nobody knows: the table tells what it took
+                return Committed(len(files), sum(files.values()))
+        raise DiskError(f"the table {self._name!r} changes all the time: the same command goes on from here")
+
+    def _opened(self, out: Output, plan: ExportPlan) -> "Table | None":
+        """The table, made if there is none yet; None if there are no files either."""
+        from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+
+        table: Table
+        try:
+            table = self._catalog.load_table(self._name)
+            return table
+        except NoSuchTableError:
+            first = next(iter(_files(out, plan.units)), None)
+            if first is None:
+                return None
+            with out.open(first) as file:
+                columns = pq.read_schema(file).remove_metadata()
+        self._catalog.create_namespace_if_not_exists(self._name.rpartition(".")[0])
+        try:
+            table = self._catalog.create_table(self._name, columns)
+        except TableAlreadyExistsError:
+            table = self._catalog.load_table(self._name)
+        return table
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Errors of catalogues and of pyiceberg as one sentence."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                yield
+        except (DiskError, UsageError):
+            raise
+        except Exception as error:  # catalogues are plug-ins, and raise what their libraries raise
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            reason = " ".join(lines)[:300] or type(error).__name__
+            raise UsageError(f"the table {self._name!r} {what}: {reason}") from error
+
+
+def _taken(table: "Table | None", export: str) -> Taken:
+    return {} if table is None else _read(table.properties.get(_PROPERTY + export))
+
+
+def _read(text: str | None) -> Taken:
+    told = json.loads(text or "{}")
+    return {
+        (topic, int(number)): (int(start), int(end))
+        for topic, partitions in told.items()
+        for number, (start, end) in partitions.items()
+    }
+
+
+def _place(unit: FileUnit) -> tuple[str, int]:
+    name = unit.range.location.name
+    return name.topic, name.partition
+
+
+def _words(taken: Taken, new: Iterable[FileUnit]) -> str:
+    found = dict(taken)
+    for unit in new:
+        start, end = found.get(_place(unit), (unit.range.start, 0))
+        found[_place(unit)] = min(start, unit.range.start), max(end, unit.range.end)
+    words: dict[str, dict[str, tuple[int, int]]] = {}
+    for (topic, partition), offsets in sorted(found.items()):
+        words.setdefault(topic, {})[str(partition)] = offsets
+    return json.dumps(words, separators=(",", ":"))
+
+
+def _left(plan: ExportPlan, taken: Taken, name: str) -> list[FileUnit]:
+    """The units that the table has not taken."""
+    left = []
+    for unit in plan.units:
+        _, end = taken.get(_place(unit), (0, 0))
+        if unit.range.start >= end:
+            left.append(unit)
+        elif unit.range.end > end:
+            raise UsageError(
+                f"the table {name!r} took {unit.range.location.name} up to offset {end}, and {unit.file} holds offsets"
+                f" on both sides of it; {_ELSEWHERE}"
+            )
+    return left
+
+
+def _check_others(table: "Table", export: str, new: Sequence[FileUnit], name: str) -> None:
+    """UsageError if the table took such offsets from another export: it would have their records twice."""
+    for key, text in table.properties.items():
+        if not key.startswith(_PROPERTY) or key == _PROPERTY + export:
+            continue
+        others = _read(text)
+        for unit in new:
+            start, end = others.get(_place(unit), (0, 0))
+            if start < unit.range.end and unit.range.start < end:
+                raise UsageError(
+                    f"the table {name!r} has offsets {start} to {end - 1} of {unit.range.location.name} from another"
+                    f" export, and would have their records twice; {_ELSEWHERE}"
+                )
+
+
+def _files(out: Output, units: Iterable[FileUnit]) -> Mapping[str, int]:
+    """The files of units that have records, and how many."""
+    there, tallies = out.sizes(), Tallies(out)
+    by_unit = [tallies.files_of(unit, there.get(unit.mark, -1)) for unit in units]
+    return {name: counts.rows for some in by_unit for name, counts in some.items() if counts.rows}
