@@ -80,10 +80,10 @@ def _look(segment: Segment, size: int) -> SegmentHealth:
     is_last = segment.next_base is None
     if size == 0 and not is_last and not is_compacted_away(segment):
         problems.append(f"{segment.log_name} is empty though a later segment follows: a gap in the offsets")
-    found = None if is_last or segment.stands_in else newest(segment, size)
+    found = None if is_last or segment.overlaps_next else newest(segment, size)
     states = _states(segment, found)
     if is_last and "damaged" in states:  # or half of an entry was there: the broker writes into mapped pages
-        states = _states(segment.anew(), None)
+        states = _states(segment.reopened(), None)
     for kind, state in zip(INDEX_KINDS, states, strict=True):
         if state == "damaged":
             what = "cannot be read" if _is_refused(segment, kind) else "is damaged"
@@ -95,7 +95,7 @@ def _look(segment: Segment, size: int) -> SegmentHealth:
         else:
             continue
         problems.append(f"{segment.name_of(kind)} {told}")
-    largest = None if is_last or segment.stands_in else -1 if found is None else found.timestamp
+    largest = None if is_last or segment.overlaps_next else -1 if found is None else found.timestamp
     return SegmentHealth(*states, tuple(problems), largest)
 
 
@@ -153,7 +153,7 @@ def _time_index(segment: Segment, found: Newest | None) -> IndexState:
     elif segment.next_base is None:
         is_true = has_true_end(segment, segment.log().size)  # now: the log is written before its indexes
     else:  # of a file that stands in the last entry may be of what does not count yet
-        is_true = segment.stands_in or (found is not None and found.is_indexed)
+        is_true = segment.overlaps_next or (found is not None and found.is_indexed)
     return "damaged" if not is_true else "padded" if index.is_padded else "ok"
 
 

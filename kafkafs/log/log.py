@@ -186,7 +186,7 @@ class Log:
     def walk_end(self, segment: Segment) -> int:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself.
         This position is what searches of a segment call `log_end`."""
-        return self.end_of(segment) if segment.next_base is None or segment.stands_in else segment.seen[0]
+        return self.end_of(segment) if segment.next_base is None or segment.overlaps_next else segment.seen[0]
 
     def segments_between(self, start: int, end: int | None) -> list[Segment]:
         """The segments that may hold offsets in [start, end); `None` for the log end."""

@@ -245,7 +245,7 @@ class Partition:
         except (Denied, NotFound):
             return segments, Tail(0, 0, 0, 0, last.base_offset, None)
         if known is not None and not tail.grew_from(known):
-            last = last.anew()
+            last = last.reopened()
             segments = (*segments[:-1], last)
         last.remember_end(tail.last, tail.size, tail.mtime_ns)
         return segments, tail

@@ -230,7 +230,7 @@ class Segment:
         return self.files.read_beside(name)
 
     @property
-    def stands_in(self) -> bool:
+    def overlaps_next(self) -> bool:
         """True if its log may go on behind the next segment's base: a swap file, or an upload of a former leader."""
         return self.next_base is not None and self.files.is_cut_short
 
@@ -242,9 +242,9 @@ class Segment:
             kind: (file.name, file.inode) for kind, file in files.items()
         }
 
-    def anew(self) -> "Segment":
+    def reopened(self) -> "Segment":
         """The same files, with nothing remembered of them."""
-        return Segment(self.files.anew(), self.next_base)
+        return Segment(self.files.reopened(), self.next_base)
 
     def remember_end(self, last: Batch | None, size: int, mtime_ns: int) -> None:
         """Remembers the last batch of the growing log, which must stand as long as anything read before it is true.

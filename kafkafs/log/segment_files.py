@@ -76,7 +76,7 @@ class Files(Protocol):
     def may_hold_more(self) -> bool:
         """True if a handle may hold a file open for as long as it lives."""
 
-    def anew(self) -> "Files":
+    def reopened(self) -> "Files":
         """The same files, none of them open."""
 
 
@@ -225,7 +225,7 @@ class SegmentFiles:
         """True if a handle may hold a file open for as long as it lives."""
         return self._root.may_hold_more()
 
-    def anew(self) -> "SegmentFiles":
+    def reopened(self) -> "SegmentFiles":
         """The same files, none of them open."""
         return SegmentFiles(self._root, self._partition, self.base_offset, self.listed, self._indexes)
 

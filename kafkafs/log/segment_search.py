@@ -124,7 +124,7 @@ def closed_end(segment: Segment) -> int:
     end; of a swap file that stands in, where the next segment's offsets begin. Found once."""
     end = segment.known_end
     if end is None:
-        end = segment.known_end = _stand_in_end(segment) if segment.stands_in else _end_before_zeros(segment)
+        end = segment.known_end = _stand_in_end(segment) if segment.overlaps_next else _end_before_zeros(segment)
     return end
 
 

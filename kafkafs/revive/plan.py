@@ -310,7 +310,7 @@ def _looked_through(log: Log) -> tuple[Segment, ...]:
     segments = log.visible_segments()
     for segment in segments:
         try:
-            segment.stands_in  # noqa: B018 (asks for it)
+            segment.overlaps_next  # noqa: B018 (asks for it)
         except Unanswered:
             raise
         except DiskError:

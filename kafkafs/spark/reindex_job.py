@@ -116,7 +116,7 @@ def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = D
 
 def _end(look: SegmentLook) -> int:
     """Where valid batches should reach to: what a swap file has besides stands in the next segment, too."""
-    return look.log.walk_end(look.segment) if look.segment.stands_in else look.size
+    return look.log.walk_end(look.segment) if look.segment.overlaps_next else look.size
 
 
 def write_index(place: Path, content: bytes, *, keep: bool = True) -> None:

@@ -96,7 +96,7 @@ class SegmentUnit:
         log = partition.log()
         for segment in log.segments:
             if segment.base_offset == self.base_offset:
-                fresh = segment.anew()  # what an earlier job in this process learned is past
+                fresh = segment.reopened()  # what an earlier job in this process learned is past
                 if segment.next_base is None and log.tail is not None:
                     fresh.remember_end(log.tail.last, log.tail.size, log.tail.mtime_ns)
                 return SegmentLook(partition, log, fresh)

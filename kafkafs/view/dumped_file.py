@@ -16,7 +16,7 @@ from kafkafs.dump.dump_source import Source
 from kafkafs.dump.file_dump import dump_from, is_dumpable
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.segment import Segment
-from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told
+from kafkafs.view.exact import ExactContent, ExactText, LogSpan, ShownText
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
@@ -37,20 +37,20 @@ class DumpedFile(NoXattrs):
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view
         self._name = name
-        self._told: Told[LogSpan] = Told()
+        self._shown: ShownText[LogSpan] = ShownText()
 
     def attributes(self) -> Attributes:
         """The true size, for which the dump is made once; 0 of a stream. The time is the file's own. Of an index: for
         those who may read its log, too. NotFound without such a file."""
         may_block()
         files = self._files()
-        return self._told.attributes(self._view.file_attributes(files.files(), 0, -1, 0.0), self._text(files))
+        return self._shown.attributes(self._view.file_attributes(files.files(), 0, -1, 0.0), self._text(files))
 
     def open(self) -> ExactContent | Stream:
         """The dump of what was told, as long as the files are as they were, or a log that only grew; else of those of
         that name now. NotFound without one. Once its log was cut, a read is Vanished."""
         files = self._files()
-        text = self._told.use(files.has, lambda: self._text(files))
+        text = self._shown.use(files.has, lambda: self._text(files))
         if text is not None:
             return ExactContent(text, self._shared(files.as_of(text.span)))
         return Stream(files.dump, 0, self._view.resources.text)

@@ -61,21 +61,21 @@ From = TypeVar("From", bound=Origin)
 
 
 class LogSpan(NamedTuple):
-    """The offsets [start, end) of one state of a log; `made_by` is what else the text depends on. `seal` is the log's
-    last batch at that time, which tells that a segment that was rolled since was only appended to."""
+    """The offsets [start, end) of one state of a log. `made_by` is what else the text depends on. `last_batch` is the
+    log's at that time: it tells that a segment that was rolled since was only appended to."""
 
     start: int
     end: int
     segments: tuple[Segment, ...]
     made_by: object
-    seal: Batch | None = None
+    last_batch: Batch | None = None
 
     @property
     def is_appended(self) -> bool:
         """Whether what the log gets stands behind the text that there is."""
         return True
 
-    def stands_in(self, log: Log) -> bool:
+    def is_in(self, log: Log) -> bool:
         """Whether the log still has all of it, as it was."""
         return self.start >= log.start_offset and self._begins(covering(log, self.start, self.end))
 
@@ -95,7 +95,7 @@ class LogSpan(NamedTuple):
         return before[:-1] == now[:-1] and len(before) == len(now) and self._was_rolled(before[-1], now[-1])
 
     def _was_rolled(self, before: Segment, now: Segment) -> bool:
-        return self.seal is not None and before.next_base is None and before.goes_on_in(now, self.seal)
+        return self.last_batch is not None and before.next_base is None and before.goes_on_in(now, self.last_batch)
 
 
 def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
@@ -105,8 +105,8 @@ def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
 
 def span_of(log: Log, start: int, end: int, made_by: object) -> LogSpan:
     """Those offsets, as they stand in the log now."""
-    seal = None if log.tail is None else log.tail.last
-    return LogSpan(start, end, covering(log, start, end), made_by, seal)
+    last_batch = None if log.tail is None else log.tail.last
+    return LogSpan(start, end, covering(log, start, end), made_by, last_batch)
 
 
 class ExactText(Generic[From]):
@@ -270,8 +270,8 @@ class ExactContent:
         self._text.let_go(is_read=self._read_to >= self.size)
 
 
-class Told(Generic[From]):
-    """Which text a file was said to be, in which size; it may be forgotten meanwhile."""
+class ShownText(Generic[From]):
+    """The text whose size the kernel has of a file. The cache may have dropped the text meanwhile."""
 
     def __init__(self) -> None:
         self._text: ReferenceType[ExactText[From]] | None = None
@@ -299,15 +299,17 @@ class Told(Generic[From]):
         self._text = ref(text)
         return about._replace(size=text.size, version=text.number, is_fixed=True)
 
-    def use(self, stands: Callable[[From], bool], anew: Callable[[], ExactText[From] | None]) -> ExactText[From] | None:
-        """That text, in use, where it `stands` as it was; else the one that is made `anew`. None of a stream."""
-        told = self._text  # another thread may be told of another text meanwhile
-        if told is None:
+    def use(
+        self, is_current: Callable[[From], bool], make: Callable[[], ExactText[From] | None]
+    ) -> ExactText[From] | None:
+        """Return that text, in use, if its span `is_current`; else the one that `make` gives. None of a stream."""
+        shown = self._text  # another thread may set another text meanwhile
+        if shown is None:
             return None
-        text = told()
-        if text is not None and stands(text.span) and text.use():
+        text = shown()
+        if text is not None and is_current(text.span) and text.use():
             return text
-        text = anew()
+        text = make()
         return text if text is not None and text.use() else None
 
 

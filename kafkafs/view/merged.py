@@ -21,7 +21,7 @@ from kafkafs.log.log import HELD
 from kafkafs.log.look import Look
 from kafkafs.log.places import BetweenTimes
 from kafkafs.view.decoded import Follower, Lines
-from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
+from kafkafs.view.exact import ExactContent, ExactText, LogSpan, ShownText, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.range_file import is_small
@@ -72,10 +72,10 @@ class _Spans(NamedTuple):
         same = self.made_by is other.made_by and self.keys == other.keys
         return same and all(map(LogSpan.grew_to, self.parts, other.parts))
 
-    def stand_in(self, parts: Sequence[_Part]) -> bool:
+    def are_in(self, parts: Sequence[_Part]) -> bool:
         """Whether the logs of those parts still have all of them, as they were."""
         logs = [part.look.log for part in parts]
-        return self.keys == tuple(part.view.key for part in parts) and all(map(LogSpan.stands_in, self.parts, logs))
+        return self.keys == tuple(part.view.key for part in parts) and all(map(LogSpan.is_in, self.parts, logs))
 
 
 class _OfTopic(NoXattrs):
@@ -91,7 +91,7 @@ class _OfTopic(NoXattrs):
         self._views = views
         self._range = range_
         self._lines = lines
-        self._told: Told[_Spans] = Told()
+        self._shown: ShownText[_Spans] = ShownText()
 
     def attributes(self) -> Attributes:
         """A stream's, of size 0; what all partitions grant together, and the newest time of theirs."""
@@ -146,12 +146,12 @@ class MergedRange(_OfTopic):
         """What all partitions grant together, and the newest time of theirs; the true size of a small range."""
         may_block()
         views = self._views()[:1]
-        finished = self._told.finished(views[0].resources.exact, self._key) if views else None
+        finished = self._shown.finished(views[0].resources.exact, self._key) if views else None
         return finished or self._attributes()
 
     def _attributes(self) -> Attributes:
         about, parts = self._granted(*self._targeted())
-        return self._told.attributes_of(about, lambda: self._text(parts))
+        return self._shown.attributes_of(about, lambda: self._text(parts))
 
     @property
     def _key(self) -> Hashable:
@@ -161,7 +161,7 @@ class MergedRange(_OfTopic):
         """What `attributes` told, as long as all logs have it; else what is visible now."""
         views, target = self._targeted()
         view, parts = views[0], _parts(views, target)
-        text = self._told.use(lambda told: told.stand_in(parts), lambda: self._text(parts))
+        text = self._shown.use(lambda shown: shown.are_in(parts), lambda: self._text(parts))
         may_hold = view.options.descriptors.may_hold_more  # a file of each part is read, which need not be a held one
         most = HELD // len(parts) + 1
         held = [part.look.log.hold(part.start, part.end, most) for part in parts if may_hold(len(parts))]

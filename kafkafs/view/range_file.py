@@ -12,7 +12,7 @@ from kafkafs.errors import Lost
 from kafkafs.log.log import Log
 from kafkafs.log.look import Extent, Look
 from kafkafs.log.places import RangeTarget
-from kafkafs.view.exact import ExactContent, ExactText, LogSpan, Told, span_of
+from kafkafs.view.exact import ExactContent, ExactText, LogSpan, ShownText, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.streams import Pieces, Stream
@@ -30,7 +30,7 @@ class RangeFile(NoXattrs):
         self._view = view
         self._target = target
         self._kind = kind
-        self._told: Told[LogSpan] = Told()
+        self._shown: ShownText[LogSpan] = ShownText()
 
     def _end(self, look: Look) -> int:
         """Where an open range ends now."""
@@ -43,7 +43,7 @@ class RangeFile(NoXattrs):
     def attributes(self) -> Attributes:
         """The true size of a small range, for which its text is made once; 0 of a stream. The time is the largest
         timestamp that the indexes tell for the range. Kept no moment by its name."""
-        return self._told.finished(self._view.resources.exact, self._key) or self._view.ask(self._attributes)
+        return self._shown.finished(self._view.resources.exact, self._key) or self._view.ask(self._attributes)
 
     @property
     def _key(self) -> Hashable:
@@ -51,7 +51,7 @@ class RangeFile(NoXattrs):
 
     def _attributes(self, look: Look) -> Attributes:
         about = self._view.stream_attributes(look, *self._target.offsets(look, isolated=self.isolated))
-        return self._told.attributes_of(about, lambda: self._text(look))
+        return self._shown.attributes_of(about, lambda: self._text(look))
 
     def _text(self, look: Look) -> ExactText[LogSpan] | None:
         """The text of the range as it is in this log, measured; None of one that is not small."""
@@ -72,7 +72,7 @@ class RangeFile(NoXattrs):
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> ExactContent | Stream:
-        text = self._told.use(lambda told: told.stands_in(look.log), lambda: self._text(look))
+        text = self._shown.use(lambda shown: shown.is_in(look.log), lambda: self._text(look))
         if text is not None:
             return ExactContent(text, look.log.hold(text.span.start, text.span.end))
         span, make = self._span_and_make(look)

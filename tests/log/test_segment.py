@@ -48,4 +48,4 @@ def test_a_state_that_was_sealed_anew_is_a_generation_of_its_own(growing):
     assert segment.generation == before
     segment.remember_end(None, size + 1, changed_ns)
     assert segment.generation != before
-    assert segment.anew().generation != segment.generation
+    assert segment.reopened().generation != segment.generation

@@ -156,7 +156,7 @@ def test_the_same_files_anew_and_a_small_one_beside_them(tmp_path, place):
     assert files.read_beside("partition.metadata") == b"version: 0"
     with pytest.raises(NotFound):
         files.read_beside("none")
-    again = files.anew()
+    again = files.reopened()
     assert again is not files
     assert (again.base_offset, again.listed) == (0, files.listed)
     assert again.may_hold_more()

@@ -170,7 +170,7 @@ class RemoteFiles:
             return False
         return True
 
-    def anew(self) -> "RemoteFiles":
+    def reopened(self) -> "RemoteFiles":
         """The same files, none of them open."""
         return RemoteFiles(self._layout, self._piece, self._lineage, self._doubted)
 

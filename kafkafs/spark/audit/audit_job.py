@@ -261,7 +261,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
     findings += _presence(segment, where("index"), where("timeindex"), valid)
     checks: dict[str, Check] = {"index": check_offset_index, "timeindex": check_time_index}
     for kind, check in checks.items():
-        if kind not in segment.listed or segment.stands_in:  # which is in part what its indexes tell of
+        if kind not in segment.listed or segment.overlaps_next:  # which is in part what its indexes tell of
             continue
         try:
             segment.files.open(kind)  # for a lookup, which goes without it, one that may not be read is empty
@@ -279,7 +279,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         SegmentTransactions(
             where("txnindex"), segment.base_offset,
             last + 1 if segment.next_base is None and not clean else None, valid.damaged,
-            valid.events, transaction_index, segment.next_base if segment.stands_in else None,
+            valid.events, transaction_index, segment.next_base if segment.overlaps_next else None,
         ),
         odd_times(valid),
     )  # fmt: skip
