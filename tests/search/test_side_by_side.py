@@ -33,7 +33,7 @@ def partitions(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("processes", "ahead"), [(1, 64 << 20), (2, 64 << 20), (5, 64 << 20), (3, 0), (3, 5000)])
 def test_each_partition_comes_in_order(partitions, processes, ahead, monkeypatch):
     """However many processes take part; they were forked from one that has read with the same buffers."""
-    monkeypatch.setattr("kafkafs.search.side_by_side._AHEAD", ahead)
+    monkeypatch.setattr("kafkafs.search.side_by_side.AHEAD", ahead)
     every = [unit for partition in partitions.values() for unit in Searched(partition, Between()).units()]
     assert len(every) > 20
     task = SearchTask(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])))
