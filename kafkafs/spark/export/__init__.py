@@ -10,4 +10,5 @@ goes on where it was, without duplicates or loss.
     tallies      counts of what earlier runs wrote
     compacting   small files become large ones
     iceberg      the files in a table
+    newer_schemas  what a run says of schemas that are newer than its columns
 """

@@ -11,6 +11,7 @@ from kafkafs.spark import jobs
 from kafkafs.spark.export import export_plan, parquet
 from kafkafs.spark.export.dates import undated
 from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request
+from kafkafs.spark.export.newer_schemas import newer_schemas
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.tallies import Tallies
 from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
@@ -98,6 +99,8 @@ def export(
             settled.value_types |= {topic: each.words() for topic, each in found.items()}
         still_ours()
         export_plan.save(out, request, settled)
+    if request.value == "registry":
+        settled.gone += newer_schemas(registry, settled.value_types)
     tallies = Tallies(out)
     todo = _left(out, settled, tallies)
     writing = [
