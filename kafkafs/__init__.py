@@ -14,12 +14,34 @@ columns of logs. `spark` reads the same logs in parallel, `revive` writes them w
 what people type. `docs/code.md` walks through a read, a dump, a scan and a revival.
 """
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # checkers know the name; `typing` itself takes a while to import
+    from kafkafs.tables.scan import scan
 
-def __getattr__(name: str) -> str:
-    """`__version__` is looked up when it is asked for: that takes as long as starting Python does."""
-    if name != "__version__":
+__all__ = ["__version__", "scan"]
+__version__: str
+
+
+def __getattr__(name: str) -> object:
+    """Both names are looked up when they are asked for: that takes as long as starting Python does."""
+    found: object
+    if name == "__version__":
+        from importlib.metadata import version
+
+        found = version("kafkafs")
+    elif name == "scan":
+        found = _scan()
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib.metadata import version
-
-    found = globals()[name] = version("kafkafs")
+    globals()[name] = found
     return found
+
+
+def _scan() -> object:
+    try:
+        from kafkafs.tables.scan import scan
+    except ImportError as error:
+        from kafkafs.installation import install_command
+
+        raise ImportError(f"kafkafs.scan takes pyarrow ({error}): {install_command('tables')}") from error
+    return scan

@@ -35,7 +35,7 @@ class Session:
             "/tmp/kafkafs-docs": str(self.scratch),
             "/var/lib/kafkafs": str(self.scratch / "lib"),
             "/data/parquet": str(self.scratch / "parquet"),
-            "/tmp/profile.html": str(self.scratch / "profile.html"),
+            "/tmp/profile.": str(self.scratch / "profile."),
             "/srv/revived": str(scratch / "revived"),
         }
 

@@ -42,6 +42,15 @@ def test_the_python_of_the_spark_page_runs(session):
     assert done.stdout.split() == [b"341", b"88", b"27"]
 
 
+def test_the_python_of_the_notebooks_page_prints_what_it_says(session):
+    """Each `print` has its output behind it."""
+    pytest.importorskip("duckdb")
+    program = "".join(blocks(DOCS / "notebooks.md", "python"))
+    printed = run(sys.executable, "-c", session.real(program), env=os.environ | {"PYTHONPATH": str(ROOT)}).stdout
+    assert printed.decode().splitlines() == re.findall(r"^print\(.*\)  # (.*)$", program, re.M)
+    assert program.count("print(") == printed.count(b"\n") > 5
+
+
 @pytest.mark.timeout(300)
 def test_the_commands_of_the_spark_page_run(session):
     """As they are printed, on the sample."""

@@ -1,5 +1,6 @@
-"""Logs as tables: ranges of partitions, their records as Arrow columns. Spark is not needed.
+"""Logs as tables: ranges of partitions, their records as Arrow columns, and `kafkafs.scan`. Spark is not needed.
 
+scan         `kafkafs.scan`: a topic as an Arrow stream; `window` is what `start` and `end` mean
 choice       data directories by their words, which partitions of them, and of several replicas which one
 locations    the data directory that each partition is read from, of several replicas one
 missing      partitions that the metadata name, and that no disk here has

@@ -30,7 +30,7 @@ def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on wi
 def _lost(fail: bool, advice: str, what: str) -> None:
     if fail:
         raise NotFound(f"{what}; {advice}")
-    logger.warning("%s; going on without them, as failOnDataLoss is false", what)
+    logger.warning("%s; going on without them", what)
 
 
 def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str], None]) -> Iterator[Records]:

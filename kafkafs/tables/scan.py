@@ -1,0 +1,248 @@
+"""`kafkafs.scan`: a topic on the disks of its brokers as a table, for notebooks."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, TypeVar
+
+import pyarrow as pa
+
+from kafkafs.cluster.registry import Registry
+from kafkafs.errors import UsageError
+from kafkafs.format.records import Records
+from kafkafs.log.read_options import Isolation, tier_source
+from kafkafs.log.read_options import isolation as level_of
+from kafkafs.tables.arrow import BatchMaker, schema, together
+from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
+from kafkafs.tables.local import mapped
+from kafkafs.tables.locations import chosen
+from kafkafs.tables.missing import missing_of, told
+from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionLooks, PartitionRange, checked_ranges, pieces_of, planned
+from kafkafs.tables.ranges import data_loss, records_of
+from kafkafs.tables.registries import registry_with_schemas
+from kafkafs.tables.typed.json_values import JsonColumn
+from kafkafs.tables.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
+from kafkafs.tables.typed.registered import RegisteredColumn
+from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName, Text, column_type
+from kafkafs.tables.window import Bound, Window, columns_named
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+DataDirectories = str | PathLike[str] | Sequence[str | PathLike[str]]
+GO_ON = "pass fail_on_data_loss=False to go on without them"
+_NAME_ALL = f"name the other brokers' data directories too, or {GO_ON}"
+_PASS_BYTES = 32 << 20  # of log, that a process looks through at once
+Choosable = TypeVar("Choosable", bound=str)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What a scan asks for."""
+
+    topic: str
+    window: Window
+    forms: dict[FieldName, Form]
+    names: tuple[str, ...] | None
+    isolation: Isolation
+    fail_on_data_loss: bool
+
+    def lost(self, what: str) -> None:
+        """Hears of records that are gone."""
+        data_loss(self.fail_on_data_loss, GO_ON)(what)
+
+    def ranges(self, looks: PartitionLooks) -> list[PartitionRange]:
+        """The ranges of offsets, as of one look at all partitions."""
+        starts, ends = self.window.offsets(looks, time.time_ns() // 1_000_000)
+        return checked_ranges(looks, starts, ends, self.lost)
+
+
+_MakeColumn = Callable[[], Column]
+_Typed = dict[FieldName, _MakeColumn]
+"""What makes the typed columns: anew for each reading, since a column holds what it works with."""
+
+
+class Scan:
+    """A part of a topic, fixed when `kafkafs.scan` was called. Each method reads it anew from the disks.
+
+    Rows stand in the order of partitions, and in the order of offsets within each. DuckDB, Polars, pandas and others
+    take the object itself: it is an Arrow stream.
+    """
+
+    def __init__(self, request: _Request, ranges: Sequence[PartitionRange], typed: _Typed) -> None:
+        self._request, self._ranges, self._typed = request, ranges, typed
+        whole = self._columns(TopicPartition(request.topic, 0)).schema
+        self._schema = pa.schema([whole.field(name) for name in request.names or whole.names])
+
+    def __repr__(self) -> str:
+        """The topic, and how many offsets of how many partitions."""
+        offsets = sum(each.end - each.start for each in self._ranges)
+        partitions = len({each.location.name for each in self._ranges})
+        return f"<kafkafs.scan of {self._request.topic!r}: {offsets:,} offsets in {partitions:,} partitions>"
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The Arrow PyCapsule of a stream of record batches, in bounded memory."""
+        return self._reader().__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        return pa.Table.from_batches(self._batches(), self._schema)
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """All rows as a data frame of pandas."""
+        _need("pandas", "to_pandas")
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> "polars.DataFrame":
+        """All rows as a data frame of Polars."""
+        _need("polars", "to_polars")
+        import polars  # only who wants it has it
+
+        found = polars.from_arrow(self.to_arrow())
+        assert isinstance(found, polars.DataFrame)
+        return found
+
+    def count(self) -> int:
+        """How many rows there are. Records are decoded, and no columns are made."""
+        return sum(len(piece) for each in self._ranges for piece in self._records(each))
+
+    def _reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self._schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        made = together(
+            batch
+            for each in self._ranges
+            for batch in self._columns(each.location.name).batches(self._records(each))
+        )  # fmt: skip
+        return (batch.select(self._schema.names) for batch in made)
+
+    def _records(self, each: PartitionRange) -> Iterator[Records]:
+        return records_of(each, self._request.isolation, self._request.lost)
+
+    def _columns(self, name: TopicPartition) -> Columns:
+        maker = BatchMaker(name.topic, name.partition, headers=True, far_as_null=True)
+        return Columns(maker, schema(True), {field: make() for field, make in self._typed.items()})
+
+
+def scan(
+    data_dirs: DataDirectories,
+    topic: str,
+    *,
+    start: Bound = None,
+    end: Bound = None,
+    value: Form = "binary",
+    key: Form = "binary",
+    columns: Iterable[str] | None = None,
+    isolation: Isolation = "read_uncommitted",
+    replicas: Replicas = "furthest",
+    tiered: str = "",
+    tiered_key: Sequence[str] = (),
+    fail_on_data_loss: bool = True,
+) -> Scan:
+    """Read a topic, or a part of it, from data directories, without a broker.
+
+    The partitions' ranges are settled now, by the indexes. Records are read by the methods of what is returned.
+
+        kafkafs.scan("/var/kafka-logs", "orders", start="-1h", value="json").to_polars()
+
+    data_dirs: a data directory, or several (`log.dirs`, several brokers' disks); a glob will do.
+    start, end: offsets by partition (`{0: 100}`; other partitions are taken whole), or a time for all partitions:
+        milliseconds since 1970, a datetime, or text as in "2021-09-23T09:43Z", "-1h", "now", and "+10m" as an end.
+        `end` is left out.
+    value, key: "binary", "string", "json" (columns of the type that is found in a pass over the range) or "registry"
+        (columns by the schemas in `_schemas-0`). What does not fit stands in `valueBytes`; see docs/spark.md.
+    columns: the names of the columns that are wanted, in this order.
+    isolation: "read_committed" leaves out aborted and open transactions.
+    replicas: several brokers' replicas of a partition: read the one that got "furthest", or "refuse".
+    tiered, tiered_key: the tier that older segments lie in, as `--tiered` and `--tiered-key` of the commands.
+    fail_on_data_loss: False goes on without records that are gone, and logs a warning that names them.
+
+    Raises kafkafs.errors.KafkafsError, whose text is a sentence.
+    """
+    forms: dict[FieldName, Form] = {"key": _one_of("key", key, FORMS), "value": _one_of("value", value, FORMS)}
+    names = columns_named(columns, _every_name(forms))
+    wanted = {name: form for name, form in forms.items() if names is None or {*_parts(name, form)} & {*names}}
+    level = level_of("isolation", isolation)
+    request = _Request(topic, Window(start, end), wanted, names, level, fail_on_data_loss)
+    words = [data_dirs] if isinstance(data_dirs, str | PathLike) else data_dirs
+    paths = named_paths([fspath(word) for word in words])
+    if not paths:
+        raise UsageError("no data directory is named")
+    choice, source = Choice(topics=(topic,)), tier_source(tiered, tiered_key)
+    if missing := missing_of(paths, choice, source):
+        data_loss(fail_on_data_loss, _NAME_ALL)(told(missing))
+    locations = chosen(paths, choice, _one_of("replicas", replicas, REPLICAS), source)
+    has_names = "registry" in wanted.values()
+    registry = registry_with_schemas(paths) if has_names else Registry()
+
+    def plan(looks: PartitionLooks) -> tuple[list[PartitionRange], dict[FieldName, list[Pass]]]:
+        """The ranges, and passes over the keys or values whose type they tell."""
+        ranges = request.ranges(looks)
+        typed = [name for name, form in wanted.items() if form in ("json", "registry")]
+        return ranges, {name: _passes(ranges, looks, name, request) for name in typed}
+
+    ranges, passes = planned(locations, level, plan)
+    typed = {
+        name: _column(name, form, topic, passes.get(name, []), registry)
+        for name, form in wanted.items()
+        if form != "binary"
+    }
+    return Scan(request, ranges, typed)
+
+
+_BESIDE: dict[Form, tuple[str, ...]] = {"json": ("Bytes",), "registry": ("Bytes", "Error")}
+
+
+def _parts(name: FieldName, form: Form) -> list[str]:
+    """The columns that keys or values become."""
+    return [name, *(f"{name}{word}" for word in _BESIDE.get(form, ()))]
+
+
+def _every_name(forms: dict[FieldName, Form]) -> list[str]:
+    found = list[str]()
+    for name in schema(True).names:
+        found += _parts(name, forms[name]) if name in forms else [name]
+    return found
+
+
+def _passes(ranges: Iterable[PartitionRange], looks: PartitionLooks, name: FieldName, request: _Request) -> list[Pass]:
+    return [
+        Pass(piece, size, name, request.isolation, _passed_over)
+        for each in ranges
+        for piece, size in pieces_of(each, looks[each.location.name], _PASS_BYTES)
+    ]  # fmt: skip
+
+
+def _passed_over(_: str) -> None:
+    """Records that are gone have no type; the read itself says whether that is an error."""
+
+
+def _column(
+    name: FieldName, form: Form, topic: str, passes: Sequence[Pass], registry: Registry
+) -> Callable[[], Column]:
+    """What makes the columns of keys or values, whose type is settled here."""
+    if form == "string":
+        return partial(Text, name)
+    if form == "json":
+        return partial(JsonColumn, name, kinds(mapped, passes, Pass.kind).get(topic))
+    some = candidates(registry, [topic], name, passes)
+    found = reader_schemas(mapped, some, passes, partial(Pass.registered_kind, registry=registry))
+    reader = found.get(topic, ReaderSchema())
+    return partial(RegisteredColumn, name, topic, reader, registry, column_type(reader.shape()))
+
+
+def _one_of(name: str, word: Choosable, words: Sequence[Choosable]) -> Choosable:
+    if word not in words:
+        raise UsageError(f"{name} is {', '.join(words[:-1])} or {words[-1]}, not {word!r}")
+    return word
+
+
+def _need(library: str, method: str) -> None:
+    if find_spec(library) is None:
+        raise UsageError(f"{method}() takes {library}: pip install {library}")

@@ -1,0 +1,102 @@
+"""The words `start` and `end` of a scan: offsets by partition, or one time for all partitions.
+
+A time leads to the offset that a broker answers: that of the first record at or after it, else the end of the log.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from kafkafs.errors import UsageError
+from kafkafs.format.times import FromEnd, Time, parse_time_ms, parse_window
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, names
+from kafkafs.tables.planning import PartitionLooks, resolve
+
+Bound = Mapping[int, int] | int | str | datetime | None
+"""Offsets by partition; a time as milliseconds since 1970, as text or as a datetime; None for all that is there."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Window(NamedTuple):
+    """The part of a topic between two bounds; the end is left out."""
+
+    start: Bound = None
+    end: Bound = None
+
+    def offsets(self, looks: PartitionLooks, now_ms: int) -> tuple[PartitionOffsets, PartitionOffsets]:
+        """The bounds as offsets of each partition. UsageError for a bound that means nothing here."""
+        limits = self._limit("start", EARLIEST, looks, now_ms), self._limit("end", LATEST, looks, now_ms)
+        return _resolved(limits[0], looks, is_start=True), _resolved(limits[1], looks, is_start=False)
+
+    def _limit(self, side: str, otherwise: int, looks: PartitionLooks, now_ms: int) -> Limit:
+        bound = self.start if side == "start" else self.end
+        if bound is None:
+            return AllAt(otherwise)
+        if isinstance(bound, Mapping):
+            return _specific(side, bound, otherwise, looks)
+        moment = _milliseconds(side, bound) if not isinstance(bound, str) else self._parsed(side, bound, now_ms)
+        return Timestamps(moment, "latest") if moment > 0 else AllAt(EARLIEST)
+
+    def _parsed(self, side: str, text: str, now_ms: int) -> int:
+        found: Time | None = parse_time_ms(text.strip(), now_ms)
+        if isinstance(self.end, str) and self.end.strip().startswith("+") and isinstance(self.start, str):
+            window = parse_window(self.start.strip(), self.end.strip(), now_ms)
+            found = None if window is None else window[side == "end"]
+        if found is None or isinstance(found, FromEnd):
+            raise UsageError(
+                f"{side}={text!r} is no time; write milliseconds, @seconds, ISO 8601, now, -1h, or with a start as text"
+                " a length: end='+10m'"
+            )
+        return found
+
+
+def _specific(side: str, bound: Mapping[int, int], otherwise: int, looks: PartitionLooks) -> Limit:
+    numbers = {name.partition: name for name in looks}
+    for partition, offset in bound.items():
+        if partition not in numbers:
+            raise UsageError(f"{side} names the partition {partition!r}, and there are {names(looks)}")
+        if not _is_whole(offset) or offset < 0:
+            raise UsageError(f"{side} names the offset {offset!r} of partition {partition}: write a whole number")
+    return Specific(dict.fromkeys(looks, otherwise) | {numbers[number]: int(at) for number, at in bound.items()})
+
+
+def _is_whole(number: object) -> bool:
+    return hasattr(number, "__index__") and not isinstance(number, bool)  # numpy's numbers, too
+
+
+def _milliseconds(side: str, bound: object) -> int:
+    """The first millisecond that is not before a time."""
+    if isinstance(bound, datetime):
+        if bound.tzinfo is None:
+            raise UsageError(f"{side}={bound.isoformat()!r} has no time zone; write one, as in tzinfo=datetime.UTC")
+        return -((_EPOCH - bound) // timedelta(milliseconds=1))
+    if not _is_whole(bound):
+        raise UsageError(
+            f"{side}={bound!r} is no bound; write offsets as in {{0: 100}}, or a time: milliseconds since 1970, text or"
+            " a datetime"
+        )
+    return int(bound)  # type: ignore[call-overload,no-any-return]
+
+
+def _resolved(limit: Limit, looks: PartitionLooks, *, is_start: bool) -> PartitionOffsets:
+    """A time never leads behind what is visible: an open transaction hides the records there, and no one lost them."""
+    found = resolve(limit, looks, starting=is_start)
+    if not isinstance(limit, Timestamps):
+        return found
+    return {name: min(offset, looks[name].visible_end) for name, offset in found.items()}
+
+
+def columns_named(columns: Iterable[str] | None, there: Iterable[str]) -> tuple[str, ...] | None:
+    """The names of the columns that are wanted; None for all. UsageError for one that is not there."""
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        raise UsageError(f"columns={columns!r} is one text; write a list of names")
+    wanted, every = tuple(columns), tuple(there)
+    for name in wanted:
+        if name not in every:
+            raise UsageError(f"there is no column {name!r}; there are {', '.join(every)}")
+    if len(set(wanted)) < len(wanted):
+        raise UsageError(f"columns names a column twice: {', '.join(wanted)}")
+    return wanted
