@@ -13,7 +13,7 @@ import pyarrow as pa
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
 from kafkafs.format.records import Records
-from kafkafs.log.read_options import Isolation, tier_source
+from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.log.read_options import isolation as level_of
 from kafkafs.tables.arrow import BatchMaker, schema, together
 from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
@@ -174,7 +174,7 @@ def scan(
     paths = named_paths([fspath(word) for word in words])
     if not paths:
         raise UsageError("no data directory is named")
-    choice, source = Choice(topics=(topic,)), tier_source(tiered, tiered_key)
+    choice, source = Choice(topics=(topic,)), TierSource.parse(tiered, tiered_key)
     if missing := missing_of(paths, choice, source):
         data_loss(fail_on_data_loss, _NAME_ALL)(told(missing))
     locations = chosen(paths, choice, _one_of("replicas", replicas, REPLICAS), source)
