@@ -19,7 +19,7 @@ from kafkafs.fuse.life.guard import KILLED, Daemon, supervise, supervise_in_back
 from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.sandbox.syscalls import is_installed
 from kafkafs.installation import install_command
-from kafkafs.log.read_options import ReadOptions, TierSource
+from kafkafs.log.read_options import TierSource
 
 _DEVICE = "/dev/fuse"
 _LOOK_S = 2
@@ -80,9 +80,9 @@ def _check_bucket(tiered: TierSource | None) -> int:
 
 
 def _look_at(tiered: TierSource) -> int:
-    from kafkafs.log.tier.tier import Tier  # in that process only: it takes what a mount of no tier has no use for
+    from kafkafs.log.data_directory import DataDirectory  # in that process only
 
-    trouble = Tier(tiered, ReadOptions()).check()
+    trouble = DataDirectory.trouble_of_tier(tiered)
     if trouble:
         say(f"mounted all the same: {trouble}")
     return 0

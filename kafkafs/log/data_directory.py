@@ -37,7 +37,7 @@ from kafkafs.format.names import (
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
-from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.read_options import ReadOptions, TierSource
 
 if TYPE_CHECKING:
     from kafkafs.log.tier.lost_partitions import LostPartitions
@@ -103,6 +103,13 @@ class DataDirectory:
         self._strangers: frozenset[str] = frozenset()
         self.is_replaced = False
         """Whether another directory had taken its place at the last look."""
+
+    @staticmethod
+    def trouble_of_tier(source: TierSource) -> str:
+        """Return why the tier does not answer, or "". UsageError if nothing known lies there."""
+        from kafkafs.log.tier.tier import Tier  # a mount of no tier has no use for what it imports
+
+        return Tier(source, ReadOptions()).check()
 
     @property
     def is_tier(self) -> bool:
