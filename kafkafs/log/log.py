@@ -199,6 +199,14 @@ class Log:
         reached = takewhile(lambda segment: segment.base_offset < end, self.segments_from(start))
         return filter(Segment.is_readable, reached if start < end else ())
 
+    def unreadable(self, start: int, end: int) -> list[Segment]:
+        """The segments that may hold offsets in [start, end), and whose logs may not be read: gaps that a search or a
+        comparison has to tell of. The last one counts if `end` is not below the log end, which it does not tell."""
+        return [
+            segment for segment in self.segments_from(start)
+            if (segment.base_offset < end or end >= self.end_offset) and not segment.is_readable()
+        ]  # fmt: skip
+
     def walk(
         self, start: int, end: int, lenient: bool = False, largest: int = ANY_SIZE
     ) -> Iterator[tuple[Segment, BatchRun | Damage]]:

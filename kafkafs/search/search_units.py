@@ -59,11 +59,7 @@ class Searched:
 
     def unreadable(self) -> list[str]:
         """The logs in it that may not be read: gaps in the offsets, which a search has to tell of."""
-        asked = (
-            segment for segment in self._log.segments_from(self._start)
-            if segment.base_offset < self._end or self._end == self._log.end_offset
-        )  # fmt: skip
-        return [segment.log_name for segment in asked if not segment.is_readable()]
+        return [segment.log_name for segment in self._log.unreadable(self._start, self._end)]
 
     def size(self) -> int:
         """About how many bytes it takes, without a look at indexes."""

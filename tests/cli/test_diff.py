@@ -5,9 +5,11 @@ import shutil
 
 import pytest
 
+from kafkafs.cli.main import main
 from tests.cli.asking import unmounted
 from tests.kafka.clusters import Cluster
 from tests.log.making import made, write_partition
+from tests.nobody import as_nobody, let_in, takes_root
 
 CLUSTER = Cluster("4.3.1", "stopped")
 
@@ -71,6 +73,28 @@ def test_damage_ends_with_2_and_a_sentence(sides):
     assert done.returncode == 2
     assert b"no valid batch" in done.stderr
     assert b"no valid batch" in diff(*sides).stderr
+
+
+@takes_root
+@pytest.mark.parametrize("base", [0, 2, 4], ids=["first", "middle", "last"])
+@pytest.mark.parametrize("denied", ["old", "new"])
+def test_the_offsets_of_a_log_that_may_not_be_read_are_not_compared(tmp_path, capfd, denied, base):
+    """Regression: each of its records was one that only the other side has, and nothing was said."""
+    let_in(tmp_path)
+    for name in ("old", "new", "third"):
+        write_partition(tmp_path / name, {at: [made(at, [at, at + 1])] for at in (0, 2, 4)})
+    third = str(tmp_path / "third")
+    assert main(["diff", "--engine", "local", third, "--against", third]) == 0  # imports what its processes take
+    words = ["diff", "--engine", "local", str(tmp_path / "old"), "--against", str(tmp_path / "new")]
+    (tmp_path / denied / "t-0" / f"{base:020}.log").chmod(0)
+    with as_nobody():
+        codes = main(words), main([*words, "--stat"])
+        told = capfd.readouterr()
+        assert (codes, main([*words, "--by", "content", "--stat"])) == ((2, 2), 2)
+    (row,) = map(json.loads, told.out.splitlines())
+    assert (row["equal"], row["onlyOld"], row["onlyNew"]) == (4, 0, 0)
+    for errors in (told.err, capfd.readouterr().err):
+        assert f"t-0: {base:020}.log may not be read" in errors
 
 
 def test_what_is_asked_wrongly_ends_with_2(sides, tmp_path):

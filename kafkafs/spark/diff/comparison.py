@@ -90,6 +90,9 @@ class _Side:
         self.rows: Batches = np.empty(0, np.dtype([]))
         self._reach: Numbers = np.empty(0, np.int64)
         self._is_at_end = False
+        for segment in reader.log.unreadable(start, end) if reader is not None and is_open else ():
+            behind = _BEHIND_ALL if segment.next_base is None else segment.next_base
+            self._keep_damage(segment.base_offset, behind - 1, f"{segment.log_name} may not be read")
 
     @property
     def last(self) -> int:

@@ -98,6 +98,8 @@ def _topic_by_content(
             try:
                 bounds = _extent(location)
                 records += bounds.end - bounds.start
+                unread = Searched(partition(location), Between()).unreadable()
+                troubles += [f"{location.name}: {name} may not be read" for name in unread]
                 units += [ContentUnit(location, is_old, *window) for window in _windows(location, bounds)]
             except KafkafsError as error:
                 troubles.append(f"{location.name}: {error}")
