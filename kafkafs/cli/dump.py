@@ -222,7 +222,7 @@ def _objects(address: str, *, logs_only: bool) -> list[str]:
         return [address]
     found = [each for each in objects_in(address) if (is_log if logs_only else is_dumpable)(shown(each))]
     if not found:
-        raise UsageError(f"in {shown(address)!r} lies nothing that can be dumped")
+        raise UsageError(f"{shown(address)!r} has no file that can be dumped")
     return found
 
 

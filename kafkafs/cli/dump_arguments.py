@@ -45,14 +45,14 @@ def add_dump(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument(
         "paths", nargs="*", default=[], metavar="FILE",
-        help="what to dump; a partition's or a data directory stands for the files in it; s3://... of a remote tier",
+        help="files to dump; a partition's or a data directory means all files in it; s3://... of a remote tier",
     )  # fmt: skip
     parser.spread = "paths"
     flags = {
         "--deep-iteration": "show each record, not only each batch",
         "--print-data-log": "show keys and values; implies --deep-iteration",
         "--skip-record-metadata": "of a record show only its key and value, and nothing of control records",
-        "--index-sanity-check": "only tell whether an index passes the broker's own check",
+        "--index-sanity-check": "only say whether an index passes the broker's own check",
         "--json": "a line of JSON for each batch, record (with --deep-iteration) or entry instead of text",
         "--verify-index-only": "check an index against its log without listing it",
     }

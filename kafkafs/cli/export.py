@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
         out = replace(output(arguments.to), mode=mode)
         for path in request.paths:
             if out.local is not None and is_within(out.local, path):
-                raise UsageError(f"{str(out)!r} lies inside {str(path)!r}, where nothing is written")
+                raise UsageError(f"{str(out)!r} is inside {str(path)!r}, where nothing is written")
         with claimed(out) as claim:
             finish(out)
             settled = settle(out, request)
@@ -89,7 +89,7 @@ def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
     milliseconds = parse_time_ms(moment, now_ms) if window is None else window[side == "to"]
     if milliseconds is None or isinstance(milliseconds, FromEnd):
         raise UsageError(
-            f"--{side}-time {moment!r} is no time; write milliseconds, @seconds, ISO-8601, now, -1h, or with"
+            f"--{side}-time {moment!r} is not a time; write milliseconds, @seconds, ISO-8601, now, -1h, or with"
             " --from-time a length: --to-time +10m"
         )
     return Timestamps(milliseconds, "latest") if milliseconds > 0 else AllAt(EARLIEST)  # as in a range of by-time/

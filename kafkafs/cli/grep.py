@@ -118,7 +118,7 @@ def _directories(arguments: argparse.Namespace) -> dict[str, DataDirectory]:
     if not os.path.exists(arguments.data_dirs[0]) and os.path.isdir(arguments.pattern):
         first, pattern = arguments.data_dirs[0], arguments.pattern
         raise UsageError(
-            f"{first!r} is no directory, but the pattern {pattern!r} is: the pattern comes first, as in"
+            f"{first!r} is not a directory, but the pattern {pattern!r} is: the pattern comes first, as in"
             f" `kafkafs grep {shlex.join([first, pattern])}`"
         )
     options = replace(OPTIONS, tiered=tier_of(arguments.options))

@@ -33,7 +33,7 @@ def add_audit(commands: Commands) -> None:
     parser.add_argument("--deep", action="store_true", help="unpack every batch and check every record in it, too")
     parser.add_argument(
         "--compare-replicas", action="store_true",
-        help="hold the replicas in several brokers' directories against each other, and name where they part",
+        help="compare the replicas in several brokers' directories, and name the first offset at which they differ",
     )  # fmt: skip
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the findings there, not to standard output")
     parser.set_defaults(failed=EXIT_USAGE)  # 1: findings
@@ -91,7 +91,7 @@ def add_reindex(commands: Commands) -> None:
     _add_engine(parser)
     add_topics(parser)
     _add_replicas(parser)
-    parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="where the indexes are put")
+    parser.add_argument("--index-dir", required=True, type=Path, metavar="DIR", help="the directory for the indexes")
     parser.add_argument(
         "--interval-bytes", type=whole_number, metavar="N",
         help="index.interval.bytes, log between two entries (default: each topic's own where KRaft's metadata log is in"
@@ -169,7 +169,7 @@ tombstones and transactions."""
 def add_profile(commands: Commands) -> None:
     """Data directories, and the files to write."""
     parser = commands.add_parser(
-        "profile", help="draw what is in there as a web page", description=_PROFILE,
+        "profile", help="draw the content of the logs as a web page", description=_PROFILE,
         examples=[
             "kafkafs profile /var/kafka-logs --html profile.html",
             "kafkafs profile /disk1/kafka /disk2/kafka --json profile.json",
@@ -182,7 +182,9 @@ def add_profile(commands: Commands) -> None:
     _add_replicas(parser)
     _add_fail_on_data_loss(parser)
     parser.add_argument("--html", type=Path, metavar="FILE", help="the page to write")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="what the page shows as data, with or without a page")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the page's numbers as data, with or without a page"
+    )
 
 
 _REVIVE = """Writes a data directory from which one real Kafka, broker and controller in one, starts as the cluster
@@ -211,7 +213,7 @@ def add_revive(commands: Commands) -> None:
     )
     parser.add_argument(
         "--topics", "--topic", action="append", metavar="TOPIC[,TOPIC...]",
-        help="these alone, and Kafka's own (default: all)",
+        help="only these, and Kafka's own (default: all)",
     )  # fmt: skip
     parser.add_argument("--kafka", metavar="VERSION", help="3.9, 4.3 or 4.4 (default: the newest that fits)")
     parser.add_argument("--until", metavar="TIME", help="as of a moment, as in by-time/: 2021-09-23T09:43Z, -2h")
@@ -221,7 +223,7 @@ def add_revive(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--include", action="append", metavar="stray,deleted",
-        help="let directories count that a broker has renamed to -stray or -delete, if their topic is revived",
+        help="also use directories that a broker renamed to -stray or -delete, if their topic is revived",
     )  # fmt: skip
     parser.add_argument(
         "--listen", default="127.0.0.1:9092", metavar="HOST:PORT",
@@ -229,7 +231,7 @@ def add_revive(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--retention", choices=("off", "as-is"), default="off",
-        help="of topics without a retention.ms of their own: -1, or whatever the brokers have (default: %(default)s)",
+        help="topics without a retention.ms of their own get -1, or follow the brokers (default: %(default)s)",
     )  # fmt: skip
     _add_tier(parser)
     method = parser.add_mutually_exclusive_group()

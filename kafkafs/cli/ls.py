@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _look(arguments: argparse.Namespace) -> Look:
     formats = time_style(arguments.time_style)
     if formats is None:
-        raise UsageError(f"--time-style {arguments.time_style!r} is none: write one of {', '.join(TIME_STYLES)}")
+        raise UsageError(f"--time-style {arguments.time_style!r} is unknown: write one of {', '.join(TIME_STYLES)}")
     return Look(
         arguments.long, arguments.single, arguments.human, arguments.order or "name", arguments.reverse, formats
     )

@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     mountpoint.check(place, data_dirs)
     for data_dir in data_dirs:
         if log_file and is_within(log_file, data_dir):
-            raise UsageError(f"the log file {str(log_file)!r} lies inside {str(data_dir)!r}, where nothing is written")
+            raise UsageError(f"the log file {str(log_file)!r} is inside {str(data_dir)!r}, where nothing is written")
     try:
         journal.start(log_file, syslog=arguments.background)
     except OSError as error:

@@ -29,7 +29,7 @@ def build() -> argparse.ArgumentParser:
     add_options(parser, "mount options")
     parser.add_argument("-s", dest="sloppy", action="store_true", help="ignore unknown options")
     parser.add_argument("-f", dest="fake", action="store_true", help="check everything, mount nothing")
-    parser.add_argument("-n", action="store_true", help="taken, without effect: there is no mtab to write")
+    parser.add_argument("-n", action="store_true", help="accepted, without effect: there is no mtab to write")
     parser.add_argument("-v", action="store_true", help="taken, without effect")
     parser.add_argument("-t", metavar="TYPE", help="taken, without effect")
     parser.add_argument("--version", action="version", version=f"kafkafs {kafkafs.__version__}")

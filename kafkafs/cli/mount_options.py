@@ -66,7 +66,7 @@ def _size(name: str, value: str, example: str) -> int:
     number, unit = (value[:-1], value[-1:].upper()) if value[-1:].isalpha() else (value, "")
     if not (number.isascii() and number.isdigit()) or unit not in UNITS or not number.strip("0"):
         raise UsageError(
-            f"{name}={value[:40]!r} is no size; write bytes, or a number with K, M or G, as in {name}={example}"
+            f"{name}={value[:40]!r} is not a size; write bytes, or a number with K, M or G, as in {name}={example}"
         )
     return int(number[:30]) * UNITS[unit]
 

@@ -125,7 +125,7 @@ def whole_number(word: str) -> int:
     try:
         return int(word)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{word!r} is no whole number") from None
+        raise argparse.ArgumentTypeError(f"{word!r} is not a whole number") from None
 
 
 def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:

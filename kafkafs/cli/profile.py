@@ -69,7 +69,7 @@ def _files(arguments: argparse.Namespace, paths: Sequence[Path]) -> list[_ToWrit
     if arguments.json is not None:
         found.append(_ToWrite(file_to_write(arguments.json, paths), _json))
     if not found:
-        raise UsageError("nothing is to be written: name a page with --html FILE, or data with --json FILE")
+        raise UsageError("neither a page nor data is asked for: name a page with --html FILE, or data with --json FILE")
     if len({each.place for each in found}) < len(found):
         raise UsageError(f"--html and --json both name {str(found[0].place)!r}: name two files")
     return found

@@ -26,8 +26,8 @@ def add_ls(commands: Commands) -> None:
         ("-l", "long"): "a line each: mode, owner, size, time",
         ("-1", "single"): "one name a line, on a terminal, too",
         ("-a", "all"): "names that begin with a dot, too",
-        ("-d", "directory"): "directories themselves, not what they hold",
-        ("-R", "recursive"): "what directories hold, and what those in them hold",
+        ("-d", "directory"): "directories themselves, not their entries",
+        ("-R", "recursive"): "the entries of directories, and of the directories in them",
         ("-r", "reverse"): "in reverse order",
     }
     for (flag, name), meaning in flags.items():
@@ -106,7 +106,7 @@ def add_grep(commands: Commands) -> None:
     parser.add_argument("pattern", metavar="PATTERN", help="what is looked for")
     parser.add_argument("data_dirs", nargs="+", metavar="DATA_DIR", help="a Kafka data directory, one of log.dirs")
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("-F", "--fixed-strings", action="store_true", help="PATTERN is a string, no expression")
+    kind.add_argument("-F", "--fixed-strings", action="store_true", help="PATTERN is a string, not an expression")
     kind.add_argument("-E", "--extended-regexp", action="store_true", help="PATTERN is an expression (the default)")
     parser.add_argument("-i", "--ignore-case", action="store_true", help="take letters of either case for each other")
     parser.add_argument(
@@ -163,7 +163,7 @@ def add_groups(commands: Commands) -> None:
     )
     parser.spread = "words"
     parser.add_argument("--group", action="append", default=[], metavar="GROUP", help="a group; may be given again")
-    parser.add_argument("--describe", action="store_true", help="taken, without effect: offsets are what is shown")
+    parser.add_argument("--describe", action="store_true", help="accepted, without effect: offsets are always shown")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--table", dest="form", action="store_const", const="table", help="a table, in a pipe too")
     form.add_argument("--json", dest="form", action="store_const", const="json", help="JSON, on a terminal too")
@@ -193,7 +193,7 @@ def add_du(commands: Commands) -> None:
     parser.add_argument("--json", action="store_true", help="print lines of JSON, in bytes and milliseconds")
     parser.add_argument("--partitions", action="store_true", help="a row for each partition, not for each topic")
     parser.add_argument(
-        "--deep", action="store_true", help="read all logs: what keys, values, headers and framing take"
+        "--deep", action="store_true", help="read all logs, and show the bytes of keys, values, headers and framing"
     )
     parser.add_argument("--at", metavar="TIME", help="what a broker would delete then; as in by-time/ (default: now)")
     parser.add_argument(

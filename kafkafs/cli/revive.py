@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             outcome = f"{'aborted' if end['aborted'] else 'committed'} at offset {end['offset']}"
             say(f"{where}: a transaction of producer {end['producerId']} has no end there, and is {outcome}")
         for group in each.get("endedGroups", ()):
-            say(f"{where}: that members left the group {printable(group)} was lost, and is written anew")
+            say(f"{where}: the record that members left the group {printable(group)} was lost, and is written again")
     if choices.method == "link":
         say("logs are hard links: what changes their bytes, owner or mode in one directory changes the other's")
     records, partitions = sum(each.get("records", 0) for each in told["revived"]), told["partitions"]

@@ -84,7 +84,7 @@ def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:
     """The file that a job writes at its end, absolute; UsageError before it begins where that will not be possible."""
     place = path.absolute()
     if any(is_within(place, each) for each in data_directories):
-        raise UsageError(f"{str(place)!r} lies inside a data directory, where nothing is written")
+        raise UsageError(f"{str(place)!r} is inside a data directory, where nothing is written")
     if not place.parent.is_dir():
         raise UsageError(f"{str(place)!r} cannot be written: there is no directory {str(place.parent)!r}")
     if place.is_dir() or not os.access(place if place.exists() else place.parent, os.W_OK):

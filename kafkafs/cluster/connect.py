@@ -101,7 +101,7 @@ class _LastValues(Replay):
                 self.values[bytes(key)] = told, timestamp
             except (ValueError, RecursionError):
                 self.values.pop(bytes(key), None)
-                self.problems.add_record(self._where, int(records.rows["offset"][number]), "its value is no JSON")
+                self.problems.add_record(self._where, int(records.rows["offset"][number]), "its value is not JSON")
 
 
 def _refuse(constant: str) -> None:

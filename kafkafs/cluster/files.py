@@ -80,8 +80,8 @@ def _problems(cluster: Cluster) -> Iterator[str]:
     yield from cluster.connect.problems()
     if not cluster.sources(METADATA_TOPIC):
         yield (
-            f"no {METADATA_LOG} is on these disks: topics, configs, brokers and rights are not told, nor how many"
-            " partitions a coordinator's topic has"
+            f"no {METADATA_LOG} is on these disks: topics, configs, brokers and rights are unknown, and so is the"
+            " number of partitions of a coordinator's topic"
         )
     yield from missing(cluster, GROUPS_TOPIC)
     yield from missing(cluster, TRANSACTIONS_TOPIC)

@@ -73,7 +73,7 @@ class SchemaRecords(Replay):
     def _take(self, key: bytes, value: bytes | None, offset: int) -> None:
         about = parse_json(key)
         if about is None:
-            raise CorruptData("its key is no JSON object")
+            raise CorruptData("its key is not a JSON object")
         subject, version, kind = about.get("subject"), about.get("version"), about.get("keytype")
         if not isinstance(subject, str):
             return
@@ -120,7 +120,7 @@ class SchemaRecords(Replay):
 def _object(value: bytes | None) -> Mapping[str, object]:
     found = parse_json(value or b"")
     if found is None:
-        raise CorruptData("its value is no JSON object")
+        raise CorruptData("its value is not a JSON object")
     return found
 
 

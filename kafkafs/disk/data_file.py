@@ -244,7 +244,9 @@ class LocalFile(DataFile):
             while got < len(buffer) and self._more_follows(position + got):
                 more = page_cache.read_blocking(self.descriptor, buffer[got:], position + got, keep=keep)
                 if not more:
-                    raise DiskError(f"reading {self.name!r} gave nothing at {position + got}, where the file goes on")
+                    raise DiskError(
+                        f"reading {self.name!r} gave no bytes at {position + got}, before the end of the file"
+                    )
                 got += more
         except OSError as error:
             raise self._failed(error) from error
@@ -263,7 +265,7 @@ def regular_file(descriptor: int, name: str, options: DiskOptions, remote: "dequ
     opened = LocalFile(descriptor, name, 0, options, remote)
     about = opened.stat()
     if not stat.S_ISREG(about.st_mode):
-        raise NotFound(f"{name!r} is no regular file")
+        raise NotFound(f"{name!r} is not a regular file")
     opened.inode, opened.device = about.st_ino, about.st_dev
     opened.note(about)
     page_cache.opened(descriptor, about.st_dev, options.cache_keep)

@@ -78,9 +78,9 @@ def fatal_at(header: bytes, position: int, end: int) -> str:
     _, rest, _, magic = FRAME.unpack_from(header)
     left = end - position
     if rest < SMALLEST_SIZE and not any(header):
-        return f"from position {position} on stand zeros, and no batch: {left} bytes are not read"
+        return f"from position {position} on there are zeros, and no batch: {left} bytes are not read"
     if rest < SMALLEST_SIZE:
-        return f"at position {position} stands a size of {rest}, too small for any batch: {left} bytes are not read"
+        return f"at position {position} is a size of {rest}, too small for any batch: {left} bytes are not read"
     if 2 <= magic < 128 and position + rest + LOG_OVERHEAD <= end and len(header) < HEADER_V2.size:
         return f"the batch at position {position} has {rest + LOG_OVERHEAD} bytes, too few for a header"
     return ""

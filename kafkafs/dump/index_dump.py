@@ -122,9 +122,9 @@ def _sanity(
 ) -> Iterator[bytes]:
     """The check that a broker makes of an index that it did not write itself."""
     if not is_sane:
-        findings.problem(source, "its last entry (or zeros behind it) lies before its first, so it is corrupt.")
+        findings.problem(source, "its last entry (or zeros behind it) is before its first, so it is corrupt.")
     elif source.data.size % entry_size:
-        findings.problem(source, f"its {source.data.size} bytes are no whole number of entries, so it is corrupt.")
+        findings.problem(source, f"its {source.data.size} bytes are not a whole number of entries, so it is corrupt.")
     elif options.json:
         yield FieldLines(source, options, ("passed",)).line("true").encode()
     else:

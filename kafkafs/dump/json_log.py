@@ -60,6 +60,6 @@ class JsonLog:
 
     def _unreadable(self, position: int, size: int) -> Iterator[bytes]:
         if self._options.is_deep:
-            self._findings.problem(self._source, f"the {size} bytes at position {position} are no batch.")
+            self._findings.problem(self._source, f"the {size} bytes at position {position} are not a batch.")
         else:
             yield unreadable_line(self._source.name, position, size)

@@ -72,9 +72,9 @@ def parse_partition_metadata(data: bytes) -> str:
     try:
         uuid = base64.b64decode(topic_id + "==", altchars=b"-_", validate=True)
     except ValueError as error:
-        raise CorruptData(f"{topic_id!r} is no topic id") from error
+        raise CorruptData(f"{topic_id!r} is not a topic id") from error
     if len(uuid) != 16 or not any(uuid):
-        raise CorruptData(f"{topic_id!r} is no topic id")
+        raise CorruptData(f"{topic_id!r} is not a topic id")
     return topic_id
 
 

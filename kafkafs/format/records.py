@@ -119,7 +119,7 @@ _REASONS = {
     layout.MESSAGE_SIZE: "a message in it is too small to be one",
     layout.MESSAGE_MAGIC: "a message in it is neither v0 nor v1",
     layout.MESSAGE_CRC: "the CRC of a message in it fails",
-    layout.MESSAGE_NESTED: "a compressed message stands inside a compressed one",
+    layout.MESSAGE_NESTED: "a compressed message is inside another compressed message",
     layout.MESSAGE_NONE: "it is compressed and holds no message",
     layout.MESSAGE_OFFSETS: "its own offset is smaller than that of the last message in it",
 }

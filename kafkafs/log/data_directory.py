@@ -325,7 +325,7 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
         with directory.root.scan() as scanned:
             entries = {entry.name for entry in scanned}
     except (FileNotFoundError, NotADirectoryError) as error:
-        what = "does not exist" if isinstance(error, FileNotFoundError) else "is no directory"
+        what = "does not exist" if isinstance(error, FileNotFoundError) else "is not a directory"
         instead = near(path) or "; name a Kafka data directory, one of the broker's log.dirs"
         if any(is_bucket(f"{part}//") for part in path.parts):  # a path has made `s3:/bucket` of an address
             instead += ", as a path of this machine; a remote tier in a bucket is read by the option tiered"
@@ -342,7 +342,7 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
     if tier is not None:
         return DataDirectory(path, replace(options, tiered=None), indexes, tier)
     raise UsageError(
-        f"{str(path)!r} is no Kafka data directory: it has neither meta.properties, nor checkpoints, nor"
+        f"{str(path)!r} is not a Kafka data directory: it has neither meta.properties, nor checkpoints, nor"
         f" <topic>-<partition> directories with segments in them{near(path)}"
     )
 

@@ -175,7 +175,7 @@ class Lineage:
         """Go on with `log`, a later look at the same directory. Raise Vanished if it is another log, or was cut."""
         verdict = went_on(self._witness, log)
         if verdict.went is Went.OTHER:
-            raise Vanished(f"{log.name.directory} was truncated or created anew while it was read; open it again")
+            raise Vanished(f"{log.name.directory} was truncated or created again while it was read; open it again")
         if log is not self._witness.log:
             self._witness = Witness(log, self._witness)
         return verdict
@@ -267,17 +267,15 @@ class LogIdentity:
     def difference(self, log: Log) -> str | None:
         """The reason why a log is not the known one, in words behind its name; None if nothing says so."""
         if self.is_another_topic(log):
-            return f"was deleted and made anew: its topic id was {self.topic_id} and is {topic_id(log)}"
+            return f"was deleted and created again: its topic id was {self.topic_id} and is {topic_id(log)}"
         for mark in filter(None, (self.first, self.last)):
             if mark.last_offset >= log.end_offset:
-                return (
-                    f"ends at offset {log.end_offset} now, and reached to {mark.last_offset}: it was cut, or made anew"
-                )
+                return f"ends at offset {log.end_offset} now, and reached to {mark.last_offset}: it was cut or replaced"
             if mark.last_offset >= log.start_offset and not _holds(log, mark):
-                return f"has another batch at offset {mark.base_offset} than it had: it was cut, or made anew"
+                return f"has another batch at offset {mark.base_offset} than it had: it was cut or replaced"
             later = (each.start_offset for each in leader_epochs(log) if each.epoch > mark.leader_epoch >= 0)
             if (start := min(later, default=log.end_offset)) <= mark.last_offset:
-                return f"was cut at offset {start}, where a later leader epoch begins, and has grown anew since"
+                return f"was cut at offset {start}, where a later leader epoch begins, and has grown again since"
         return None
 
     def is_another_topic(self, log: Log) -> bool:

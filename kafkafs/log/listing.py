@@ -166,7 +166,7 @@ def _not_served(entry: "os.DirEntry[str]") -> Iterator[str]:
         kind = "link" if entry.is_symlink() else "directory" if entry.is_dir() else "special file"
         yield f"{entry.name} is a {kind} and not served: only regular files are"
     elif not entry.is_dir(follow_symlinks=False):
-        yield f"{entry.name!r} is no regular file and not served"
+        yield f"{entry.name!r} is not a regular file and not served"
 
 
 def _listed(entry: "os.DirEntry[str]", kind: str) -> ListedFile:

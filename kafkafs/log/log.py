@@ -263,7 +263,7 @@ class Log:
         if offset < self.start_offset:
             raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
         if offset >= self.end_offset:
-            raise NotFound(f"offset {offset} is at or behind the log end, {self.end_offset}: nothing stands there yet")
+            raise NotFound(f"offset {offset} is at or behind the log end, {self.end_offset}: it does not exist yet")
 
     def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
         """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's

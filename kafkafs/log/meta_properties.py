@@ -21,7 +21,9 @@ def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[s
         if told is not None and told not in ids:
             ids.append(told)
     if len(ids) > 1:
-        problems.append(f"these directories are of {len(ids)} clusters ({', '.join(ids)}): nothing is told of any")
+        problems.append(
+            f"these directories are of {len(ids)} clusters ({', '.join(ids)}): name the directories of one cluster"
+        )
     return ids, problems
 
 

@@ -46,7 +46,7 @@ class TierSource:
         """`ID:FILE`, the id of a key and the file that has it."""
         key_id, _, path = text.partition(":")
         if not key_id or not path:
-            raise UsageError(f"tiered_key={text!r} is no ID:FILE, the id of a key and the PEM file of its private key")
+            raise UsageError(f"tiered_key={text!r} is not ID:FILE, the id of a key and the PEM file of its private key")
         return key_id, Path(path).absolute()
 
 

@@ -58,7 +58,7 @@ def read_from(directories: Sequence[DataDirectory], name: str, refuse: bool = Fa
         twins = directories[0], directories[1]
     if twins is not None:
         one, other = (repr(str(directory.path)) for directory in twins)
-        raise UsageError(f"{name} stands both in {one} and in {other}; read one of them at a time")
+        raise UsageError(f"{name} is both in {one} and in {other}; read one of them at a time")
     found = [directory.partition(name) for directory in directories]
     best = furthest(found)
     return next(directory for directory, each in zip(directories, found, strict=True) if each is best)

@@ -100,7 +100,7 @@ def batch_reaching(segment: Segment, offset: int, log_end: int, trace: Trace = n
             scanned += item.end - item.position
             continue
         if isinstance(item, Damage):
-            trace(f"log {segment.log_name}: the bytes at {item.position} are no valid batch and own {offset}")
+            trace(f"log {segment.log_name}: offset {offset} is in the damaged batch at {item.position}")
             return item
         found = batch_at(item.rows, _row_reaching(item, offset))
         if trace is not no_trace:  # what a message of an old format spans takes unpacking

@@ -245,7 +245,7 @@ class Visible:
     def pass_damage(self, segment: Segment, damage: Damage) -> None:
         """Goes on behind the damage under `corrupt=skip`, or raises CorruptData."""
         where = f"{self.log.name.directory}: {segment.log_name}"
-        message = f"{where}: {damage.size} bytes at position {damage.position} are no valid batch"
+        message = f"{where}: {damage.size} bytes at position {damage.position} are not a valid batch"
         if not self.options.corrupt_skip:
             raise CorruptData(message)
         logger.warning("%s; going on behind them", message)

@@ -77,7 +77,7 @@ def _pass(log: Log, found: Contents | None, replaced: Superseded) -> None:
                 if found is not None:
                     found.problems.append(
                         f"{log.name.directory}: {segment.log_name}: {item.size} bytes at position {item.position} are"
-                        " no valid batch"
+                        " not a valid batch"
                     )
             else:
                 _take(log, item, found, replaced)

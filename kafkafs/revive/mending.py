@@ -29,7 +29,7 @@ class Mending:
                 self._borrow(each, parts)
             else:
                 state.damage(each.first, each.last, f"{damage.size} bytes at {damage.position} of {segment.log_name}"
-                             " are no valid batch")  # fmt: skip
+                             " are not a valid batch")  # fmt: skip
                 behind = segment.walk(Start(damage.end, damage.last_offset + 1), state.log.walk_end(segment))
                 self._ends.write_between(each, behind, parts)
             if state.is_over:

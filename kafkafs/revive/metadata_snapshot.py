@@ -219,7 +219,7 @@ def kept_configs(
                 sentences.append(f"the setting {name} of {_whose(kind, resource)} is left out: {why}")
             elif kind == GROUP_RESOURCE and not target.has_new_groups:
                 sentences.append(
-                    f"the setting {name}={value} of group {resource} is left out: the target has none such"
+                    f"the setting {name}={value} of group {resource} is left out: the release has no such groups"
                 )
             else:
                 kept.append(Config(kind, resource, name, value))

@@ -191,7 +191,7 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be used: {error.strerror}") from error
     if not stat.S_ISDIR(about.st_mode):
-        raise UsageError(f"{str(path)!r} is no directory")
+        raise UsageError(f"{str(path)!r} is not a directory")
     names = {*os.listdir(path)} - {REPORT + _TMP}  # which is what the first moment of this command leaves
     if not names:
         return

@@ -194,7 +194,9 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
         )
     image = metadata.image
     if disks.cluster_id is not None and not _ID.fullmatch(disks.cluster_id):
-        raise CorruptData(f"the cluster's id in meta.properties, {disks.cluster_id[:100]!r}, is none that Kafka makes")
+        raise CorruptData(
+            f"the cluster's id in meta.properties, {disks.cluster_id[:100]!r}, is not an id that Kafka makes"
+        )
     cluster_id = disks.cluster_id or made_up_id("cluster", *sorted(str(each.path) for each in disks.directories))
     chosen = choose_topics(disks.directories, image, choices.topics, cluster_id, choices.include)
     if not chosen.topics:
@@ -211,7 +213,7 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     if image is None:
         end.look()  # an id is given out once, whatever the moment
     if disks.cluster_id is None:
-        sentences.append("nothing tells the cluster's id, so it gets one")
+        sentences.append("the cluster's id is unknown, so it gets a new id")
     if image is None and metadata.problems:
         sentences.append("of the metadata nothing can be read: settings, rights, quotas and users are left out")
     elif image is None:

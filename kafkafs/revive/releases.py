@@ -59,7 +59,9 @@ def release(word: str) -> Release:
     """The release that a user names, with or without its last number; UsageError for any other."""
     found = RELEASES.get(".".join(word.split(".")[:2]))
     if found is None:
-        raise UsageError(f"--kafka {word!r} is no release that can be revived for; there are {', '.join(RELEASES)}")
+        raise UsageError(
+            f"--kafka {word!r} is not a release that revive writes for; write one of {', '.join(RELEASES)}"
+        )
     return found
 
 

@@ -84,7 +84,7 @@ class ScanState:
         if noted <= end:
             return end
         lost = self.damage if self.notes.stopped_in_order() else self.lose
-        lost(end, noted - 1, f"the log ends at {end}, and the broker noted that it ended at {noted}")
+        lost(end, noted - 1, f"the log ends at {end}, and the broker recorded its end at {noted}")
         return noted
 
     def up_to_the_moment(self, run: BatchRun) -> BatchRun:

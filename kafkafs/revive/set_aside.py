@@ -69,7 +69,7 @@ class SetAside:
 
 def _why(claim: Claim) -> str:
     if claim.topic_id is None:
-        return f"{claim.act}, and nothing tells the id of its topic"
+        return f"{claim.act}, and the id of its topic is unknown"
     return f"{claim.act}, though its topic id is that of {claim.topic}"
 
 

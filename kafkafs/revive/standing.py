@@ -172,7 +172,9 @@ def _last_leader(
         return standings[0], ""
     latest = max(max(each.latest_epoch, each.progress[0]) for each in standings)
     if state is None or latest > state.leader_epoch:
-        return max(standings, key=lambda each: (each.latest_epoch, *each.progress)), "has noted the newest leader epoch"
+        return max(
+            standings, key=lambda each: (each.latest_epoch, *each.progress)
+        ), "has recorded the newest leader epoch"
     return max(in_sync or standings, key=lambda each: each.progress), "was in sync when the metadata end"
 
 
@@ -180,7 +182,7 @@ def _out_of_sync(name: str, chosen: Standing, in_sync: Sequence[Standing], broke
     if not in_sync:
         return (
             f"{name}: no disk has a replica{kind} that was in sync (of {brokers}), so its last records may be missing;"
-            f" taken is {chosen.told()}"
+            f" {chosen.told()} is taken"
         )
     there = " and ".join(each.told() for each in in_sync)
     whole = "" if any(each.besides(chosen) for each in in_sync) else ", and lacks nothing of it"

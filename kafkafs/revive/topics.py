@@ -133,7 +133,7 @@ def _fault(name: str, known: TopicImage | None) -> str | None:
     if known is not None and known.topic_id in _RESERVED:
         return f"the topic {shown} is left out: no topic has the id {known.topic_id}"
     if known is not None and min(known.partitions, default=0) < 0:
-        return f"the topic {shown} is left out: the metadata tell of its partition {min(known.partitions)}"
+        return f"the topic {shown} is left out: the metadata name its partition {min(known.partitions)}"
     return None
 
 
@@ -142,7 +142,7 @@ def _allowed(topic: str, claims: Sequence[Claim], chosen: Chosen) -> list[Claim]
     cut = [each for each in claims if each.is_cut]
     chosen.sentences += [
         f"{each.place} is left out ({contents([each])}): the name of its topic is cut off after {len(topic)}"
-        " characters, and nothing tells the whole name" for each in cut
+        " characters, and the whole name is unknown" for each in cut
     ]  # fmt: skip
     return [each for each in claims if not each.is_cut]
 
@@ -213,9 +213,9 @@ def _id_of(claims: Sequence[Claim], cluster_id: str, chosen: Chosen) -> str:
             " own; name the data directories of one of them"
         )
     if told:
-        chosen.sentences.append(f"{name}: the metadata does not know it, its directories tell its id")
+        chosen.sentences.append(f"{name}: the metadata does not know it, so its id is that of its directories")
         return told[0]
-    chosen.sentences.append(f"{name}: nothing tells its id, so it gets one")
+    chosen.sentences.append(f"{name}: its id is unknown, so it gets a new id")
     return made_up_id(cluster_id, name)
 
 
@@ -255,7 +255,7 @@ def _add(chosen: Chosen, topic: RevivedTopic, there: SetAside, states: Mapping[i
     count = max(numbers, default=-1) + 1
     if count - len(numbers) > _LARGEST_GAP:
         told = f"move the directories of {topic.name}-{count - 1} away" if count - 1 in there.numbers else (
-            "the metadata tell of it"
+            "the metadata name it"
         )  # fmt: skip
         lacking = f"{topic.name} has a partition {count - 1}, and {count - len(numbers):,} before it"
         raise CorruptData(f"{lacking} are nowhere to be found; {told}")
@@ -268,7 +268,7 @@ def _add(chosen: Chosen, topic: RevivedTopic, there: SetAside, states: Mapping[i
             replica = _in_tier(chosen.directories[0], TierPartition(topic.name, number, topic.topic_id))
             end = None if replica is None else replica.partition.log().end_offset
             without = "is empty" if end is None else f"is what the tier has, up to offset {end}"
-            outcome = "so it begins anew, empty" if end is None else f"and the tier ends at offset {end}"
+            outcome = "so it begins empty" if end is None else f"and the tier ends at offset {end}"
             aside = there.beside(name, number, without)
             chosen.sentences += aside or [f"{name}: no disk has a replica, {outcome}"]
         partitions.append(RevivedPartition(number, replica, state))

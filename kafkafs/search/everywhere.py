@@ -125,7 +125,7 @@ def _records(file: RecordFile, opened: DataFile, task: FileTask, tell: Callable[
     for item in walked:
         if isinstance(item, Damage):
             if not _is_end(file, opened, item, size):
-                tell(f"{file.path}: {item.size} bytes at position {item.position} are no valid batch")
+                tell(f"{file.path}: {item.size} bytes at position {item.position} are not a valid batch")
             continue
         rows = data_batches(item.rows)
         if len(rows) and not is_left_out(rows, item.position + len(item.data), OPTIONS.max_batch):

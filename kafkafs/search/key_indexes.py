@@ -148,7 +148,7 @@ def _rows(reader: Reader, segment: Segment, seed: bytes) -> tuple[Numbers, bool]
 def _runs(reader: Reader, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
     for holder, item in reader.visible.batches(start, end):
         if isinstance(item, Damage):
-            raise CorruptData(f"{item.size} bytes at position {item.position} are no valid batch")
+            raise CorruptData(f"{item.size} bytes at position {item.position} are not a valid batch")
         yield holder, item
 
 

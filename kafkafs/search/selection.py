@@ -70,7 +70,9 @@ class Pattern:
                 self._text = re.compile(source, flags)
                 parsed = _parser.parse(source, flags)
             except (re.error, OverflowError, RecursionError) as error:
-                sentence = f"the pattern {text!r} is no regular expression: {error}; -F takes it as it is"
+                sentence = (
+                    f"the pattern {text!r} is not a regular expression: {error}; -F searches for it as a plain string"
+                )
                 raise UsageError(sentence) from None
             try:
                 self._bytes: re.Pattern[bytes] | None = re.compile(source.encode("utf-8", "surrogateescape"), flags)

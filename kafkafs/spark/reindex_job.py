@@ -82,7 +82,7 @@ def check_target(target: Path, data_directories: Sequence[Path]) -> None:
     """Makes the index directory. UsageError where it would be written into the data, or cannot be made."""
     for path in data_directories:
         if is_within(target, path):
-            raise UsageError(f"the index directory {str(target)!r} lies inside {str(path)!r}, where nothing is written")
+            raise UsageError(f"the index directory {str(target)!r} is inside {str(path)!r}, where nothing is written")
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -57,7 +57,7 @@ def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothi
     `meanwhile` is called some times a second while Spark starts, which takes seconds.
     """
     if master is not None and not _MASTER.fullmatch(master):
-        raise UsageError(f"{master!r} is no Spark master; write for example local[4], spark://host:7077 or yarn")
+        raise UsageError(f"{master!r} is not a Spark master; write for example local[4], spark://host:7077 or yarn")
     _check_standalone(master or EMBEDDED)
     known = jvm.children()
     logging.getLogger().addFilter(_is_news)

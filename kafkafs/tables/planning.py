@@ -157,9 +157,7 @@ def _at_time(look: PartitionLook, time: int, no_match: str) -> int:
     if time in (LATEST, EARLIEST):
         return _resolved(time, look)
     if time < 0:
-        raise UsageError(
-            f"the time {time} lies before 1970; name milliseconds since then, -1 (latest) or -2 (earliest)"
-        )
+        raise UsageError(f"the time {time} is before 1970; name milliseconds since then, -1 (latest) or -2 (earliest)")
     found = look.reader.lookup.offset_of_broker(time)
     if found is not None:
         return found

@@ -105,7 +105,7 @@ class ByKey(ViewDirectory):
         asked = parse_key_name(name)
         make = _MAKERS.get(asked.suffix) if asked is not None else None
         if asked is None or make is None:
-            raise NotFound(f"{name!r} is no query by key")
+            raise NotFound(f"{name!r} is not a query by key")
         return make(self._view, AtKey(asked.key, self._view), f"by-key/{shown_name(asked.key)}")
 
 

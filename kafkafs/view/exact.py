@@ -171,7 +171,7 @@ class ExactText(Generic[From]):
         try:
             text = reader.read(offset, wanted)
             if len(text) < wanted:
-                raise Vanished("what was measured is not there any more; open it again")
+                raise Vanished("the measured records are gone; open the file again")
         except Vanished:
             reader.release()  # it would answer so for ever: whoever opens the text again may be made it of another look
             raise

@@ -281,7 +281,7 @@ class _Followed:
     def pieces(self, place: int) -> Pieces:
         """The text from a place on: the rounds that were, then one more."""
         if place not in self._places:
-            raise Vanished("what was followed cannot be made once more; open it again")
+            raise Vanished("the text that was followed cannot be read again; open the file again")
         (number, offsets), position, is_new = self._places[place], place, False
         while not is_new:
             is_new = number not in self._rounds

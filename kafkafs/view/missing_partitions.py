@@ -21,7 +21,7 @@ from kafkafs.view.topic_access import TopicAccess
 if TYPE_CHECKING:
     from kafkafs.cluster.topic_partitions import Places, TopicMetadata, TopicPartitions
 
-_HANGS = "a disk does not answer, so that nothing tells which partitions are missing"
+_HANGS = "a disk does not answer, so the missing partitions are unknown"
 
 
 class MissingPartitions:

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 def refused(where: str, name: str, parse: Parse, syntax: str) -> NotFound:
     """The error for a name that is no query, logged. `parse` reads names there, and `syntax` says what they are."""
-    error = NotFound(f"{name!r} is no query: {_fault(name, parse, syntax)}")
+    error = NotFound(f"{name!r} is not a query: {_fault(name, parse, syntax)}")
     logger.info("%s: %s", where, error)
     return error
 

@@ -158,7 +158,7 @@ class PartitionDirectory:
 
             return Info(self.view)
         if name not in self._directories:
-            raise NotFound(f"{name!r} is none of a partition's views")
+            raise NotFound(f"{name!r} is not a view of a partition")
         return self._directories[name]
 
     def entries(self) -> Sequence[Entry]:

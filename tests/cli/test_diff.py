@@ -71,8 +71,8 @@ def test_damage_ends_with_2_and_a_sentence(sides):
     log.write_bytes(bytes(content))
     done = diff(*sides, "--by", "content")
     assert done.returncode == 2
-    assert b"no valid batch" in done.stderr
-    assert b"no valid batch" in diff(*sides).stderr
+    assert b"are not a valid batch" in done.stderr
+    assert b"are not a valid batch" in diff(*sides).stderr
 
 
 @takes_root

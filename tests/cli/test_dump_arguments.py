@@ -36,7 +36,7 @@ def test_a_path_may_begin_with_a_dash():
     ("words", "sentence"),
     [
         (["--file", "x.log"], "there is no option --file; did you mean --files?"),
-        (["x.log", "--max-bytes", "many"], "argument --max-bytes: 'many' is no whole number"),
+        (["x.log", "--max-bytes", "many"], "argument --max-bytes: 'many' is not a whole number"),
         (["--files"], "argument --files: expected one argument"),
     ],
     ids=" ".join,

@@ -52,7 +52,7 @@ def test_a_pattern_fits_whole_names(data):
         (["--file-mb", "0"], "--file-mb must be positive"),
         (["--topics", " ,"], "--topics names no topic"),
         (["--topic-pattern", "("], r"--topic-pattern '\(' is malformed: "),
-        (["--from-time", "yesterday"], "--from-time 'yesterday' is no time; write milliseconds"),
+        (["--from-time", "yesterday"], "--from-time 'yesterday' is not a time; write milliseconds"),
         (["--to-offsets", "{"], "expected"),
     ],
     ids=" ".join,
@@ -64,7 +64,7 @@ def test_what_cannot_be_meant_is_refused_with_a_sentence(words, sentence, data):
 
 def test_no_file_is_written_into_a_data_directory(data, capsys):
     assert main(["export", str(data), "--to", str(data / "out")]) == 2
-    assert capsys.readouterr().err.endswith(f"lies inside {str(data)!r}, where nothing is written\n")
+    assert capsys.readouterr().err.endswith(f"is inside {str(data)!r}, where nothing is written\n")
     assert not (data / "out").exists()
 
 

@@ -68,7 +68,7 @@ def test_a_terminal_gets_a_table():
         (("{data}", "/nowhere"), 1, "there is no data directory '/nowhere', nor a group of that name"),
         (("/nowhere", "{data}"), 2, "'/nowhere' does not exist"),
         (("{data}", "classic", "moved"), 2, "does not exist"),
-        (("{data}/meta.properties",), 2, "is no directory"),
+        (("{data}/meta.properties",), 2, "is not a directory"),
         (("{other}",), 1, "no partition of __consumer_offsets"),
     ],
 )

@@ -45,7 +45,7 @@ def test_without_flags_all_of_the_log_becomes_parquet_as_it_is():
         (["--to", "out", "--from-time", "now", "--from-offsets", "{}"], "not allowed with argument --from-time"),
         (["--to", "out", "--isolation", "committed"], "no choice 'committed'; did you mean read_committed?"),
         (["--to", "out", "--value", "avro"], "there is no choice 'avro'; there are bytes, json, registry"),
-        (["--to", "out", "--file-mb", "1.5"], "'1.5' is no whole number"),
+        (["--to", "out", "--file-mb", "1.5"], "'1.5' is not a whole number"),
     ],
     ids=" ".join,
 )

@@ -146,7 +146,7 @@ threading.Thread.start = start_unless_watchdog
         ("isolation", "isolation=LEVEL"),
         ("corrupt=repair", "corrupt=skip"),
         ("max_batch=lots", "max_batch=512M"),
-        ("max_batch=0", "no size"),
+        ("max_batch=0", "is not a size"),
         ("max_batch=9999999999G", "1024G at most"),
         pytest.param("max_batch=" + "9" * 5000, "1024G at most", id="max_batch=999..."),
         ("index_dir=/nowhere", "kafkafs reindex"),

@@ -41,7 +41,7 @@ def test_the_help_of_each_command_ends_with_two_examples(command: str, capsys: p
          " --print-data-log?"),
         (["mount", "a", "b", "--backround"], "kafkafs mount", "--backround; did you mean --background?"),
         (["export", "a", "--to", "b", "--compression", "zst"], "kafkafs export", "'zst'; did you mean zstd?"),
-        (["grep", "-m", "few", "x", "a"], "kafkafs grep", "'few' is no whole number"),
+        (["grep", "-m", "few", "x", "a"], "kafkafs grep", "'few' is not a whole number"),
         (["umount", "a", "b"], "kafkafs umount", "too many arguments: b"),
     ],
 )  # fmt: skip

@@ -15,7 +15,7 @@ def test_a_page_that_could_not_be_written_is_refused_before_the_job(tmp_path, ca
     """An hour of reading, and then no page."""
     data = unpack(tmp_path)
     assert main(["profile", str(data), "--html", str(data / "page.html")]) == 2
-    assert capsys.readouterr().err.endswith("lies inside a data directory, where nothing is written\n")
+    assert capsys.readouterr().err.endswith("is inside a data directory, where nothing is written\n")
 
 
 LACKING = "import sys\nfor name in ('pyspark', 'py4j', 'pyarrow', 'jinja2', 'markupsafe'): sys.modules[name] = None\n"
@@ -44,9 +44,9 @@ def test_without_the_extra_the_numbers_are_written(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ([], "nothing is to be written: name a page with --html FILE, or data with --json FILE"),
+        ([], "neither a page nor data is asked for: name a page with --html FILE, or data with --json FILE"),
         (["--html", "OUT/x", "--json", "OUT/x"], "name two files"),
-        (["--json", "OUT/kafka-logs/x"], "lies inside a data directory, where nothing is written"),
+        (["--json", "OUT/kafka-logs/x"], "is inside a data directory, where nothing is written"),
         (["--json", "OUT/x", "--engine", "local", "--master", "local[1]"], "leave one of them out"),
     ],
 )

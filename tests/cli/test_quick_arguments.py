@@ -67,7 +67,7 @@ def test_short_flags_may_be_joined_and_fields_and_topics_be_several():
     [
         (["x"], "the following arguments are required: DATA_DIR"),
         (["-F", "-E", "x", "data"], "argument -E/--extended-regexp: not allowed with argument -F/--fixed-strings"),
-        (["-m", "few", "x", "data"], "argument -m/--max-count: 'few' is no whole number"),
+        (["-m", "few", "x", "data"], "argument -m/--max-count: 'few' is not a whole number"),
     ],
     ids=" ".join,
 )

@@ -10,7 +10,7 @@ from tests.mounting import run
 @pytest.mark.parametrize(
     ("target", "words", "sentence"),
     [
-        ("kafka-logs/indexes", [], "lies inside '{data}', where nothing is written"),
+        ("kafka-logs/indexes", [], "is inside '{data}', where nothing is written"),
         ("indexes", ["--interval-bytes", "-1"], "--interval-bytes must not be negative"),
         ("file/indexes", [], "cannot be made: Not a directory"),
     ],
@@ -36,5 +36,5 @@ def test_a_bind_mount_of_the_data_is_the_data(tmp_path, capsys):
         assert main(["reindex", str(data), "--index-dir", str(bound / "indexes"), "--engine", "local"]) == 2
     finally:
         run("umount", bound)
-    assert f"lies inside {str(data)!r}, where nothing is written" in capsys.readouterr().err
+    assert f"is inside {str(data)!r}, where nothing is written" in capsys.readouterr().err
     assert sorted(data.rglob("*")) == before

@@ -57,7 +57,7 @@ def test_a_plan_is_json_and_nothing_is_written(tmp_path):
         (("--node-id", "-1"), 2, "is not from 0"),
         (("--topics", ","), 2, "names no topic"),
         (("--topics", "nothing"), 2, "there is no topic 'nothing'"),
-        (("--kafka", "2.8"), 2, "there are 3.9, 4.3, 4.4"),
+        (("--kafka", "2.8"), 2, "write one of 3.9, 4.3, 4.4"),
         (("--until", "soon"), 2, "is not a time"),
         (("--to", "/proc/x"), 1, "cannot be written"),
     ],
@@ -87,7 +87,7 @@ def test_damage_is_code_1(tmp_path):
 def test_what_is_no_cluster_is_refused(tmp_path):
     (tmp_path / "photos").mkdir()
     done = revive(tmp_path / "photos", "--to", tmp_path / "new")
-    assert (done.returncode, "is no Kafka data directory" in done.stderr) == (2, True)
+    assert (done.returncode, "is not a Kafka data directory" in done.stderr) == (2, True)
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path):

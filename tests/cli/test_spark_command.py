@@ -67,9 +67,9 @@ def test_a_report_is_written_beside_the_data(data, monkeypatch):
 @pytest.mark.parametrize(
     ("place", "sentence"),
     [
-        ("data/report.html", "lies inside a data directory, where nothing is written"),
-        ("data/t-0/../report.html", "lies inside a data directory"),
-        ("link/report.html", "lies inside a data directory"),
+        ("data/report.html", "is inside a data directory, where nothing is written"),
+        ("data/t-0/../report.html", "is inside a data directory"),
+        ("link/report.html", "is inside a data directory"),
         ("missing/report.html", "there is no directory '.*/missing'"),
         ("beside", "it is a directory"),
     ],

@@ -82,7 +82,7 @@ def test_a_mount_shows_both_and_tells_of_neither(both):
     state = json.loads(bytes(cluster.child("state.json").open().read(0, 1 << 16)))
     assert [state[name] for name in ("clusterId", "nodeId", "metadata", "groups", "transactions")] == [None] * 5
     assert state["problems"] == [
-        f"these directories are of 2 clusters ({', '.join(ids(both))}): nothing is told of any"
+        f"these directories are of 2 clusters ({', '.join(ids(both))}): name the directories of one cluster"
     ]
     for number, path in enumerate(both, 1):
         own = root.child(".replicas").child(str(number)).child("segments-0")

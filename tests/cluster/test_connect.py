@@ -131,7 +131,7 @@ def test_no_value_ends_the_file(data, value):
     rows = {row["name"]: row for row in told(data)}
     assert rows["jdbc"]["status"]["state"] == "RUNNING"
     if "odd" not in rows and value != b"1":
-        assert any("its value is no JSON" in each for each in lines(
+        assert any("its value is not JSON" in each for each in lines(
             Root([data.path], ReadOptions()), "state.json")[0]["problems"])  # fmt: skip
 
 

@@ -98,14 +98,17 @@ def test_records_leave_what_a_dictionary_of_them_does(tmp_path_factory, steps, l
 
 
 BROKEN: list[tuple[Pair, str]] = [
-    ((b"\\xff", b"{}"), "its key is no JSON object"),
-    ((b"[]", b"{}"), "its key is no JSON object"),
-    ((json.dumps({"keytype": "SCHEMA", "subject": "a", "version": 1}).encode(), b"[]"), "its value is no JSON object"),
+    ((b"\\xff", b"{}"), "its key is not a JSON object"),
+    ((b"[]", b"{}"), "its key is not a JSON object"),
+    (
+        (json.dumps({"keytype": "SCHEMA", "subject": "a", "version": 1}).encode(), b"[]"),
+        "its value is not a JSON object",
+    ),
     (record("DELETE_SUBJECT", None, subject="a"), ""),
     (record("DELETE_SUBJECT", {"version": "1"}, subject="a"), ""),
     (record("SCHEMA", {"subject": "b", "version": "x", "id": 1, "schema": ""}, subject="b"), "subject, version or id"),
     (record("SCHEMA", {}, subject=5), ""),
-    ((b"", None), "its key is no JSON object"),
+    ((b"", None), "its key is not a JSON object"),
 ]
 
 

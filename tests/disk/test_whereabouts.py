@@ -40,7 +40,7 @@ def test_a_partition_and_a_file_in_it(volume):
     above = volume / "kafka-log0"
     assert said(above / "orders-0").endswith(f"name the directory above it, '{above}'")
     segment = next((above / "orders-0").glob("*.log"))
-    assert "is no directory" in said(segment)
+    assert "is not a directory" in said(segment)
     assert said(segment).endswith(f"name the directory above it, '{above}'")
 
 

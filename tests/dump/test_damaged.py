@@ -117,8 +117,8 @@ BATCH = v2_around(record_bytes(Record(7, 0, 0, b"k", b"v"), 7, 0), 1, 7, 7)
     ("tail", "sentence"),
     [
         (bytes(17), None),
-        (bytes(18), "stand zeros, and no batch: 18 bytes are not read"),
-        (bytes(4096), "stand zeros, and no batch: 4096 bytes are not read"),
+        (bytes(18), "there are zeros, and no batch: 18 bytes are not read"),
+        (bytes(4096), "there are zeros, and no batch: 4096 bytes are not read"),
         (struct.pack(">qiib", 8, 13, 0, 2) + bytes(20), "a size of 13, too small for any batch"),
         (struct.pack(">qiib", 8, -9, 0, 2) + bytes(20), "a size of -9, too small for any batch"),
         (struct.pack(">qiib", 8, 20, 0, 2) + bytes(15), "has 32 bytes, too few for a header"),

@@ -79,7 +79,7 @@ def test_sanity_is_the_brokers_check_to_which_padding_is_entries(tmp_path: Path)
     assert shown(tmp_path, index_sanity_check=True).text == "Dumping 0.index\n0.index passed sanity check.\n"
     answer = shown(tmp_path, "timeindex", index_sanity_check=True)
     assert answer.text == "Dumping 0.timeindex\n"
-    assert "its last entry (or zeros behind it) lies before its first" in answer.problems[0]
+    assert "its last entry (or zeros behind it) is before its first" in answer.problems[0]
 
 
 @pytest.mark.parametrize("suffix", ["index", "timeindex"])
@@ -91,7 +91,7 @@ def test_a_sane_index_has_whole_entries(tmp_path: Path, suffix: str) -> None:
     assert whole.text == f"Dumping 0.{suffix}\n0.{suffix} passed sanity check.\n"
     (tmp_path / f"0.{suffix}").write_bytes((tmp_path / f"0.{suffix}").read_bytes() + b"\0")
     answer = shown(tmp_path, suffix, index_sanity_check=True)
-    assert "no whole number of entries" in answer.problems[0]
+    assert "are not a whole number of entries" in answer.problems[0]
     assert answer.text == f"Dumping 0.{suffix}\n"
 
 
@@ -99,12 +99,12 @@ def test_an_index_that_ends_below_its_base_is_not_sane(tmp_path: Path) -> None:
     """Written for another segment, or torn."""
     make(tmp_path, (4, 0), (-3, 70))
     assert (
-        "its last entry (or zeros behind it) lies before its first"
+        "its last entry (or zeros behind it) is before its first"
         in shown(tmp_path, index_sanity_check=True).problems[0]
     )
     make_time_index(tmp_path, (1000, 4), (900, 9))
     assert (
-        "its last entry (or zeros behind it) lies before its first"
+        "its last entry (or zeros behind it) is before its first"
         in shown(tmp_path, "timeindex", index_sanity_check=True).problems[0]
     )
 
@@ -223,7 +223,7 @@ def test_without_its_offset_index_a_segment_is_read_once(tmp_path: Path) -> None
     [
         (0, b"", None),
         (0, bytes(16), None),
-        (0, bytes(40), "stand zeros, and no batch"),
+        (0, bytes(40), "there are zeros, and no batch"),
         (0, struct.pack(">qiib", 15, 8, 0, 2) + bytes(50), "a size of 8, too small"),
         (-7, b"", "leads to position -7"),
         (10**6, b"", "leads to position 1000000"),

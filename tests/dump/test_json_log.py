@@ -61,7 +61,7 @@ def test_what_is_no_batch_is_a_line_too(stopped: Dataset, tmp_path: Path) -> Non
     last = lines(tmp_path, LOG)[-1]
     assert (last["position"], last["size"], last["valid"]) == (len(whole), 24, False)
     answer = dumped(tmp_path, LOG, DumpOptions(json=True, deep_iteration=True))
-    assert answer.problems == [f"{LOG}: the 24 bytes at position {len(whole)} are no batch."]
+    assert answer.problems == [f"{LOG}: the 24 bytes at position {len(whole)} are not a batch."]
 
 
 def test_an_index_says_whether_it_is_sane(stopped: Dataset) -> None:

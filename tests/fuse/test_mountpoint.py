@@ -158,13 +158,13 @@ def test_unusable_mount_points_are_refused_with_one_sentence(tmp_path):
         ("missing", "does not exist"),
         ("file", "not a directory"),
         ("full", "not empty"),
-        ("data/inside", "lies inside the data directory"),
-        ("data/missing", "lies inside the data directory"),  # to make it there would keep a broker from starting
-        ("data/missing/more", "lies inside the data directory"),
-        ("data/file", "lies inside the data directory"),
-        ("link", "lies inside the data directory"),
-        ("data", "lies inside the data directory"),
-        (".", "lies inside the mount point"),
+        ("data/inside", "is inside the data directory"),
+        ("data/missing", "is inside the data directory"),  # to make it there would keep a broker from starting
+        ("data/missing/more", "is inside the data directory"),
+        ("data/file", "is inside the data directory"),
+        ("link", "is inside the data directory"),
+        ("data", "is inside the data directory"),
+        (".", "is inside the mount point"),
     ):
         with pytest.raises(UsageError, match=sentence):
             check(tmp_path / place, [data])
@@ -177,7 +177,7 @@ def test_a_mount_point_inside_the_data_is_seen_through_a_bind_mount(tmp_path):
     bound.mkdir()
     run("mount", "--bind", data, bound)
     try:
-        with pytest.raises(UsageError, match="lies inside the data directory"):
+        with pytest.raises(UsageError, match="is inside the data directory"):
             check(bound / "inside", [data])
     finally:
         run("umount", bound)

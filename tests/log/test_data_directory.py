@@ -30,7 +30,7 @@ def test_only_partitions_are_found(tmp_path):
 @pytest.mark.parametrize("mark", ["meta.properties", "log-start-offset-checkpoint", "replication-offset-checkpoint"])
 def test_a_directory_without_partitions_is_known_by_its_files(tmp_path, mark):
     """A new broker's directory is empty but for them, and may be mounted before the first topic."""
-    with pytest.raises(UsageError, match="no Kafka data directory"):
+    with pytest.raises(UsageError, match="is not a Kafka data directory"):
         open_data_directory(tmp_path)
     (tmp_path / mark).touch()
     assert open_data_directory(tmp_path).names() == {}

@@ -91,7 +91,7 @@ def test_a_topic_id_tells_even_of_the_same_records(tmp_path):
     (partition / "partition.metadata").write_text(metadata(8))
     told = before.difference(log_of(tmp_path))
     assert told is not None
-    assert told.startswith("was deleted and made anew: its topic id was BwcHBwcHBwcHBwcHBwcHBw and is CAgI")
+    assert told.startswith("was deleted and created again: its topic id was BwcHBwcHBwcHBwcHBwcHBw and is CAgI")
     (partition / "partition.metadata").unlink()
     assert before.difference(log_of(tmp_path)) is None
     write_partition(tmp_path, {0: batches(["a", "x"])})

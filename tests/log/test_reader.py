@@ -94,5 +94,5 @@ def test_damage_is_named_with_its_file(tmp_path):
     directory = write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2]), made(2, [3])], 3: [made(3, [4])]})
     with (directory / f"{1:020}.log").open("r+b") as file:
         file.write(bytes(16))
-    with pytest.raises(CorruptData, match=rf"^t-0: {1:020}\.log: [0-9]+ bytes at position 0 are no valid batch$"):
+    with pytest.raises(CorruptData, match=rf"^t-0: {1:020}\.log: [0-9]+ bytes at position 0 are not a valid batch$"):
         list(reader(log_of(tmp_path)).records(0))

@@ -58,7 +58,7 @@ def test_two_directories_of_one_broker_are_no_replicas(tmp_path):
     one, other, same = (broker(tmp_path / name, OLD, number) for name, number in (("a", 1), ("b", 2), ("c", 1)))
     assert of_one_broker([one, other]) is None
     assert of_one_broker([one, other, same]) == (one, same)
-    with pytest.raises(UsageError, match=r"t-0 stands both in '.*/a' and in '.*/c'"):
+    with pytest.raises(UsageError, match=r"t-0 is both in '.*/a' and in '.*/c'"):
         read_from([one, other, same], NAME)
 
 

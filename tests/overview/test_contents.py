@@ -67,6 +67,6 @@ def test_damage_is_told_and_is_framing(tmp_path):
     log.write_bytes(data)
     found = read_contents(open_data_directory(tmp_path).partition("t-0"))
     assert len(found.problems) == 1
-    assert "no valid batch" in found.problems[0]
+    assert "are not a valid batch" in found.problems[0]
     assert found.stored == len(batches[0].data) + len(batches[2].data)
     assert np.isclose(found.unpacked, found.stored)

@@ -57,5 +57,5 @@ def test_a_disk_that_is_named_twice_counts_once(tmp_path):
 
 
 def test_what_is_no_data_directory_is_refused(tmp_path):
-    with pytest.raises(UsageError, match="is no Kafka data directory"):
+    with pytest.raises(UsageError, match="is not a Kafka data directory"):
         open_disks([tmp_path], ReadOptions())

@@ -119,11 +119,11 @@ def test_a_log_that_lost_its_end_is_not_whole(tmp_path, share):
     _, as_of, (problem,) = told(path)
     assert as_of is not None
     assert f"offsets {as_of.offset + 1} to " in problem
-    assert "the broker noted that it ended at" in problem
+    assert "the broker recorded its end at" in problem
     (path / CLEAN_SHUTDOWN).unlink()  # a broker that was copied while it ran
     found = read_metadata([open_data_directory(path)], ReadOptions())
     assert found.problems == ()
-    assert "the broker noted that it ended at" in found.sentences[0]
+    assert "the broker recorded its end at" in found.sentences[0]
 
 
 def test_a_last_batch_with_an_offset_where_none_can_be_is_damaged(tmp_path):

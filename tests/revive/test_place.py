@@ -26,7 +26,7 @@ def test_what_is_not_empty_is_refused(tmp_path):
     (tmp_path / "file").write_text("mine")
     with pytest.raises(UsageError, match="is not empty"):
         NewDirectory(tmp_path, REQUEST)
-    with pytest.raises(UsageError, match="is no directory"):
+    with pytest.raises(UsageError, match="is not a directory"):
         NewDirectory(tmp_path / "file", REQUEST)
     assert os.listdir(tmp_path) == ["file"]
 

@@ -51,7 +51,7 @@ def test_groups_of_newer_protocols_are_known_without_metadata(tmp_path):
 def test_a_target_that_would_lose_something_is_refused_by_name(tmp_path):
     with pytest.raises(UsageError, match=r"Kafka 3\.9 has no share groups .* \('shared' is one\)"):
         plan([Cluster("4.3.1", "stopped").path], tmp_path / "new", kafka="3.9")
-    with pytest.raises(UsageError, match=r"'2\.8' is no release"):
+    with pytest.raises(UsageError, match=r"'2\.8' is not a release that revive writes for"):
         plan([Cluster("4.3.1", "stopped").path], tmp_path / "new", kafka="2.8")
 
 
@@ -138,7 +138,7 @@ def test_metadata_that_lead_out_of_the_directory_lead_nowhere(tmp_path):
     snapshot = next((tmp_path / "below/new" / METADATA_LOG).iterdir()).read_bytes()
     assert b"evil" not in snapshot
     (source / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=a\\u000alog.dirs=/etc\n")
-    with pytest.raises(CorruptData, match="is none that Kafka makes"):
+    with pytest.raises(CorruptData, match="is not an id that Kafka makes"):
         plan([source], tmp_path / "other")
 
 

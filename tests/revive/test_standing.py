@@ -64,7 +64,8 @@ def test_the_last_leader_counts_where_the_furthest_has_other_records(isr, tmp_pa
     assert taken == 1
     assert len(sentences) == 2
     assert (
-        "which was in sync when the metadata end" in sentences[0] or "has noted the newest leader epoch" in sentences[0]
+        "which was in sync when the metadata end" in sentences[0]
+        or "has recorded the newest leader epoch" in sentences[0]
     )
     assert f"'{tmp_path}/2/t-0' has offsets 60 to 66 of leader epoch 5 besides" in sentences[1]
 

@@ -65,7 +65,7 @@ def test_without_metadata_directories_tell_topics_and_partitions(tmp_path):
     assert shape(found) == {"old": [True], "t": [True, False, True]}
     ids = {topic.name: topic.topic_id for topic in found.topics}
     assert ids == {"t": ONE, "old": made_up_id("cluster", "old")}
-    assert "t-1: no disk has a replica, so it begins anew, empty" in found.sentences
+    assert "t-1: no disk has a replica, so it begins empty" in found.sentences
 
 
 def test_the_brokers_own_topics_and_compacted_ones_keep_their_policy(tmp_path):
@@ -130,7 +130,7 @@ def test_some_topics_bring_kafkas_own_along(tmp_path):
 
 def test_twice_on_one_broker_is_refused(tmp_path):
     """Nothing tells which of them is true."""
-    with pytest.raises(UsageError, match="t-0 stands both in"):
+    with pytest.raises(UsageError, match="t-0 is both in"):
         chosen([disk(tmp_path / "a", {"t-0": ONE}), disk(tmp_path / "b", {"t-0": ONE})])
 
 
@@ -146,8 +146,8 @@ def test_that_only_a_replica_out_of_sync_is_left_is_told(tmp_path):
     """As one that was being moved there: a tenth of the partition, and nothing of it damaged."""
     one, other = disk(tmp_path / "a", {"t-0": ONE}, node=3), disk(tmp_path / "b", {"t-0": ONE}, node=1)
     told = (
-        "t-0: no disk has a replica that was in sync (of broker 1, 2), so its last records may be missing; taken is"
-        f" '{tmp_path}/a/t-0' (offsets 0 to 0, last leader epoch 0)"
+        "t-0: no disk has a replica that was in sync (of broker 1, 2), so its last records may be missing;"
+        f" '{tmp_path}/a/t-0' (offsets 0 to 0, last leader epoch 0) is taken"
     )
     assert chosen([one], image(("t", ONE, 1), isr=(2, 1))).sentences == [told]
     assert chosen([one, other], image(("t", ONE, 1), isr=(2, 1))).sentences == []
@@ -191,7 +191,7 @@ def test_a_partition_below_zero_leaves_its_topic_out(tmp_path):
 def test_a_wild_number_of_the_metadata_is_not_blamed_on_a_directory(tmp_path):
     metadata = image(("t", ONE, 1))
     metadata.topics[ONE].partitions[2**31 - 1] = metadata.topics[ONE].partitions[0]
-    with pytest.raises(CorruptData, match=r"partition 2147483647.*the metadata tell of it"):
+    with pytest.raises(CorruptData, match=r"partition 2147483647.*the metadata name it"):
         chosen([disk(tmp_path / "a", {"t-0": ONE})], metadata)
 
 

@@ -100,7 +100,7 @@ def test_a_plain_search_tells_what_it_leaves_out(planted):
         assert "--everywhere" in text
 
     code, lines, text = grep("-F", "k22", "one", cwd=planted)
-    told(len(left), sum(left.values()), text.splitlines(True)[-2] if "no valid" in text else text)
+    told(len(left), sum(left.values()), text.splitlines(True)[-2] if "not a valid" in text else text)
     orders = {each: size for each, size in left.items() if each.startswith("orders")}
     (planted / "one" / "orders-0" / f"{20:020}.log").write_bytes(made(20, [2] * 5).data)
     code, lines, text = grep("-c", "-F", "k22", "--topics", "orders", "one", "two", cwd=planted)

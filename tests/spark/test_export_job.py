@@ -236,7 +236,7 @@ def test_a_run_that_cannot_go_on_names_a_way_that_export_has(tmp_path):
 def test_a_plan_that_is_none_is_refused(text, tmp_path):
     """Regression: some gave "this is a bug"."""
     (tmp_path / export_plan.PLAN).write_text(text)
-    with pytest.raises(UsageError, match="is no plan of an export"):
+    with pytest.raises(UsageError, match="is not the plan of an export"):
         export_plan.load(output(str(tmp_path)), request("partitions"))
 
 
@@ -252,7 +252,7 @@ def test_a_plan_names_nothing_that_no_run_wrote(at, value, tmp_path):
     told = json.loads(file.read_text())
     told["files"][0][at] = value
     file.write_text(json.dumps(told))
-    with pytest.raises(UsageError, match="is no plan of an export"):
+    with pytest.raises(UsageError, match="is not the plan of an export"):
         export_plan.load(out, wanted)
 
 

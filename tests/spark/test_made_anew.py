@@ -62,7 +62,7 @@ def test_a_topic_made_anew_is_not_gone_on_with(data, tmp_path, export: Command, 
     make_anew(data, with_id)
     assert export(data, *end) == 2
     told = capsys.readouterr().err.splitlines()[-1]
-    wanted = "orders-0 was deleted and made anew: its topic id was " if with_id else "orders-0 has another batch"
+    wanted = "orders-0 was deleted and created again: its topic id was " if with_id else "orders-0 has another batch"
     assert told.startswith(f"kafkafs: {wanted}")
     assert told.endswith("; name a new directory for an export")
     assert rows(tmp_path / "out") == RECORDS
@@ -91,7 +91,7 @@ def test_a_topic_made_anew_under_a_running_export_is_told(data, export: Command,
 
     monkeypatch.setattr(jobs, "run", meanwhile)
     assert export() == 2
-    assert "orders-0 was deleted and made anew" in capsys.readouterr().err
+    assert "orders-0 was deleted and created again" in capsys.readouterr().err
 
 
 def test_another_partition_of_a_topic_made_anew_is_none_of_the_export(data, export: Command, capsys):
@@ -100,7 +100,7 @@ def test_another_partition_of_a_topic_made_anew_is_none_of_the_export(data, expo
     make_anew(data)
     (data / "orders-0").rename(data / "orders-1")
     assert export() == 2
-    assert "orders-1 was deleted and made anew" in capsys.readouterr().err
+    assert "orders-1 was deleted and created again" in capsys.readouterr().err
 
 
 def test_a_partition_that_moved_to_another_disk_is_read_from_there(data, tmp_path, export: Command):

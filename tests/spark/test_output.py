@@ -132,7 +132,7 @@ def test_what_cannot_be_reached_or_written_is_one_sentence(server: str, monkeypa
     assert "\n" not in str(refused.value)
     (tmp_path / "file").touch()
     assert main(["export", str(request("t").paths[0]), "--to", str(tmp_path / "file")]) == 2
-    assert "is no directory" in capsys.readouterr().err
+    assert "is not a directory" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("word", ["{}", "file://{}", "file:{}", "file://localhost{}"])

@@ -68,12 +68,12 @@ def test_future_deleted_and_stray_replicas_never_count(tmp_path):
 
 def test_replicas_can_be_refused(tmp_path):
     paths = [broker(tmp_path / "one", 1, 0), broker(tmp_path / "two", 2, 0)]
-    with pytest.raises(UsageError, match="t-0 stands both in"):
+    with pytest.raises(UsageError, match="t-0 is both in"):
         read_from(paths, "refuse")
 
 
 def test_two_directories_of_one_broker_are_no_replicas(tmp_path):
     paths = [broker(tmp_path / "one", 1, 0), broker(tmp_path / "two", 1, 0)]
-    with pytest.raises(UsageError, match="t-0 stands both in"):
+    with pytest.raises(UsageError, match="t-0 is both in"):
         read_from(paths)
     assert [finding.kind for finding in check_twins(map(open_data_directory, paths))] == ["twin"]

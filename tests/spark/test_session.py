@@ -72,7 +72,7 @@ NO_MASTERS = ["", "local[0]", "local[]", "local[-1]", "local[*,0]", "local-clust
 
 @pytest.mark.parametrize("master", NO_MASTERS)
 def test_what_is_no_master_is_told_before_anything_starts(master):
-    with pytest.raises(UsageError, match="is no Spark master"), session(master, "test"):
+    with pytest.raises(UsageError, match="is not a Spark master"), session(master, "test"):
         raise AssertionError
 
 

@@ -32,7 +32,7 @@ def test_a_topic_that_neither_side_has_is_an_error(tmp_path):
 def test_two_copies_of_one_broker_on_one_side_are_an_error(tmp_path):
     """Nothing tells which of them is right. On opposite sides they are what is compared."""
     copies = [broker(tmp_path / name, 1, 0, 0) for name in ("one", "two")]
-    with pytest.raises(UsageError, match="stands both in"):
+    with pytest.raises(UsageError, match="is both in"):
         paired(tuple(copies), (copies[0],), ALL_TOPICS)
     assert len(paired((copies[0],), (copies[1],), ALL_TOPICS).pairs) == 1
 

@@ -119,7 +119,7 @@ def test_a_topic_made_anew_at_the_same_length_is_told_at_once(broker, with_id):
     if not with_id:
         (broker.directory / "partition.metadata").unlink()
     broker.append([length])
-    with pytest.raises(NotFound, match="made anew"):
+    with pytest.raises(NotFound, match="deleted and created again" if with_id else "cut or replaced"):
         stream.follow()
 
 
@@ -129,7 +129,7 @@ def test_a_micro_batch_that_was_planned_for_another_log_is_refused(broker):
     start, end = stream.plan()
     broker.recreate(at_once=True)
     broker.append([9] * 9)
-    with pytest.raises(NotFound, match="deleted and made anew"):
+    with pytest.raises(NotFound, match="deleted and created again"):
         stream.run(start, end)
 
 
@@ -144,7 +144,7 @@ def test_under_fail_on_data_loss_false_a_new_topic_is_read_whole(broker, caplog,
     with caplog.at_level(logging.WARNING):
         stream.follow()
     assert stream.read == before + there(broker)
-    assert "t-0 was deleted and made anew" in caplog.text
+    assert "t-0 was deleted and created again" in caplog.text
 
 
 def test_under_fail_on_data_loss_false_a_planned_micro_batch_doubles_nothing(broker):
@@ -165,7 +165,7 @@ def test_a_checkpoint_of_others_carries_over(broker):
     assert stream.read == [place for place in there(broker) if place[0] >= 6]
     broker.recreate(at_once=True)
     broker.append([9] * 9)
-    with pytest.raises(NotFound, match="deleted and made anew"):
+    with pytest.raises(NotFound, match="deleted and created again"):
         stream.follow()
 
 

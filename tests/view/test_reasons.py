@@ -35,7 +35,7 @@ from kafkafs.view.tree import Root
 def test_what_is_wrong_with_a_name_by_offset(name, fault, caplog):
     caplog.set_level(logging.INFO)
     error = refused("t-0/by-offset", name, parse_offset_name, OFFSETS)
-    assert f"{name!r} is no query: " in str(error)
+    assert f"{name!r} is not a query: " in str(error)
     assert fault in str(error)
     assert caplog.messages == [f"t-0/by-offset: {error}"]
 

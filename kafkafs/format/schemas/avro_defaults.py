@@ -59,7 +59,7 @@ def _branch(found: ResolvedType, default: Json, names: Names) -> bytes:
     for number, branch in enumerate(found.branches):
         with suppress(CorruptData):
             return _zigzag(number) + default_bytes(branch, found.namespace, default, names)
-    raise CorruptData("a field's default is of none of its union's types")
+    raise CorruptData("a field's default has a type that its union lacks")
 
 
 def _primitive(kind: str, default: Json) -> bytes:
@@ -80,13 +80,13 @@ def _primitive(kind: str, default: Json) -> bytes:
             try:
                 return struct.pack("<f" if kind == "float" else "<d", default)
             except (OverflowError, struct.error):
-                raise CorruptData("a field's default is no number of its type") from None
+                raise CorruptData("a field's default is not a number of its type") from None
     raise CorruptData("a field's default is of another type than the field")
 
 
 def _zigzag(number: int) -> bytes:
     if not -(1 << 63) <= number < 1 << 63:
-        raise CorruptData("a field's default is no number of its type")
+        raise CorruptData("a field's default is not a number of its type")
     raw, made = (number << 1 ^ number >> 63) & (1 << 64) - 1, bytearray()
     while raw > 127:
         made.append(raw & 127 | 128)
@@ -127,5 +127,5 @@ def text_of(program: AvroProgram, payload: bytes) -> bytes:
             break
         size *= 8
     if field[0, FIELD_SLOT.error]:
-        raise CorruptData("a field's default is none that its column can hold")
+        raise CorruptData("a field's default does not fit its column")
     return text[:used].tobytes()

@@ -74,7 +74,7 @@ def _loaded(text: str) -> Json:
     try:
         schema: Json = json.loads(text)
     except (ValueError, RecursionError):
-        raise CorruptData("the schema is no JSON") from None
+        raise CorruptData("the schema is not JSON") from None
     return schema
 
 
@@ -161,7 +161,7 @@ def resolved_type(schema: Json, namespace: str, names: Names) -> ResolvedType:
     if isinstance(kind, dict | list):
         return resolved_type(kind, namespace, names)
     if not isinstance(kind, str):
-        raise CorruptData("the schema has a type that is none of Avro's")
+        raise CorruptData("the schema has a type that Avro does not have")
     if kind in NAMED:
         own, name = definition.get("namespace"), definition.get("name")
         named = names.find(str(name), own if isinstance(own, str) else namespace)

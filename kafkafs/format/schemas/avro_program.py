@@ -149,7 +149,7 @@ class Compiler:
             if isinstance(kind, dict | list):
                 return self._value(kind, namespace)
         if not isinstance(kind, str):
-            raise CorruptData("the schema has a type that is none of Avro's")
+            raise CorruptData("the schema has a type that Avro does not have")
         definition = schema if isinstance(schema, dict) else {}
         if kind == "null":
             return self._put(b"null")

@@ -126,7 +126,7 @@ class _Resolving(Compiler):
         writer = resolved_type(schema, "", self._names)
         if writer.kind == "bytes":
             if _leaf(writer) != self._reader.shape or not self._bytes_alone(schema):
-                raise CorruptData("bytes alone are no value of the newest schema")
+                raise CorruptData("bytes alone are not a value of the newest schema")
         else:
             self._pair(schema, "", self._reader.schema, "")
         self._put(b"}\n")
@@ -180,7 +180,7 @@ class _Resolving(Compiler):
         others = _others(reader)
         if writer.kind == "null":
             if len(others) == len(reader.branches):
-                raise CorruptData("null is no value of the newest schema")
+                raise CorruptData("null is not a value of the newest schema")
             self._put(b"null")
             return
         branches = [resolved_type(branch, reader.namespace, self._reader.names) for branch in others]

@@ -25,15 +25,15 @@ _REASONS = {
     layout.AVRO_NUMBER_MISFIT: "a number is out of its type's range",
     layout.AVRO_LENGTH_MISFIT: "a length runs past its end",
     layout.AVRO_BOOL_MISFIT: "a boolean is neither 0 nor 1",
-    layout.AVRO_TEXT_MISFIT: "a string is no valid UTF-8",
+    layout.AVRO_TEXT_MISFIT: "a string is not valid UTF-8",
     layout.AVRO_CHOICE_MISFIT: "it names a branch or a symbol that the schema does not have",
     layout.AVRO_COUNT_MISFIT: "it announces more elements than it can hold",
     layout.AVRO_TOO_DEEP: f"it is nested deeper than {layout.AVRO_DEPTH} levels",
     layout.AVRO_LEFTOVER: "bytes are left behind its end",
     layout.AVRO_DECIMAL_MISFIT: "a decimal is malformed or too long",
     layout.AVRO_TIME_MISFIT: "a time of day is outside the day",
-    layout.AVRO_NO_COLUMN: "it holds what the columns have no place for",
-    layout.JSON_MISFIT: "it is no JSON text",
+    layout.AVRO_NO_COLUMN: "it has fields that no column can hold",
+    layout.JSON_MISFIT: "it is not JSON text",
 }
 
 

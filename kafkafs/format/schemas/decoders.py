@@ -100,7 +100,7 @@ def make_decoder(kind: str, text: str, references: Sequence[Reference] = ()) -> 
             return Decoder(WAY_PYTHON, decode=_protobuf(text, references))
     except (CorruptData, Unsupported) as error:
         return refusing(str(error))
-    return refusing(f"the schema's type {kind[:100]!r} is none of AVRO, PROTOBUF and JSON")
+    return refusing(f"the schema's type {kind[:100]!r} is not AVRO, PROTOBUF or JSON")
 
 
 def _protobuf(text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:

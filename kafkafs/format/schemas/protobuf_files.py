@@ -83,7 +83,7 @@ def read_file(name: str, text: str) -> FileDescriptorProto:
     except CorruptData:
         raise
     except Exception as error:  # a stranger's text, and a parser that raises what it likes
-        raise CorruptData(f"the schema is no .proto text: {' '.join(str(error).split())[:200]}") from None
+        raise CorruptData(f"the schema is not .proto text: {' '.join(str(error).split())[:200]}") from None
 
 
 def keep_imports(file: FileDescriptorProto, available: Collection[str]) -> None:
@@ -140,7 +140,7 @@ class _Strict(ErrorListener):  # type: ignore[misc]
     def syntaxError(self, *where: Any) -> None:
         """CorruptData with the line and column of the first thing that is wrong."""
         _, _, line, column, *_ = where
-        raise CorruptData(f"the schema is no .proto text: line {line}, column {column}")
+        raise CorruptData(f"the schema is not .proto text: line {line}, column {column}")
 
 
 def _strict(part: Any) -> None:

@@ -52,7 +52,7 @@ def default_text(shape: Shape, default: object) -> str:
                 number = float(default)
                 return str(double_bits(number) if shape.kind == "double" else float_bits(number))
             except OverflowError:
-                raise CorruptData("a field's default is no number of its type") from None
+                raise CorruptData("a field's default is not a number of its type") from None
         case "array" if isinstance(default, list):
             return "[" + ",".join(default_text(shape.fields[0][1], each) for each in default) + "]"
         case "map" if isinstance(default, dict):

@@ -66,9 +66,9 @@ def _private_key(key_id: str, pem: bytes) -> RSAPrivateKey:
     try:
         key = load_pem_private_key(pem, None)
     except (ValueError, TypeError) as error:
-        raise UsageError(f"the key {key_id!r} is no private key in PEM without a password") from error
+        raise UsageError(f"the key {key_id!r} is not a private key in PEM without a password") from error
     if not isinstance(key, RSAPrivateKey):
-        raise UsageError(f"the key {key_id!r} is none of RSA")
+        raise UsageError(f"the key {key_id!r} is not an RSA key")
     return key
 
 

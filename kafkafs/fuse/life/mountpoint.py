@@ -124,12 +124,10 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
             )
         if is_within(mountpoint, data_dir):
             raise UsageError(
-                f"the mount point {shown} lies inside the data directory {str(data_dir)!r}; choose one outside"
+                f"the mount point {shown} is inside the data directory {str(data_dir)!r}; choose one outside"
             )
         if is_within(data_dir, mountpoint):
-            raise UsageError(
-                f"the data directory {str(data_dir)!r} lies inside the mount point {shown}; choose another"
-            )
+            raise UsageError(f"the data directory {str(data_dir)!r} is inside the mount point {shown}; choose another")
     try:
         listed = os.listdir(mountpoint)
     except FileNotFoundError:

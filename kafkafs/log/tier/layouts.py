@@ -249,7 +249,7 @@ def layout_of(
     if not isinstance(objects, DirectoryObjects) and any(map(parse_partition_name, top)):
         return Plain(objects, cache, options)
     raise UsageError(
-        f"in {objects.shown_as} lies no tier that kafkafs knows: neither LocalTieredStorage's"
+        f"{objects.shown_as} has no tier that kafkafs knows: neither LocalTieredStorage's"
         " <topic>-<partition>-<topic id>, nor Aiven's <topic>-<topic id>/<partition>, nor (in a"
         " bucket) partition directories"
     )

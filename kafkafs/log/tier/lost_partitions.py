@@ -66,7 +66,7 @@ class LostPartitions:
                 try:
                     self._look()
                 except (DiskError, NotFound, Denied, Vanished, UsageError) as error:  # the disk answers all the same
-                    logger.warning("the tier does not tell its partitions: %s", error)
+                    logger.warning("the partitions of the tier are unknown: %s", error)
                     self._known.store(self.latest)
         return self.latest
 

@@ -59,7 +59,7 @@ def chunked_log(
     if found is None:
         raise Lost("its log is not in the tier, and its manifest is")
     if int(chunks.positions[-1]) != found.size:
-        raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest tells of {chunks.positions[-1]}")
+        raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {chunks.positions[-1]}")
     if manifest.is_plain:
         return plain_file(objects, found, "log", upload, cache, options)
     unpack = _unpacked if manifest.is_compressed else _as_it_is
@@ -92,7 +92,7 @@ def index_of(
         raise NotFound(f"the indexes of segment {manifest.segment_id} are not in the tier")
     position, size = manifest.indexes.get(kind, (0, 0))
     if position + size > found.size:
-        raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest tells of {position + size}")
+        raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {position + size}")
 
     def piece(_first: int, _count: int) -> list[bytes]:
         """All of it; fetched once more if it arrived damaged."""

@@ -181,7 +181,7 @@ class TierPart:
         is_silent = self._tier.silent.fresh() is not None  # another caller has waited for it a moment ago
         if not self._relisting.acquire(timeout=0 if is_silent else patience_left()):
             self._tier.silent.store(True)
-            raise Unanswered("what lies in the tier is not known yet: it did not answer in time")
+            raise Unanswered("the content of the tier is not known yet: it did not answer in time")
         self._relisting.release()
 
     def _begin_relisting(self, local_start: int | None) -> None:

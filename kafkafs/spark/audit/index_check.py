@@ -205,13 +205,13 @@ def _live(
     last_filled = len(true)
     if left and not growing:
         findings.append(where.finding(
-            "index-length", f"its {index.length} bytes are no multiple of {index.entry_size}",
+            "index-length", f"its {index.length} bytes are not a multiple of {index.entry_size}",
             position=index.length - left,
         ))  # fmt: skip
     if not growing:
         if last_filled < index.slots:
             findings.append(where.finding(
-                "index-padding", f"{index.slots - last_filled} entries of zeros stand at the end of a closed index",
+                "index-padding", f"{index.slots - last_filled} entries of zeros are at the end of a closed index",
                 position=last_filled * index.entry_size, slot=last_filled,
             ))  # fmt: skip
         return last_filled, findings
@@ -266,7 +266,7 @@ class _Index:
         where, rows = self._segment.where, self._rows
         if self._cut and self._segment.growing_from is None:
             yield where.finding(
-                "index-length", f"its {len(rows) * ABORTED_SIZE + self._cut} bytes are no multiple of {ABORTED_SIZE}",
+                "index-length", f"{len(rows) * ABORTED_SIZE + self._cut} bytes are not a multiple of {ABORTED_SIZE}",
                 position=len(rows) * ABORTED_SIZE,
             )  # fmt: skip
         markers = {each.last: each for each in aborted}
@@ -299,7 +299,7 @@ class _Index:
         if first > last:
             return "it ends before it begins"
         if stable > last + 1:
-            return f"its last stable offset {stable} lies behind it"
+            return f"its last stable offset {stable} is behind it"
         marker = markers.get(last)
         if any(end is not None and last >= end for end in (self._segment.growing_from, self._segment.cut_at)):
             return ""

@@ -156,7 +156,7 @@ class _Walk:
             data = file.read(item.position, LARGEST_HEADER)
             batch = parse_batch(data, 0, item.position)
             if batch is None:
-                return "not-a-batch", "are no batch"
+                return "not-a-batch", "are not a batch"
             if batch.end > file.size:
                 return "cut-batch", f"are a batch of {batch.size} bytes that is cut"
             if batch.size <= _LARGEST_CHECKED and not crc_holds(batch, file.read(batch.position, batch.size)):
@@ -181,7 +181,7 @@ class _Walk:
             return
         if not self._segment.is_as_seen(file):
             raise Vanished(f"{file.name!r} was written while it was read: what ended it may be a whole batch by now")
-        kind, why = "invalid-tail", "are no valid batch"
+        kind, why = "invalid-tail", "are not a valid batch"
         if whole and batch is not None:
             kind, why = self._reason(Damage(end, size - end, batch.base_offset, batch.last_offset))
         self._findings.append(self._where.finding(

@@ -201,7 +201,7 @@ def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
         return "is negative"
     if end is None or offset == end or (offset < end and not exact):
         return ""
-    return f"lies behind the end of its log, {end}" if offset > end else f"is not the end of its log, {end}"
+    return f"is behind the end of its log, {end}" if offset > end else f"is not the end of its log, {end}"
 
 
 def _told(
@@ -235,7 +235,7 @@ def check_names(directory: DataDirectory) -> list[Finding]:
         if is_link and parse_partition_name(name):
             findings.append(where.finding("not-regular", "the partition is a symbolic link, which is not followed"))
         elif is_of_data_directory(name) and not is_file and not is_directory:
-            findings.append(where.finding("not-regular", "it is no regular file, and only those are read"))
+            findings.append(where.finding("not-regular", "it is not a regular file, and only those are read"))
         elif is_directory and not parse_partition_name(name) and name not in BROKER_DIRECTORIES:
             findings.append(where.finding("foreign", "the directory is no partition, and a broker would not start"))
         elif not is_directory and not is_of_data_directory(name):
@@ -256,7 +256,7 @@ def _properties(directory: DataDirectory) -> list[Finding]:
     findings: list[Finding] = []
     where = Where(str(directory.path), META_PROPERTIES)
     if _told(directory.root, where, "properties", _is_identity, findings) is False:
-        message = "it does not tell a node's identity as 'name=value' lines, version 0 or 1"
+        message = "it does not give a node's identity as 'name=value' lines, version 0 or 1"
         findings.append(where.finding("properties", message))
     return findings
 
@@ -315,5 +315,5 @@ def check_twins(directories: Iterable[DataDirectory]) -> list[Finding]:
             others.append(directory)
             if twin is not None:
                 where = Where(str(directory.path), name)
-                findings.append(where.finding("twin", f"the partition stands in {str(twin.path)!r} as well"))
+                findings.append(where.finding("twin", f"the partition is in {str(twin.path)!r} as well"))
     return findings

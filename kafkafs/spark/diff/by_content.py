@@ -157,7 +157,7 @@ def _pieces(log: Log, unit: ContentUnit, troubles: list[str]) -> Iterator[Record
     for segment, item in visible.batches(unit.start, unit.end):
         if isinstance(item, Damage):
             troubles.append(
-                f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are no valid batch"
+                f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are not a valid batch"
             )
             continue
         for piece in visible.decoded(segment, item):

@@ -270,7 +270,7 @@ def load(out: Output, request: Request) -> ExportPlan | None:
             table=str(told.get("table", "")),
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise UsageError(f"'{out}/{PLAN}' is no plan of an export; name a new directory for one") from error
+        raise UsageError(f"'{out}/{PLAN}' is not the plan of an export; name a new directory for one") from error
 
 
 def units_of(out: Output, text: bytes) -> tuple[dict[str, Any], list[FileUnit]]:

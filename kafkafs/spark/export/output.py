@@ -87,7 +87,7 @@ class Output:
         system, root = self._opened()
         with self._told("read", UsageError):
             if awaited(lambda: system.get_file_info(root)).type == fs.FileType.File:
-                raise UsageError(f"{str(self)!r} is no directory; name a new directory for an export")
+                raise UsageError(f"{str(self)!r} is not a directory; name a new directory for an export")
 
     def open(self, name: str) -> pa.NativeFile:
         """A file of it, for reading at any place."""
@@ -225,7 +225,7 @@ def _opened(uri: str) -> tuple[fs.FileSystem, str]:
         system, root = fs.FileSystem.from_uri(uri)
     except ValueError as error:
         raise UsageError(
-            f"{scheme}:// is no file system that pyarrow {pa.__version__} knows, or its address is malformed;"
+            f"{scheme}:// is not a file system that pyarrow {pa.__version__} knows, or its address is malformed;"
             " write a path, file://, s3://, s3a://, gs:// or abfs://"
         ) from error
     except (OSError, pa.ArrowException) as error:

@@ -226,7 +226,7 @@ def files_of(out: Output, unit: FileUnit) -> CountsByFile:
             raise ValueError(next(iter(told)))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(
-            f"'{out}/{unit.mark}' is not what an export wrote; remove it, and the same command writes its records anew"
+            f"'{out}/{unit.mark}' is not what an export wrote; remove it, and the same command writes its records again"
         ) from error
     return told
 

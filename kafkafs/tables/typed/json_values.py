@@ -203,7 +203,7 @@ class Documents:
         """A payload's line. CorruptData where it is no object of that type."""
         document = parsed(payload)
         if document is None:
-            raise CorruptData("it is no JSON object that columns can hold")
+            raise CorruptData("it is not a JSON object that columns can hold")
         return f'{{"value":{default_text(self._shape, self._convert(document))}}}\n'.encode()
 
 

@@ -90,7 +90,7 @@ class ReaderSchema:
                 return Decoder(WAY_PYTHON, decode=found.decoder(schema.text, references))
         except (CorruptData, Unsupported) as error:
             return refusing(str(error))
-        return refusing(f"the schema's type {schema.type[:100]!r} is none of AVRO, PROTOBUF and JSON")
+        return refusing(f"the schema's type {schema.type[:100]!r} is not AVRO, PROTOBUF or JSON")
 
 
 @cache

@@ -160,7 +160,7 @@ def _bits(bits: Callable[[float], int], value: float) -> str:
 
 
 def _refuse(_: Message) -> str:
-    raise CorruptData("it holds what the columns have no place for")
+    raise CorruptData("it has fields that no column can hold")
 
 
 _FIELD = FieldDescriptor

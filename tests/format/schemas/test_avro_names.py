@@ -123,7 +123,7 @@ def test_old_clients_registered_the_bare_word(text: str) -> None:
 
 
 NONE: list[tuple[str, str]] = [
-    ("{", "is no JSON"), ("nope", "is no JSON"), ("[" * 100_000, "is no JSON"),
+    ("{", "is not JSON"), ("nope", "is not JSON"), ("[" * 100_000, "is not JSON"),
     ('{"type":"record","fields":[]}', "without a name"), ('{"type":"enum","name":""}', "without a name"),
     ('{"type":"record","name":"R"}', "without fields"),
     ('{"type":"record","name":"R","fields":[5]}', "a field without"),

@@ -146,7 +146,7 @@ def test_data_are_read_as_avro_prescribes(writer: Any, reader: Any, datum: Any, 
 
 REFUSED: list[tuple[Any, Any, str]] = [
     ("string", "int", "no int"), ("long", "int", "no int"), ("null", "int", "no int"),
-    ("null", ["int"], "null is no value"),
+    ("null", ["int"], "null is not a value"),
     ("string", ["null", "int"], "has no string"), (["string", "boolean"], "int", "no branch of a union"),
     ({"type": "long", "logicalType": "timestamp-millis"}, {"type": "long", "logicalType": "timestamp-micros"},
      "unit of time"),
@@ -187,8 +187,9 @@ def test_what_holds_itself_is_refused_where_it_does() -> None:
 
 
 TOO_MUCH: list[tuple[Any, str]] = [
-    (doubling(45), "more than 5000 columns"), ("[" * 300 + '"int"' + "]" * 300, "nested"), ("no.such", "is no JSON"),
-    ('"no.such"', "does not define"), ({"type": 5}, "none of Avro's"), ({"type": "array"}, "none of Avro's"),
+    (doubling(45), "more than 5000 columns"), ("[" * 300 + '"int"' + "]" * 300, "nested"), ("no.such", "is not JSON"),
+    ('"no.such"', "does not define"), ({"type": 5}, "a type that Avro does not have"),
+    ({"type": "array"}, "a type that Avro does not have"),
 ]  # fmt: skip
 
 

@@ -27,12 +27,12 @@ def test_what_was_not_uploaded_whole_does_not_show(tmp_path):
 
 
 def test_what_is_no_tier_is_one_sentence(tmp_path):
-    with pytest.raises(UsageError, match="lies no tier that kafkafs knows"):
+    with pytest.raises(UsageError, match="has no tier that kafkafs knows"):
         tree(TIERED.left, tiered=TierSource(str(tmp_path)))
     with pytest.raises(UsageError, match="cannot be opened: No such file"):
         tree(TIERED.left, tiered=TierSource(str(tmp_path / "nothing")))
     (tmp_path / "k").write_text("no key")
-    with pytest.raises(UsageError, match="no private key in PEM"):
+    with pytest.raises(UsageError, match="is not a private key in PEM"):
         tree(TIERED.left, tiered=TierSource(str(TIERED.tier), (("k", tmp_path / "k"),)))
 
 

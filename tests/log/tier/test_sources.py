@@ -20,5 +20,5 @@ def test_a_key_is_named_by_its_id_and_its_file():
     """A path is absolute: the daemon has another directory."""
     assert TierSource.parse_key("a:k.pem") == ("a", Path("k.pem").absolute())
     for word in ("k.pem", ":k.pem", "a:"):
-        with pytest.raises(UsageError, match="is no ID:FILE"):
+        with pytest.raises(UsageError, match="is not ID:FILE"):
             TierSource.parse_key(word)

@@ -68,7 +68,7 @@ def test_manifests_that_cannot_be_read_take_nothing_else_away(tmp_path, broken):
 def test_a_directory_with_a_tier_somewhere_below_is_none(tmp_path):
     """It is told by what lies at its top: nobody's home is searched for tiers."""
     aiven.write(TIERED.tier, tmp_path / "some/where")
-    with pytest.raises(UsageError, match="no Kafka data directory"):
+    with pytest.raises(UsageError, match="is not a Kafka data directory"):
         tree(tmp_path)
 
 
