@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kafkafs.disk.blocking import acquired
-from kafkafs.disk.cached_value import CachedValue
+from kafkafs.disk.cached_value import CachedValue, ValidatedValue
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE, CorruptData, NotFound
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
-from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, PartitionName
+from kafkafs.format.names import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, PartitionName
 from kafkafs.log.read_options import ReadOptions
 
 logger = logging.getLogger(__name__)
@@ -45,6 +45,7 @@ class CheckpointFiles:
         self._path = path
         self._lock = threading.Lock()
         self._known: CachedValue[Checkpoints] = CachedValue(options.names_fresh_s, options.clock)
+        self._cleaned: ValidatedValue[CheckpointOffsets] = ValidatedValue()
 
     def read(self, *, anew: bool = False) -> Checkpoints:
         """The checkpoints as they are now (`anew`) or were a moment ago; a file is read again when it was replaced."""
@@ -55,6 +56,19 @@ class CheckpointFiles:
             stamps = tuple(self._stamp(name) for name in (LOG_STARTS, HIGH_WATERMARKS))
             known = self._known.revalidated(stamps)
             return self._load(stamps) if known is None else known
+
+    def cleaner_offsets(self) -> CheckpointOffsets | None:
+        """Up to where the broker has compacted which partitions; None if nothing tells. An audit asks once for each
+        partition, so the file is parsed once."""
+        try:
+            stamp = self._stamp(CLEANER_OFFSETS)
+            known = self._cleaned.revalidated(stamp)
+            if known is None:
+                known = parse_offset_checkpoint(self._root.read_whole(CLEANER_OFFSETS))
+                self._cleaned.store(known, stamp)
+            return known
+        except UNREADABLE:
+            return None
 
     def _load(self, stamps: tuple[object, ...]) -> Checkpoints:
         problems: list[str] = []

@@ -16,10 +16,9 @@ from kafkafs.disk.directory import Directory
 from kafkafs.disk.objects import is_bucket
 from kafkafs.disk.whereabouts import hint
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanished
-from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint, parse_partition_metadata
+from kafkafs.format.checkpoints import CheckpointOffsets, parse_partition_metadata
 from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import (
-    CLEANER_OFFSETS,
     HIGH_WATERMARKS,
     LARGEST_NODE,
     LEADER_EPOCHS,
@@ -268,11 +267,8 @@ class DataDirectory:
         return int(word) if is_number and int(word) <= LARGEST_NODE else None
 
     def cleaner_offsets(self) -> CheckpointOffsets | None:
-        """Up to where the broker has compacted which partitions; None where nothing tells."""
-        try:
-            return parse_offset_checkpoint(self.root.read_whole(CLEANER_OFFSETS))
-        except UNREADABLE:
-            return None
+        """Up to where the broker has compacted which partitions; None if nothing tells."""
+        return self.checkpoints.cleaner_offsets()
 
     def stand_beside(self, directories: Sequence["DataDirectory"]) -> None:
         """These are read together: one may have what is told of another's tier."""

@@ -4,6 +4,7 @@ import pytest
 
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import Exhausted
+from kafkafs.format.checkpoints import parse_offset_checkpoint
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, parse_partition_name
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.data_directory import open_data_directory
@@ -142,3 +143,25 @@ def test_a_checkpoint_of_another_partition_changes_nothing(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})
     write_start(tmp_path, 4, "t", 1)
     assert open_data_directory(tmp_path).partition("t-0").log().start_offset == 0
+
+
+def test_the_cleaners_offsets_are_parsed_once_for_all_partitions(tmp_path, monkeypatch):
+    """Regression: an audit parsed the file, with a line for each partition, once for each partition."""
+    parsed: list[bytes] = []
+
+    def counted(data):
+        parsed.append(data)
+        return parse_offset_checkpoint(data)
+
+    monkeypatch.setattr("kafkafs.log.checkpoint_files.parse_offset_checkpoint", counted)
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    directory = open_data_directory(tmp_path)
+    assert directory.cleaner_offsets() is None
+    place = tmp_path / "cleaner-offset-checkpoint"
+    checkpoint(place, t=3)
+    assert [directory.cleaner_offsets() for _ in range(5)] == [{("t", 0): 3}] * 5
+    assert len(parsed) == 1
+    checkpoint(place, t=4, u=1)
+    assert directory.cleaner_offsets() == {("t", 0): 4, ("u", 0): 1}
+    place.write_text("rubbish")
+    assert directory.cleaner_offsets() is None
