@@ -1,5 +1,6 @@
 """`scripts/release`: what it puts into a directory is whole, and for the machines that the names say."""
 
+import json
 import os
 import re
 import subprocess
@@ -25,6 +26,9 @@ def test_a_release_has_a_wheel_for_each_machine_and_checksums_of_all(tmp_path):
     assert (tmp_path / "CHANGES.md").read_text().startswith(f"## {version}, ")
     sums = run("sha256sum", "--check", "SHA256SUMS", cwd=tmp_path).stdout.decode()
     assert set(re.findall("^(.*): OK$", sums, re.M)) | {"SHA256SUMS"} == {path.name for path in tmp_path.iterdir()}
+    bom = json.loads((tmp_path / f"kafkafs-{version}.cdx.json").read_text())
+    assert (bom["bomFormat"], bom["metadata"]["component"]["version"]) == ("CycloneDX", version)
+    assert {"numpy", "pyfuse3", "trio"} <= {each["name"] for each in bom["components"]}
     for machine, number in MACHINES.items():
         (wheel,) = tmp_path.glob(f"*-cp311-abi3-manylinux_2_28_{machine}.whl")
         with zipfile.ZipFile(wheel) as packed:
