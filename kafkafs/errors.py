@@ -41,6 +41,11 @@ class Unanswered(DiskError):
     """The store of a remote tier does not answer; what it holds may be sound: "Input/output error"."""
 
 
+class StoreError(KafkafsError):
+    """A data directory in a bucket cannot be read as it was listed: the store fails, or the copy changes. It is no
+    damage, and no answer may leave it out: "Input/output error"."""
+
+
 class Lost(DiskError):
     """What a remote tier should have is gone from it, cannot be opened, or is not what was uploaded: "Input/output
     error" there, behind all that stands before it."""
@@ -109,6 +114,7 @@ ERRNO: dict[type[KafkafsError], int] = {
     NumberTooLong: errno.EIO,
     DiskError: errno.EIO,
     Unanswered: errno.EIO,
+    StoreError: errno.EIO,
     Lost: errno.EIO,
     Sealed: errno.EIO,
     TooLarge: errno.EFBIG,

@@ -13,6 +13,7 @@ from kafkafs.cli.tables import aligned, human, json_line
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import read_once
+from kafkafs.disk.objects import data_path
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import KafkafsError, UsageError, printable
 from kafkafs.format.java_properties import parse_properties
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def opened(words: Sequence[str]) -> list[DataDirectory]:
     """The data directories of one cluster; UsageError for anything else."""
     words = each_once(words)  # as du(1) does
-    directories = [open_data_directory(Path(word).absolute()) for word in words]
+    directories = [open_data_directory(data_path(word)) for word in words]
     for word, directory in zip(words, directories, strict=True):
         if directory.is_tier:
             raise UsageError(f"{word!r} is a remote tier; name the data directory of a broker, one of log.dirs")

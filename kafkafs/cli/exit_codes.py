@@ -32,6 +32,9 @@ def run_to_exit_code(
     try:
         try:
             code = command()
+            if code in (0, EXIT_FAILED) and code != failed() and (sentence := _trouble_of_a_store()):
+                say(sentence)
+                code = failed()
         except SystemExit:  # argparse has printed help, or said what is wrong
             sys.stdout.flush()
             raise
@@ -64,6 +67,12 @@ def run_to_exit_code(
         where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"
         say(f"this is a bug, please report it: {error!r} at {where}")
         return EXIT_BUG
+
+
+def _trouble_of_a_store() -> str:
+    """Why an answer may lack something that lies in a bucket, though no part of the command has failed."""
+    bucket = sys.modules.get("kafkafs.disk.bucket_directory")
+    return "" if bucket is None else str(bucket.trouble())
 
 
 def _missing_directory() -> str:

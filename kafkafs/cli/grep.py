@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.mount_options import tier_of
 from kafkafs.cli.search_output import SearchOutput
 from kafkafs.cli.window import limits
+from kafkafs.disk.objects import data_path
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker
@@ -123,7 +123,7 @@ def _directories(arguments: argparse.Namespace) -> dict[str, DataDirectory]:
         )
     options = replace(OPTIONS, tiered=tier_of(arguments.options))
     paths = each_once(arguments.data_dirs)
-    directories = {path: open_data_directory(Path(path).absolute(), options) for path in paths}
+    directories = {path: open_data_directory(data_path(path), options) for path in paths}
     together = list(directories.values())
     check_one_cluster(together)
     for directory in together:

@@ -6,7 +6,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from kafkafs.cli.exit_codes import EXIT_FAILED, say
@@ -16,6 +15,7 @@ from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.progress import Standing
+from kafkafs.disk.objects import data_path
 from kafkafs.errors import NotFound, UsageError, did_you_mean, printable
 from kafkafs.format.names import GROUPS_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -120,9 +120,9 @@ def _looked_up(cluster: Cluster, groups: Sequence[tuple[FoundGroup, Sequence[Com
 def _read(words: Sequence[str], named: Sequence[str]) -> tuple[list[DataDirectory], Sequence[str]]:
     """The data directories, and the groups: those with a flag, or the last of several words, if it is no directory."""
     *first, last = words
-    directories = [open_data_directory(Path(word).absolute()) for word in first]
+    directories = [open_data_directory(data_path(word)) for word in first]
     try:
-        return [*directories, open_data_directory(Path(last).absolute())], named
+        return [*directories, open_data_directory(data_path(last))], named
     except UsageError:
         if named or not directories:
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import EXIT_FAILED, run_to_exit_code, say
-from kafkafs.disk.objects import is_bucket, shown
+from kafkafs.disk.objects import bucket_of, data_path, is_bucket, shown
 from kafkafs.disk.whereabouts import each_once, is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
@@ -33,7 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     options = mount_options.parse(arguments.options)
     if code := _check_bucket(options.reading.tiered):
         return code
-    data_dirs = each_once(path.absolute() for path in arguments.data_dirs)
+    data_dirs = each_once(data_path(path) for path in arguments.data_dirs)
+    if far := [str(path) for path in data_dirs if bucket_of(path)]:
+        raise UsageError(f"{far[0]!r} lies in a bucket, which a mount does not show; {_WITHOUT}")
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
     claim = Claim(place)

@@ -8,6 +8,7 @@ import time
 
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.status_line import StatusLine
+from kafkafs.disk.objects import data_path
 from kafkafs.errors import UsageError, printable
 from kafkafs.format.names import LARGEST_NODE
 from kafkafs.format.times import doubt, parse_time_ms
@@ -25,15 +26,15 @@ _LARGEST_PORT = 65534  # the controller's is one further
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes it, says what is not as it was, and prints the one command that starts it."""
-    choices = _choices(arguments)
+    choices, paths = _choices(arguments), [data_path(path) for path in arguments.data_dirs]
     line = StatusLine()
     try:
         if arguments.plan:
-            told = planned(arguments.data_dirs, choices, lambda done, size: line.show("revive", done, size))
+            told = planned(paths, choices, lambda done, size: line.show("revive", done, size))
             line.clear()
             print(json.dumps(told, indent=2, ensure_ascii=False))
             return 0
-        told = revive(arguments.data_dirs, choices, lambda done, size: line.show("revive", done, size))
+        told = revive(paths, choices, lambda done, size: line.show("revive", done, size))
     finally:
         line.clear()
     for sentence in (*told["problems"], *told["leftOut"]):

@@ -8,10 +8,10 @@ import argparse
 import os
 import stat
 from collections.abc import Callable
-from pathlib import Path
 
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import is_unwritable, say
+from kafkafs.disk.objects import bucket_of, data_path
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import ERRNO, CorruptData, KafkafsError, UsageError
 from kafkafs.log.data_directory import open_data_directory
@@ -34,7 +34,7 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     while arguments.paths and _is_data_directory(arguments.paths[0]):
         paths.append(arguments.paths.pop(0))
     reading = mount_options.parse(arguments.options).reading
-    root = Root([Path(path).absolute() for path in each_once(paths)], reading)
+    root = Root([data_path(path) for path in each_once(paths)], reading)
     root.check_tier()
     return Top(root, AboutDirectory({}, reading.exact))
 
@@ -42,7 +42,8 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
 def _is_data_directory(word: str) -> bool:
     """True if the word names a data directory, and so is no path in the tree."""
     try:
-        return os.path.isdir(word) and bool(open_data_directory(Path(word).absolute()))
+        path = data_path(word)
+        return (bool(bucket_of(path)) or path.is_dir()) and bool(open_data_directory(path))
     except UsageError:
         return False
 

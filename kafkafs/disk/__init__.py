@@ -12,6 +12,7 @@
     ancestors           the directories above a data directory, all of which have to be searched to reach it
     cached_value        a value that was true a moment ago, or is made once; a few of many such things
     budget              what many hold together, memory or open files, and which of them lets go
+    bucket_directory    a copy of a data directory in a bucket, behind the same questions; `roots` opens either
     objects             where a remote tier's objects lie: a directory or a `bucket`
     chunked_file        an object that is fetched in chunks, of which `chunk_cache` has those read lately
     whereabouts         where segments are, when what was named is no data directory; what lies in which

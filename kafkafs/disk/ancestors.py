@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kafkafs.disk.access import Access, access_of, access_to
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.objects import bucket_of
 from kafkafs.errors import DiskError
 
 
@@ -17,7 +18,7 @@ class Ancestors:
     """Those of one directory, up to the root."""
 
     def __init__(self, path: Path) -> None:
-        self._paths = list(path.resolve().parents)
+        self._paths = [] if bucket_of(path) else list(path.resolve().parents)
         self._descriptors = [_open(path) for path in self._paths]
 
     def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before

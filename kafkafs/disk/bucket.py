@@ -1,4 +1,4 @@
-"""A tier's objects in a bucket, through `pyarrow.fs`: each question has a limit of time, and no answer a secret.
+"""Objects in a bucket, through `pyarrow.fs`: each question has a limit of time, and no answer a secret.
 
 Nothing is asked before it has to be, and the store's own threads start with the first question: a process that is
 confined (`fuse.sandbox`) is so by then. A question that is not answered in time is left to a thread of its own.
@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from pyarrow import fs
@@ -27,6 +27,9 @@ CONNECT_S, REQUEST_S, _ATTEMPTS = 3.0, 5.0, 2
 LIMIT_S, SUSPECT_S = 15.0, 2.0
 """How long one question may take in all; once one took too long, until one is answered. Less than a mount grants a call
 (`fuse.serve.workers`), so that the sentence is the store's."""
+
+LISTING_S = 300.0
+"""How long one listing may take, in which a request asks for a thousand keys: a data directory can have a million."""
 
 REFUSE_S = 5.0
 """How long a store that did not answer is not asked again: one caller has waited for it, others need not. A caller that
@@ -45,25 +48,34 @@ _OF_THE_OBJECT = ("HTTP status 416", "INVALID_OBJECT_STATE", "code 136")
 """What a store says of an object that it has: it is shorter than it was, it is archived. All else that is no answer
 (too many requests, expired credentials, an error of its own) says nothing of the object: that is no damage."""
 
-_BLANK, _OTHER, _BLANKS = b"\xa5", b"\x5a", 4
-"""What stands where a store sent nothing; and so many bytes of it tell so. Fewer, one time in 256, are the object's."""
+_BLANK, _OTHER = b"\xa5", b"\x5a"
+"""What stands where a store sent nothing. If an object's own bytes end so, one time in 256, they are read again."""
 
 _SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _SHORTEST = 6  # of what is no word of a sentence
 Answer = TypeVar("Answer")
 
 
+class Version(NamedTuple):
+    """An object as it was at one moment: two versions that are equal have the same bytes."""
+
+    size: int
+    written: str  # as the store says; empty if it does not
+    tag: tuple[bytes, ...]
+
+
 class BucketObjects(Objects):
     """Those of a bucket. `_lock` is held while `_handles` is looked at, `_opening` while the store's client is made;
     `_is_suspect` is assigned at once."""
 
-    def __init__(self, uri: str) -> None:
-        """UsageError where nothing is known of such a place."""
+    def __init__(self, uri: str, kind: str = "the tier ") -> None:
+        """`kind` stands before the address in sentences. UsageError where nothing is known of such a place."""
         self.shown_as = shown(uri)
+        self.called = f"{kind}{self.shown_as}"
         self._uri = uri
         self._begin()
         if urlsplit(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
-            raise UsageError(f"the tier {self.shown_as} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
+            raise UsageError(f"{self.called} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
 
     def _begin(self) -> None:
         """Nothing is open. A process that was forked begins anew: its parent has the connections."""
@@ -85,10 +97,36 @@ class BucketObjects(Objects):
             if each.type == fs.FileType.File:
                 yield Object(f"{folder}/{each.base_name}", each.size or 0, each.mtime_ns or 0)
 
+    def entries(self, folder: str) -> tuple[list[str], list[Object]]:
+        """The folders and the objects in a folder, listed in one pass; none where it is not there."""
+        found = self._listed(folder, LISTING_S)
+        prefix = f"{folder}/" if folder else ""
+        return [each.base_name for each in found if each.type == fs.FileType.Directory], [
+            Object(f"{prefix}{each.base_name}", each.size or 0, each.mtime_ns or 0)
+            for each in found
+            if each.type == fs.FileType.File
+        ]
+
+    def read_versioned(self, key: str, position: int, size: int) -> tuple[bytes, Version, Version]:
+        """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it."""
+
+        def question() -> tuple[bytes, Version, Version]:
+            """One request for the bytes, one behind it for the version, and at the first read one before it."""
+            before = self._handle(key)
+            data = _read_fully(before, position, size)
+            return data, _version(before), _version(self._handle(key, anew=True))
+
+        try:
+            return self._asked(question, key)
+        except (DiskError, NotFound):
+            with self._lock:
+                self._handles.pop(key, None)
+            raise
+
     def read(self, key: str, position: int, size: int) -> bytes:
         """See `Objects`."""
         try:
-            return whole(self.shown_as, key, self._asked(lambda: self._read(key, position, size), key), size)
+            return whole(self.called, key, self._asked(lambda: self._read(key, position, size), key), size)
         except (DiskError, NotFound):
             with self._lock:
                 self._handles.pop(key, None)  # it may have another size by now
@@ -103,7 +141,7 @@ class BucketObjects(Objects):
             {"st_mtime_ns": found.mtime_ns, "st_ctime_ns": found.mtime_ns, "st_blocks": -(-found.size // 512)},
         )
 
-    def _listed(self, folder: str) -> list[Any]:
+    def _listed(self, folder: str, limit_s: float = 0.0) -> list[Any]:
         def listing() -> list[Any]:
             """One request for a thousand keys."""
             system, top = self._opened()
@@ -112,20 +150,24 @@ class BucketObjects(Objects):
             )
             return found
 
-        return self._asked(listing, folder or "the top")
+        return self._asked(listing, folder or "the top", limit_s)
 
     def _read(self, key: str, position: int, size: int) -> bytes:
         """One request, and at the first read of an object one more for its size."""
+        return _read_fully(self._handle(key), position, size)
+
+    def _handle(self, key: str, *, anew: bool = False) -> Any:
+        """The object, opened: one request, if it was not open or is to be opened `anew`."""
         system, top = self._opened()
         with self._lock:
-            handle = self._handles.get(key)
+            handle = None if anew else self._handles.get(key)
         if handle is None:
             handle = system.open_input_file(f"{top}/{key}")
             with self._lock:
                 self._handles[key] = handle
                 if len(self._handles) > _HANDLES:
                     self._handles.popitem(last=False)
-        return _read_fully(handle, position, size)
+        return handle
 
     def _opened(self) -> tuple[Any, str]:
         """The store's client, and the path of the tier's top; made by the first question."""
@@ -134,18 +176,17 @@ class BucketObjects(Objects):
                 self._client = _s3(self._uri) if self._uri.startswith("s3://") else fs.FileSystem.from_uri(self._uri)
             return self._client[0], self._client[1].rstrip("/")
 
-    def _asked(self, question: Callable[[], Answer], what: str) -> Answer:
+    def _asked(self, question: Callable[[], Answer], what: str, most_s: float = 0.0) -> Answer:
         may_block()
         if self._process != os.getpid():
             self._begin()
-        limit_s = min(usual_s := SUSPECT_S if self._is_suspect else LIMIT_S, patience_left())
+        usual_s = SUSPECT_S if self._is_suspect else max(LIMIT_S, most_s)
+        limit_s = min(usual_s, patience_left())
         is_impatient, began = patience_left() < inf, time.monotonic()
-        unanswered = Unanswered(
-            f"{what!r} of the tier {self.shown_as} cannot be read: the store did not answer in time"
-        )
+        unanswered = Unanswered(f"{what!r} of {self.called} cannot be read: the store did not answer in time")
         if not limit_s:
             self._refuse(is_impatient=True)
-            raise Unanswered(f"the tier {self.shown_as} did not answer in time")
+            raise Unanswered(f"{self.called} did not answer in time")
         if time.monotonic() < self._refused_until[is_impatient]:
             raise unanswered
         future: Future[Answer] = Future()
@@ -159,18 +200,18 @@ class BucketObjects(Objects):
             self._refuse(is_impatient=limit_s < usual_s)
             raise unanswered from None
         except FileNotFoundError:
-            raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None
+            raise NotFound(f"there is no {what!r} in {self.called}") from None
         except (OSError, ValueError) as error:
             reason = self._without_secrets(str(error).partition("\n")[0])
             if "AWS Error NO_SUCH_KEY" in reason:
-                raise NotFound(f"there is no {what!r} in the tier {self.shown_as}") from None
+                raise NotFound(f"there is no {what!r} in {self.called}") from None
             if "Failed to flush response stream" in reason:
                 reason = "the store has sent more than was asked for, a page or an error of its own"
             self._is_suspect |= "AWS Error NETWORK_CONNECTION" in reason
             kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
             if kind is Unanswered and time.monotonic() - began > _SLOW_S:
                 self._refuse(is_impatient=False)
-            raise kind(f"{what!r} of the tier {self.shown_as} cannot be read: {reason}") from None
+            raise kind(f"{what!r} of {self.called} cannot be read: {reason}") from None
 
     def _refuse(self, is_impatient: bool) -> None:
         until = time.monotonic() + REFUSE_S
@@ -201,6 +242,15 @@ class BucketObjects(Objects):
         return text
 
 
+_TAGS = ("ETag", "Generation", "VersionId")
+
+
+def _version(handle: Any) -> Version:
+    """The version that a store told when the object was opened."""
+    told = handle.metadata() or {}
+    return Version(handle.size(), told.get("Last-Modified", b"").decode(), tuple(told.get(name, b"") for name in _TAGS))
+
+
 def _read_fully(handle: Any, position: int, size: int) -> bytes:
     """Return the bytes that a store sent for that range, in one request.
 
@@ -213,7 +263,7 @@ def _read_fully(handle: Any, position: int, size: int) -> bytes:
         buffer = bytearray(blank) * size
         with handle.get_stream(position, size) as stream:
             got = bytes(memoryview(buffer)[: stream.readinto(buffer)])
-        if not got.endswith(blank * min(size, _BLANKS)):
+        if not got.endswith(blank):
             return got
     return got.rstrip(_OTHER)
 

@@ -51,7 +51,7 @@ class ChunkedFile(DataFile):
         """`name` is the object's, `about` has its size; both tell its chunks from those of others, and of one that had
         the name before."""
         super().__init__(name, inode_of(name), options)
-        self._object = name, about.st_size, about.st_mtime_ns
+        self._object = name, about.st_size, about.st_mtime_ns, about.st_dev, about.st_ino
         self._stat = about
         self._size = about.st_size
         self._chunk_size = chunk_size

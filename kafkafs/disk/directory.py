@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from kafkafs.disk import page_cache
 from kafkafs.disk.access import Access, access_to
 from kafkafs.disk.blocking import is_non_blocking, may_block
-from kafkafs.disk.data_file import DiskOptions, LocalFile, regular_file
+from kafkafs.disk.data_file import DataFile, DiskOptions, LocalFile, regular_file
 from kafkafs.disk.system_calls import CACHED, is_remote, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 
@@ -54,7 +54,7 @@ class Inside:
         finally:
             os.close(descriptor)
 
-    def open(self, name: str) -> LocalFile:
+    def open(self, name: str) -> DataFile:
         """A file, open for as long as the caller holds it. NotFound for what is no regular file."""
         return regular_file(self._open(name), name, self._options)
 
@@ -128,7 +128,7 @@ class Directory:
         if hasattr(self, "descriptor"):
             close(self.descriptor)
 
-    def open(self, name: str, inode: int) -> LocalFile:
+    def open(self, name: str, inode: int) -> DataFile:
         """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
 
         Questions about open files are answered at once. A non-blocking thread gets WouldBlock for a look at the disk.
@@ -174,7 +174,7 @@ class Directory:
     def _open_renamed(self, name: str, inode: int) -> LocalFile:
         for candidate in (name, name + ".deleted", name.removesuffix(".swap")):
             try:
-                opened = self.open_now(candidate)
+                opened = regular_file(self._descriptor(candidate, _FLAGS), candidate, self.options, self._remote)
             except NotFound:
                 continue
             if opened.inode == inode:
@@ -226,7 +226,7 @@ class Directory:
             while self._remote:
                 os.close(self._remote.popleft())
 
-    def open_now(self, name: str) -> LocalFile:
+    def open_now(self, name: str) -> DataFile:
         """The file that is called `name` now, not kept in the cache."""
         may_block()
         self._close_abandoned()

@@ -13,7 +13,8 @@ from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue, LruCache
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.objects import is_bucket
+from kafkafs.disk.objects import bucket_of
+from kafkafs.disk.roots import root_at
 from kafkafs.disk.whereabouts import hint
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_partition_metadata
@@ -73,7 +74,7 @@ class DataDirectory:
         """
         self.path = path
         self.options = options
-        self.root = Directory(os.fspath(path), options)
+        self.root = root_at(path, options)
         self.indexes = indexes
         self.checkpoints = CheckpointFiles(self.root, path, options)
         self._lock = threading.Lock()
@@ -323,13 +324,13 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not a directory"
         instead = near(path) or "; name a Kafka data directory, one of the broker's log.dirs"
-        if any(is_bucket(f"{part}//") for part in path.parts):  # a path has made `s3:/bucket` of an address
-            instead += ", as a path of this machine; a remote tier in a bucket is read by the option tiered"
         raise UsageError(f"{str(path)!r} {what}{instead}") from error
     except PermissionError as error:
         raise UsageError(f"{str(path)!r} may not be read; run as its owner or as root") from error
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
+    except NotFound as error:
+        raise UsageError(f"{error!s}; name the copy of a data directory") from error
     if _is_kafkas(directory, entries):
         return directory
     from kafkafs.log.tier.tier_directory import open_tier  # what is no data directory may be a tier
@@ -346,7 +347,7 @@ def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> D
 def near(path: Path) -> str:
     """Return the data directory to name instead of `path`, as the end of a sentence. Return "" if nothing near it
     tells."""
-    return hint(path, _is_data_directory)
+    return "" if bucket_of(path) else hint(path, _is_data_directory)
 
 
 def _is_data_directory(path: Path) -> bool:

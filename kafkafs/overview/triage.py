@@ -16,6 +16,7 @@ from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.rows import Ends, lag
 from kafkafs.cluster.topic_partitions import compare_with
 from kafkafs.disk.forked import ForkedProcess, Serve
+from kafkafs.disk.objects import bucket_of
 from kafkafs.errors import KafkafsError
 from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_TOPIC, OWN_TOPICS
 from kafkafs.log.data_directory import DataDirectory
@@ -232,7 +233,8 @@ def _of_disk(
             for each in counted.partitions
         )
     found.tiered = len(tiered)
-    fullest = min((os.fstatvfs(directory.root.descriptor) for directory, _ in counts), key=_free, default=None)
+    disks = [directory.root.descriptor for directory, _ in counts if not bucket_of(directory.path)]
+    fullest = min(map(os.fstatvfs, disks), key=_free, default=None)
     if fullest is not None:
         found.free, found.capacity = _free(fullest), fullest.f_blocks * fullest.f_frsize
 

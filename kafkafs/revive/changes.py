@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.roots import root_at
 from kafkafs.errors import UNREADABLE, Vanished
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.plan import refuse_running
@@ -50,7 +52,7 @@ def _seen(paths: Sequence[Path]) -> Seen:
     found: Seen = {}
     for path in paths:
         with suppress(*UNREADABLE):
-            directory, waiting = Directory(str(path.resolve())), ["."]
+            directory, waiting = root_at(path.resolve(), DiskOptions()), ["."]
             while waiting:
                 name = waiting.pop()
                 found[os.path.normpath(path / name)], below = _digest(directory, name)

@@ -170,10 +170,10 @@ class PartitionWriter:
     def _segment(self, kept: KeptSegment) -> None:
         segment, target = kept.segment, self._target
         base, source = kept.base_offset, segment.log()
-        is_local = segment.object is None
-        if self._method == "link" and is_local and kept.size and kept.pieces == ((0, source.size),):
+        is_whole = kept.pieces == ((0, source.size),)
+        if self._method == "link" and isinstance(source, LocalFile) and kept.size and is_whole:
             link_log(self._replica.directory.root, source, target, segment_file(base, "log"))
-        elif base in self._fetched and kept.pieces == ((0, source.size),):
+        elif base in self._fetched and is_whole:
             target.rename(_name_of_fetched(base), segment_file(base, "log"))
         elif (growing := self._growing.pop(base, None)) is not None:
             growing.finish(segment.files.log_seen[1])

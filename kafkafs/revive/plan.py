@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kafkafs.cluster.cluster import Cluster
+from kafkafs.disk.data_file import LocalFile
 from kafkafs.disk.objects import is_bucket
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unanswered, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -79,6 +80,8 @@ def lock_holder(directory: DataDirectory) -> int | None:
         file = directory.root.open_now(_LOCK)
     except KafkafsError:
         return None
+    if not isinstance(file, LocalFile):
+        return None  # a copy in a bucket
     asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     try:
         answer = fcntl.fcntl(file.descriptor, fcntl.F_GETLK, asked)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from kafkafs.disk.objects import address_of, is_bucket
+from kafkafs.disk.objects import address_of, data_path, is_bucket
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import UsageError
 from kafkafs.tables.offsets import TopicPartition
@@ -37,11 +37,8 @@ def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
     for word in words:
         address = address_of(word)
         if is_bucket(address):
-            raise UsageError(
-                f"{word!r} is no place that a broker writes to: name its data directories, as paths of this machine"
-                " (copies and snapshots of its disks will do); a remote tier that lies there is read by the option"
-                " tiered"
-            )
+            found.append(data_path(address))
+            continue
         is_glob = glob.has_magic(address) and not os.path.exists(address)
         matches = sorted(glob.glob(address)) if is_glob else [address]
         if not matches:

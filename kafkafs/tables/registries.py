@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.cluster.schema_topic import SchemaTopic
+from kafkafs.disk.objects import data_path
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions
@@ -14,7 +15,7 @@ from kafkafs.tables.locations import data_directories
 
 def registry_of(paths: Sequence[str | Path]) -> Registry:
     """The registry in `_schemas-0` of these data directories now, of several replicas the furthest; UsageError."""
-    return _topic(tuple(data_directories(Path(path).absolute() for path in paths))).registry(anew=True)
+    return _topic(tuple(data_directories(map(data_path, paths)))).registry(anew=True)
 
 
 def registry_with_schemas(paths: Sequence[str | Path]) -> Registry:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from kafkafs.disk.access import Access, access_of, access_to, below_ancestors, common
+from kafkafs.disk.access import Access, access_of, below_ancestors, common
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import KafkafsError
@@ -78,7 +78,7 @@ def _accesses(directories: Sequence[DataDirectory], takes: Callable[[str], bool]
     found: set[Access] = set()
     for directory in directories:
         root = directory.root
-        top = access_to(root.descriptor, root.stat())
+        top = root.attributes_at_once()[1]
         found.add(below_ancestors(top, [each for _, each in Ancestors(directory.path).attributes()]).of_what_is_below())
         for name in (name for name, parsed in directory.names().items() if takes(parsed.topic)):
             with suppress(KafkafsError), root.scan(name) as entries, root.inside(name) as inside:

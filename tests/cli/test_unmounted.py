@@ -20,11 +20,11 @@ def test_what_is_no_data_directory_is_said_in_a_sentence(command, tmp_path):
     assert b"does not exist" in done.stderr
 
 
-def test_of_a_bucket_is_said_what_can_be_read_there():
-    """Regression: "'/root/s3:/bucket/prefix' does not exist", and a tier alone does answer where it is a directory."""
-    done = unmounted("ls", "s3://bucket/prefix")
+def test_an_address_with_keys_is_refused():
+    """Regression: "'/root/s3:/bucket/prefix' does not exist"."""
+    done = unmounted("ls", "s3://key:secret@bucket/prefix")
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
-    assert b"a remote tier in a bucket is read by the option tiered" in done.stderr
+    assert b"'s3://bucket/prefix' must not hold keys" in done.stderr
 
 
 def test_what_is_missing_is_named_and_nothing_else():

@@ -135,3 +135,10 @@ def test_an_object_that_was_replaced_is_asked_for_its_size_again(tmp_path):
         system, _ = fs.FileSystem.from_uri(uri)
         fs.copy_files(str(tmp_path), "replaced", destination_filesystem=system)
         assert objects.read("one/a.log", 0, 10) == b"0123456789"
+
+
+@pytest.mark.parametrize("lacking", [1, 2, 3])
+def test_a_response_that_lacks_a_few_bytes_is_an_error(lacking):
+    """Regression: so few passed for the object's own, and came from what was in memory before."""
+    with store(lambda _: (206, b"0\n0\n"[:-lacking]), 4) as objects, pytest.raises(DiskError, match="before it should"):
+        objects.read("a.log", 0, 4)

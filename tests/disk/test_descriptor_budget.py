@@ -37,7 +37,9 @@ def disks(tmp_path: Path) -> list[Directory]:
 
 def opened(directory: Directory, number: int) -> LocalFile:
     """A file, as a lookup opens it."""
-    return directory.open(str(number), directory.stat(str(number)).st_ino)
+    file = directory.open(str(number), directory.stat(str(number)).st_ino)
+    assert isinstance(file, LocalFile)
+    return file
 
 
 def open_many(directories: list[Directory], count: int = FILES) -> None:

@@ -209,9 +209,12 @@ def test_times_are_numbers_or_iso_8601(text, time):
     assert given_(endingTimestamp=f" {text} ").ending == Timestamps(time, "latest")
 
 
-@pytest.mark.parametrize("place", ["s3a://bucket/kafka", "gs://b/k", "abfs://c@a.dfs/k", "hdfs://n/k", "https://x/k"])
-def test_an_object_store_is_no_data_directory(place):
-    """Regression: "'/work/s3a:/bucket/kafka' does not exist"."""
-    told = f"'{place}' is no place that a broker writes to: name its data directories.*a remote tier.*the option tiered"
-    with pytest.raises(UsageError, match=told):
-        given_(path=place)
+@pytest.mark.parametrize("place", ["s3://bucket/kafka?region=x", "gs://b/k", "abfs://c@a.dfs/k", "hdfs://n/k"])
+def test_a_place_may_be_a_bucket(place):
+    """Regression: "'/work/s3:/bucket/kafka' does not exist"; of a question mark a glob was made."""
+    assert [str(path) for path in given_(path=place).paths] == [place]
+
+
+def test_an_address_that_nothing_reads_is_refused():
+    with pytest.raises(UsageError, match="'https://x/k' is no address of a bucket"):
+        given_(path="https://x/k")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kafkafs.disk.objects import data_path
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.lineage import BatchMark, LogIdentity
@@ -333,7 +334,7 @@ def _unit(told: Sequence[object], directories: Set[str], by: By) -> FileUnit:
     start, end, weight = (int(str(number)) for number in numbers)
     if not (0 <= start < end < _MOST and 0 <= weight < _MOST):
         raise ValueError(f"{start} to {end}, {weight}")
-    location = Location(Path(str(directory)), TopicPartition(name.topic, name.partition))
+    location = Location(data_path(str(directory)), TopicPartition(name.topic, name.partition))
     each = PartitionRange(location, start, end)
     return FileUnit(each, weight, file_of(each), by)
 

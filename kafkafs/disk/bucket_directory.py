@@ -1,0 +1,317 @@
+"""A copy of a data directory in a bucket, read by the same questions as a `Directory` of this machine.
+
+A folder is listed once, and each object has to be as it was listed whenever some of it is read: the store is asked for
+its version before and behind each read. A store that fails, and a copy that changes meanwhile, are a StoreError, which
+no reader takes for damage or for a file that is not there. `trouble` remembers the first one.
+
+Indexes and small files are fetched whole, logs in pieces (`chunked_file`).
+"""
+
+import mmap
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar, cast
+from zlib import crc32
+
+from kafkafs.disk.access import Access, access_of
+from kafkafs.disk.blocking import acquired, may_block
+from kafkafs.disk.bucket import BucketObjects, Version
+from kafkafs.disk.cached_value import LruCache
+from kafkafs.disk.chunk_cache import ChunkCache
+from kafkafs.disk.chunked_file import ChunkedFile, inode_of
+from kafkafs.disk.data_file import DataFile, DiskOptions
+from kafkafs.disk.directory import Directory, Inside
+from kafkafs.disk.objects import Object, whole
+from kafkafs.errors import DiskError, NotFound, StoreError, Vanished
+
+PIECE = 1 << 20
+"""Bytes of a log that are kept together."""
+
+WHOLE = 16 << 20
+"""Bytes up to which anything but a log is fetched in one request: an index has 10 MiB at most, unless configured."""
+
+LISTED_S = 10.0
+"""For how long a mount takes a listing for that of now. A command sees what it has listed first."""
+
+_SAME_S = 1.0
+"""A listing may tell parts of a second of a time, and the object itself whole ones."""
+
+_MOST_NAMES = 500_000
+"""Names that a directory keeps; a folder that is listed once more must be as it was."""
+
+_MOST_VERSIONS = 10_000
+
+Answer = TypeVar("Answer")
+_told = mmap.mmap(-1, 1 << 12)  # shared with processes that are forked from this one
+_caches: dict[int, ChunkCache] = {}
+
+
+def trouble() -> str:
+    """The first StoreError of this process and of those that it forked; empty if there was none.
+
+    A command asks at its end: its answer may lack what could not be read."""
+    return _told[:].rstrip(b"\0").decode()
+
+
+def _cache() -> ChunkCache:
+    """The cache that all directories of this process share. One that was copied by a fork may be locked for good."""
+    return _caches.setdefault(os.getpid(), ChunkCache())
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """A folder as it was listed; `at` by the clock of the options."""
+
+    files: dict[str, Object]
+    folders: frozenset[str]
+    about: os.stat_result
+    at: float
+
+
+class _Entry:
+    """What `os.scandir` tells of a name."""
+
+    __slots__ = ("_about", "name")
+
+    def __init__(self, name: str, about: os.stat_result | None) -> None:
+        """`about` is None of a folder."""
+        self.name = name
+        self._about = about
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool:  # noqa: ARG002 (there are no links)
+        """True of a folder."""
+        return self._about is None
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool:  # noqa: ARG002
+        """True of an object."""
+        return self._about is not None
+
+    def is_symlink(self) -> bool:
+        """A bucket has no links."""
+        return False
+
+    def inode(self) -> int:
+        """The number of that object, or folder."""
+        return self.stat().st_ino
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:  # noqa: ARG002
+        """The attributes; of a folder without its time."""
+        return self._about or _attributes(stat.S_IFDIR | 0o500, inode_of(self.name), 0, 0, 0)
+
+
+class _InsideBucket(Inside):
+    """A folder, for questions about thousands of its files."""
+
+    def __init__(self, root: "BucketDirectory", folder: str) -> None:
+        self._root = root
+        self._folder = folder
+
+    def stat(self, name: str) -> os.stat_result:
+        """See `Inside`."""
+        return self._root.stat(f"{self._folder}/{name}")
+
+    def attributes(self, name: str) -> tuple[os.stat_result, Access]:
+        """See `Inside`."""
+        return self._root.attributes(f"{self._folder}/{name}")
+
+    def open(self, name: str) -> DataFile:
+        """See `Inside`."""
+        return self._root.open_now(f"{self._folder}/{name}")
+
+    def read(self, name: str, position: int, size: int) -> bytes:
+        """See `Inside`."""
+        return self.open(name).read(position, size)
+
+
+class BucketDirectory(Directory):
+    """A folder of a bucket, by its address. `_lock` is held while a folder is listed; `_versions` need none."""
+
+    def __init__(self, address: str, options: DiskOptions) -> None:
+        """The store is asked nothing yet. UsageError if nothing is known of such a place."""
+        self.options = options
+        self._objects = BucketObjects(address, "")
+        self._device = inode_of(address)
+        self._lock = threading.Lock()
+        self._listings: dict[str, _Listing] = {}
+        self._stamps: dict[str, int] = {}  # of what was listed, by folder
+        self._versions: dict[str, tuple[Object, Version]] = {}  # of what was read, by key
+        self._files: LruCache[ChunkedFile] = LruCache()
+
+    def is_replaced(self) -> bool:
+        """See `Directory`: an address stays that of one place."""
+        return False
+
+    def open(self, name: str, inode: int) -> DataFile:
+        """See `Directory`. Vanished if it is another object by now, which only a mount finds out so."""
+        file = self.open_now(name)
+        if file.inode != inode:
+            raise Vanished(f"{name!r} was replaced by another object; read again")
+        return file
+
+    def open_now(self, name: str) -> DataFile:
+        """See `Directory`. Nothing is asked of the object before some of it is read."""
+        folder, base = os.path.split(name)
+        found = self._listing(folder or ".").files.get(base)
+        if found is None:
+            raise NotFound(f"there is no file {name!r} in {self._objects.shown_as}")
+        about = self._about(found)
+        kept_as = f"{about.st_ino} {name}"
+        return self._files.get(kept_as, lambda: self._made(found, about))
+
+    def _made(self, found: Object, about: os.stat_result) -> ChunkedFile:
+        is_piecemeal = found.key.endswith(".log") or found.size > WHOLE
+        piece = PIECE if is_piecemeal else max(found.size, 1)
+
+        def pieces(first: int, count: int) -> list[bytes]:
+            """Its bytes from there on, all of them of the version that was listed."""
+            at = first * piece
+            data = memoryview(self._read(found, at, min(count * piece, found.size - at)))
+            return [bytes(data[at : at + piece]) for at in range(0, len(data), piece)]
+
+        file = ChunkedFile(found.key, about, piece, pieces, _cache(), self.options)
+        file.inode = about.st_ino
+        return file
+
+    @contextmanager
+    def inside(self, name: str) -> Iterator[Inside]:
+        """See `Directory`."""
+        self._listing(name)
+        yield _InsideBucket(self, name)
+
+    @contextmanager
+    def scan(self, name: str = ".") -> Iterator[Iterator["os.DirEntry[str]"]]:
+        """See `Directory`."""
+        listing = self._listing(name)
+
+        def entries() -> Iterator[_Entry]:
+            """Folders first."""
+            for folder in listing.folders:
+                yield _Entry(folder, None)
+            for base, found in listing.files.items():
+                yield _Entry(base, self._about(found))
+
+        yield cast("Iterator[os.DirEntry[str]]", entries())
+
+    def stat(self, name: str = ".") -> os.stat_result:
+        """See `Directory`."""
+        folder, base = os.path.split(name)
+        if name != ".":
+            parent = self._listing(folder or ".")
+            if base in parent.files:
+                return self._about(parent.files[base])
+        return self._listing(name).about
+
+    def stat_at_once(self, name: str = ".") -> os.stat_result:
+        """See `Directory`: what is listed is known."""
+        return self.stat(name)
+
+    def attributes_at_once(self, name: str = ".") -> tuple[os.stat_result, Access]:
+        """See `Directory`."""
+        about = self.stat(name)
+        return about, access_of(about, None)
+
+    def sweep(self) -> None:
+        """Forgets listings after a while, so that a mount shows a later copy once it is complete."""
+        until = self.options.clock() - LISTED_S
+        with self._lock:
+            for folder in [folder for folder, listing in self._listings.items() if listing.at < until]:
+                del self._listings[folder]
+                self._stamps.pop(folder, None)
+
+    def forget_cached(self) -> None:
+        """See `Directory`: no file is held open."""
+
+    def may_hold_more(self) -> bool:
+        """See `Directory`: a file costs no descriptor."""
+        return True
+
+    def _listing(self, folder: str) -> _Listing:
+        """The folder as it was listed first, or is now. NotFound if the one above has none of that name."""
+        known = self._listings.get(folder)
+        if known is not None:
+            return known
+        if folder != ".":
+            above, base = os.path.split(folder)
+            if base not in self._listing(above or ".").folders:
+                raise NotFound(f"there is no folder {folder!r} in {self._objects.shown_as}")
+        may_block()
+        with acquired(self._lock):
+            return self._listings.get(folder) or self._list(folder)
+
+    def _list(self, folder: str) -> _Listing:
+        key = "" if folder == "." else folder
+        folders, objects = self._ask(lambda: self._objects.entries(key), folder)
+        text = repr((sorted(folders), sorted(objects)))
+        stamp = crc32(text.encode("utf-8", "surrogateescape"))
+        if self._stamps.setdefault(folder, stamp) != stamp:
+            raise self._failed(f"{folder!r} is not as it was listed before")
+        if sum(len(each.files) for each in self._listings.values()) + len(objects) > _MOST_NAMES:
+            self._listings.clear()
+        newest = max((each.mtime_ns for each in objects), default=0)
+        changed_ns = newest // 10**9 * 10**9 + stamp % 10**9  # another one for each state
+        about = _attributes(stat.S_IFDIR | 0o500, inode_of(f"{folder}/"), self._device, 0, changed_ns)
+        files = {os.path.basename(each.key): each for each in objects}
+        listing = _Listing(files, frozenset(folders), about, self.options.clock())
+        self._listings[folder] = listing
+        return listing
+
+    def _about(self, found: Object) -> os.stat_result:
+        inode = inode_of(f"{found.key}\0{found.size}\0{found.mtime_ns}")
+        return _attributes(stat.S_IFREG | 0o400, inode, self._device, found.size, found.mtime_ns)
+
+    def _read(self, found: Object, position: int, size: int) -> bytes:
+        """Those bytes of the object that was listed. StoreError if it is another one, before the read or behind it."""
+        data, before, after = self._ask(lambda: self._objects.read_versioned(found.key, position, size), found.key)
+        known = self._versions.get(found.key)
+        first = known[1] if known is not None and known[0] == found else before
+        if not (first == before == after and _is_of(found, first)):
+            raise self._failed(f"{found.key!r} was written while it was read")
+        self._ask(lambda: whole(self._objects.called, found.key, data, size), found.key)
+        if len(self._versions) > _MOST_VERSIONS:
+            self._versions.clear()  # the listing still tells size and time
+        self._versions[found.key] = found, first
+        return data
+
+    def _ask(self, question: Callable[[], Answer], what: str) -> Answer:
+        try:
+            return question()
+        except NotFound:
+            raise self._failed(f"{what!r} is not there any more") from None
+        except DiskError as error:
+            _tell(str(error))
+            raise StoreError(str(error)) from error
+
+    def _failed(self, what: str) -> StoreError:
+        sentence = f"{self._objects.shown_as} changes while it is read: {what}; run again once the copy is complete"
+        _tell(sentence)
+        return StoreError(sentence)
+
+
+def _tell(sentence: str) -> None:
+    if not trouble():
+        data = sentence.encode("utf-8", "replace")[: len(_told)]
+        _told[: len(data)] = data
+
+
+def _is_of(found: Object, version: Version) -> bool:
+    """True if that version is what was listed."""
+    if version.size != found.size:
+        return False
+    if not version.written or not found.mtime_ns:
+        return True
+    written = datetime.fromisoformat(version.written).timestamp()
+    return abs(written - found.mtime_ns / 1e9) < _SAME_S
+
+
+def _attributes(mode: int, inode: int, device: int, size: int, mtime_ns: int) -> os.stat_result:
+    """Attributes of something that belongs to whoever reads the store."""
+    seconds = mtime_ns / 1e9
+    return os.stat_result(
+        (mode, inode, device, 1, os.geteuid(), os.getegid(), size, seconds, seconds, seconds),
+        {"st_mtime_ns": mtime_ns, "st_ctime_ns": mtime_ns, "st_blocks": -(-size // 512)},
+    )

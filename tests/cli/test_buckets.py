@@ -1,0 +1,128 @@
+"""Commands over a copy of a data directory in a bucket: the same answers, few requests, and no answer that lacks
+anything if the store fails or the copy changes."""
+
+import mmap
+import os
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kafkafs.cli.main import main
+from kafkafs.disk import bucket, bucket_directory
+from kafkafs.sample import unpack
+from kafkafs.tables import locations
+from tests.kafka.buckets import KEYS, Store, bucket_of
+from tests.kafka.dataset import Dataset
+
+DATA = "DATA"
+SAME = (
+    ("ls", DATA), ("ls", DATA, "test-0/segments"), ("ls", DATA, ".topics"), ("ls", DATA, ".cluster/groups"),
+    ("cat", DATA, "orders-0/by-offset/0...jsonl"), ("cat", DATA, "*-0/latest"),
+    ("cat", DATA, "orders-0/by-offset/0...committed.jsonl"), ("cat", DATA, ".topics/orders/by-offset/0...jsonl"),
+    ("cat", DATA, "orders-0/segments/00000000000000000000.log"), ("cat", DATA, "orders-0/segments/*.index.txt"),
+    ("cat", DATA, ".cluster/groups/*.json"), ("cat", DATA, "orders-0/by-offset/0.explain"),
+    ("grep", "order", DATA), ("grep", "-c", "-e", "1", DATA), ("grep", "-l", "nothing of the sort", DATA),
+    ("groups", DATA), ("audit", "--engine", "local", DATA), ("audit", "--engine", "local", "--deep", DATA),
+)  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch):
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(bucket_directory, "_told", mmap.mmap(-1, 1 << 12))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return unpack(tmp_path_factory.mktemp("bucket"))
+
+
+@pytest.fixture(scope="module")
+def store(data) -> Iterator[Store]:
+    with bucket_of(data.parent) as store:
+        yield store
+
+
+def _answer(capfdbinary, command: tuple[str, ...], place: str) -> tuple[int, bytes, bytes]:
+    """The exit code, and what was printed; of grep, whose workers answer in any order, sorted."""
+    try:
+        code = main([place if word == DATA else word for word in command])
+    except SystemExit as ended:
+        code = int(ended.code or 0)
+    out, err = capfdbinary.readouterr()
+    if command[0] == "grep":
+        out = b"".join(sorted(out.splitlines(keepends=True)))
+    return code, out.replace(place.encode(), b"DATA"), err.replace(place.encode(), b"DATA")
+
+
+@pytest.mark.parametrize("command", SAME, ids=" ".join)
+def test_a_command_answers_as_it_does_beside_the_disk(command, store, data, capfdbinary):
+    far = _answer(capfdbinary, command, store.address(data.name))
+    assert far == _answer(capfdbinary, command, str(data))
+    assert not bucket_directory.trouble()
+
+
+def test_a_broker_s_directory_answers_the_same(tmp_path, capfdbinary):
+    """Every codec, compacted and transactional topics, snapshots."""
+    data = Path(shutil.copytree(Dataset("4.3.1", "stopped").path, tmp_path / "kafka-logs", symlinks=True))
+    with bucket_of(tmp_path) as store:
+        for command in (("groups", DATA), ("cat", DATA, "broker-*-0/by-offset/0...jsonl")):
+            far = _answer(capfdbinary, command, store.address(data.name))
+            assert far == _answer(capfdbinary, command, str(data))
+            assert far[1]
+
+
+def test_a_point_takes_at_most_six_ranges(store, data, capfdbinary, monkeypatch):
+    monkeypatch.setattr(bucket_directory, "_caches", {})
+    store.asked.clear()
+    assert _answer(capfdbinary, ("cat", DATA, "orders-0/by-offset/3.jsonl"), store.address(data.name))[1]
+    assert len(store.ranges()) <= 6
+    assert len([each for each in store.asked if "list-type" in each]) <= 2
+
+
+COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("cat", DATA, "orders-0/by-offset/0...jsonl"), ("du", DATA), ("audit", "--engine", "local", DATA)
+)  # fmt: skip
+EVERY = "KAFKAFS_BUCKETS" in os.environ
+"""Fails each object of each command: a minute, by hand."""
+if EVERY:
+    COMMANDS += (("grep", "order", DATA), ("triage", DATA), ("groups", DATA), ("cat", DATA, ".cluster/groups/*.json"))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("fails", ["500", "short", "changed"])
+def test_a_store_that_fails_in_the_midst_is_an_error(command, fails, data, capfdbinary, monkeypatch, tmp_path):
+    """Each object in turn that the command reads; nothing passes for damage, or for a file that is not there."""
+    monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
+    monkeypatch.setattr(bucket, "REFUSE_S", 0.0)
+    shutil.copytree(data, tmp_path / data.name, symlinks=True)
+    with bucket_of(tmp_path) as store:
+        place = store.address(data.name)
+        assert _answer(capfdbinary, command, place)[0] == 0
+        keys = sorted({each.split()[1] for each in store.ranges()})
+        for key in keys if EVERY else keys[:: max(1, len(keys) // 2)]:
+            monkeypatch.setattr(bucket_directory, "_caches", {})
+            monkeypatch.setattr(locations, "_open", {})
+            monkeypatch.setattr(bucket_directory, "_told", mmap.mmap(-1, 1 << 12))
+            store.fault = partial(_fault, fails, tmp_path, key)
+            code, _, err = _answer(capfdbinary, command, place)
+            assert code, (key, err)
+            assert b"s3://disks" in err or b"DATA" in err
+            assert b"Traceback" not in err
+            assert b"bug" not in err
+
+
+def _fault(fails: str, top: Path, key: str, method: str, asked: str) -> str:
+    if asked != key or method != "GET":
+        return ""
+    if fails != "changed":
+        return fails
+    path = top / key
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+    return ""

@@ -1,0 +1,139 @@
+"""A store that answers as S3 does, from a directory of this machine. It counts requests, and fails when told to."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import escape
+
+BUCKET = "disks"
+KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"}
+"""The environment of whoever reads it."""
+
+Fault = Callable[[str, str], str]
+"""Of a method and a key: "" to answer, else 500, slow, reset or short."""
+
+
+@dataclass
+class Store:
+    """What lies below `top` is the content of the bucket. `asked` has method, key and range of each request."""
+
+    top: Path
+    port: int = 0
+    page: int = 1000  # keys that a listing has at most
+    fault: Fault = lambda _method, _key: ""
+    asked: list[str] = field(default_factory=list)
+
+    def address(self, prefix: str = "") -> str:
+        """That of the bucket, or of a folder in it."""
+        folder = f"{BUCKET}/{prefix}".rstrip("/")
+        return f"s3://{folder}?endpoint_override=127.0.0.1:{self.port}&scheme=http&region=us-east-1"
+
+    def ranges(self) -> list[str]:
+        """The requests for bytes of objects."""
+        return [each for each in self.asked if "bytes=" in each]
+
+
+@contextmanager
+def bucket_of(top: Path) -> Iterator[Store]:
+    """A store in this process."""
+    store = Store(top)
+
+    class Handler(_Handler):
+        pass
+
+    Handler.store = store
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads, request_queue_size = True, 128
+
+        def handle_error(self, *_: object) -> None:
+            """A client has gone, or a connection was reset."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    store.port = server.server_port
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield store
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    store: Store
+
+    def do_HEAD(self) -> None:
+        self._answer(has_body=False)
+
+    def do_GET(self) -> None:
+        self._answer(has_body=True)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _answer(self, *, has_body: bool) -> None:
+        parts = urlsplit(self.path)
+        key = parts.path.removeprefix(f"/{BUCKET}").strip("/")
+        query = parse_qs(parts.query)
+        self.store.asked.append(f"{self.command} {key} {self.headers.get('Range', '')} {parts.query}".strip())
+        fault = self.store.fault(self.command, key or query.get("prefix", [""])[0])
+        if fault == "500":
+            return self._send(500, b"<Error><Code>InternalError</Code><Message>no</Message></Error>", {})
+        if fault == "reset":
+            self.connection.close()
+            return None
+        if fault == "slow":
+            time.sleep(30)
+        if "list-type" in query:
+            return self._send(200, _listing(self.store, query), {"Content-Type": "application/xml"})
+        path = self.store.top / key
+        if not path.is_file():
+            return self._send(404, b"" if not has_body else b"<Error><Code>NoSuchKey</Code></Error>", {})
+        about = path.stat()
+        written = formatdate(about.st_mtime, usegmt=True)
+        told = {"ETag": f'"{about.st_mtime_ns}-{about.st_ino}"', "Last-Modified": written}
+        if not has_body:
+            return self._send(200, b"", {**told, "Content-Length": str(about.st_size)})
+        first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
+        if int(first) >= about.st_size:
+            return self._send(416, b"<Error><Code>InvalidRange</Code></Error>", {})
+        with path.open("rb") as file:
+            file.seek(int(first))
+            data = file.read(int(last) - int(first) + 1)
+        return self._send(206, data[: len(data) // 2] if fault == "short" else data, told)
+
+    def _send(self, code: int, body: bytes, headers: dict[str, str]) -> None:
+        self.send_response(code)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _listing(store: Store, query: dict[str, list[str]]) -> bytes:
+    prefix, after = query.get("prefix", [""])[0], query.get("continuation-token", [""])[0]
+    folder = store.top / prefix
+    found = sorted(os.scandir(folder), key=lambda entry: entry.name) if folder.is_dir() else []
+    rest = [entry for entry in found if entry.name > after]
+    parts = [f"<IsTruncated>{str(len(rest) > store.page).lower()}</IsTruncated>"]
+    for entry in rest[: store.page]:
+        key = escape(f"{prefix}{entry.name}")
+        if entry.is_dir():
+            parts.append(f"<CommonPrefixes><Prefix>{key}/</Prefix></CommonPrefixes>")
+        else:
+            about = entry.stat()
+            written = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(about.st_mtime))
+            parts.append(
+                f"<Contents><Key>{key}</Key><LastModified>{written}</LastModified><Size>{about.st_size}</Size></Contents>"
+            )
+    if len(rest) > store.page:
+        parts.append(f"<NextContinuationToken>{escape(rest[store.page - 1].name)}</NextContinuationToken>")
+    return f"<ListBucketResult>{''.join(parts)}</ListBucketResult>".encode()
