@@ -87,7 +87,7 @@ def environment(*first: Path) -> dict[str, str]:
 def test_what_the_page_tells_to_link_and_to_copy_is_there(root):
     """Whoever follows the page must find commands, units, man pages and completions in their places."""
     for command in ("usr/local/bin/kafkafs", "sbin/mount.kafkafs"):
-        assert run(root / command, "--version", env=environment(), cwd="/").stdout == b"kafkafs 0.3.0\n"
+        assert run(root / command, "--version", env=environment(), cwd="/").stdout == b"kafkafs 0.4.0\n"
     assert {path.name for path in (root / "etc/systemd/system").iterdir()} == {
         path.name for path in (ROOT / "scripts/systemd").iterdir()
     }
@@ -184,7 +184,7 @@ def test_the_sdist_holds_what_scripts_and_tests_need(sdist):
 
 def test_a_fresh_environment_says_its_version_and_mounts(scratch, installed):
     version = run(installed / "bin/kafkafs", "--version", env=environment(), cwd="/").stdout.decode()
-    assert version == "kafkafs 0.3.0\n"
+    assert version == "kafkafs 0.4.0\n"
     place = scratch / "mount"
     place.mkdir()
     command = [installed / "bin/kafkafs", "mount", unpack(scratch), place]
