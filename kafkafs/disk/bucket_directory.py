@@ -74,7 +74,7 @@ class _Listing:
 
 
 class _Entry:
-    """What `os.scandir` tells of a name."""
+    """The attributes that `os.scandir` gives for a name."""
 
     __slots__ = ("_about", "name")
 

@@ -1,8 +1,7 @@
 """The files of a data directory, counted: each directory is listed once, and each file asked for its size once.
 
-No log is read. The last entry of each time index is read, and the first entry of a partition's first one.
-Where the broker did not stop cleanly, or nothing else tells the end of a log, `log_end` reads behind the last index
-entry.
+No log is read. The last entry of each time index is read, and the first entry of a partition's first one. If the broker
+did not stop cleanly, or if nothing else tells the end of a log, `log_end` reads behind the last index entry.
 """
 
 import os

@@ -48,7 +48,7 @@ class Typed:
     readers: Mapping[str, ReaderSchema] = field(default_factory=dict)  # of registry, by topic
 
     def column(self, name: FieldName, topic: str, registry: Registry) -> Column:
-        """What makes the columns of a topic's partition. Of a topic that came later, by another's schema."""
+        """Make the columns of a topic's partition. For a topic that came later, another topic's schema counts."""
         if self.form == "string":
             return Text(name)
         if self.form == "json":
@@ -93,7 +93,7 @@ class Frame:
         return Columns(maker, arrow.schema(self.headers), typed)
 
     def chosen(self, given: StructType) -> "Frame":
-        """Of these columns those that a schema names, in its order. UsageError where it names others."""
+        """Return those of these columns that a schema names, in its order. UsageError where it names others."""
         own = {each.name: each.dataType.simpleString() for each in self.schema}
         for each in given:
             if not each.nullable:
@@ -129,7 +129,7 @@ def frame_of(options: Mapping[str, str], given: StructType | None = None) -> Fra
 
 
 def _json(options: SourceOptions, name: FieldName, given: DataType | None) -> Typed:
-    """Of one type for all topics."""
+    """One type for all topics."""
     if given is not None:
         kind = kind_of_type(given)
         return Typed("json", to_arrow_type(given), kind)
@@ -153,7 +153,7 @@ def kind_of_type(given: DataType) -> Kind:
 
 
 def _registered(options: SourceOptions, name: FieldName, given: DataType | None) -> Typed:
-    """Of a reader schema for each topic, which are all of one type."""
+    """A reader schema for each topic. All of them are of one type."""
     registry = registry_with_schemas(options.paths)
     topics, passes = _passes(options, name)
     some = candidates(registry, topics, name, passes)

@@ -136,7 +136,7 @@ def nothing() -> None:
 
 
 def awaited(call: Callable[[], Answer], meanwhile: Callable[[], None] = nothing) -> Answer:
-    """What the call answers or raises; `meanwhile` is called some times a second until then."""
+    """Return or raise the result of the call. `meanwhile` is called some times a second until then."""
     answers: list[Answer] = []
     failures: list[BaseException] = []
 

@@ -43,8 +43,8 @@ def launch(conf: "SparkConf", said: "IO[bytes]") -> Any:
 
 @contextmanager
 def private_directories() -> Iterator[None]:
-    """What a JVM that is launched in the block spills to disk goes to directories that no other user may look into:
-    below those of SPARK_LOCAL_DIRS, or that for temporary files. Spark's own are open to all who know their names."""
+    """A JVM that is launched in the block spills to directories that no other user may look into: below those of
+    SPARK_LOCAL_DIRS, or below that for temporary files. Spark's own are open to all who know their names."""
     before = os.environ.get("SPARK_LOCAL_DIRS")
     places = before.split(",") if before else [tempfile.gettempdir()]
     with ExitStack() as stack:

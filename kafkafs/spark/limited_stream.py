@@ -38,7 +38,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         self._is_new = self._has_told = False
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """What `maxOffsetsPerTrigger` or `minOffsetsPerTrigger` asks for."""
+        """The values of `maxOffsetsPerTrigger` or `minOffsetsPerTrigger`."""
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger is not None:
@@ -70,7 +70,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 
     @in_a_sentence()
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # type: ignore[override]
-        """Where the micro-batch that begins at `start` ends; `start` itself where it is too early for one.
+        """Return the end of the micro-batch that begins at `start`, or `start` itself if it is too early for one.
 
         A first one takes nothing of what comes while the stream begins at a log's end. Spark's checkpoint has where a
         micro-batch ends alone, and of one that was not done when a stream was ended it asks again where it begins.
@@ -92,13 +92,13 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         return self._latest if most is None else self._limited(begun, most)
 
     def _begin(self, begun: PartitionOffsets) -> PartitionOffsets:
-        """Where each partition goes on; a new one at its earliest offset."""
+        """Return the offset at which each partition goes on. A new one begins at its earliest offset."""
         locations = self._locations()
         added = {name: locations[name] for name in self._latest if name not in begun and name in locations}
         return begun | planned(added, self._options.isolation, planning.earliest)
 
     def _is_too_early(self, begun: PartitionOffsets, least: int) -> bool:
-        """Whether fewer than `minOffsetsPerTrigger` have come, and `maxTriggerDelay` has not passed yet."""
+        """True if fewer than `minOffsetsPerTrigger` have come, and `maxTriggerDelay` has not passed yet."""
         now = time.monotonic()
         begin = self._begin(begun)
         fresh = sum(end - begin.get(name, end) for name, end in self._latest.items())

@@ -13,7 +13,8 @@ _ZIPS = Path("python", "lib")  # in Spark's home
 
 
 def settings(home: Path, installed: Path) -> dict[str, str]:
-    """What Spark is told, whose home and whose PySpark's directory are given: nothing where tasks run another."""
+    """Return the settings for Spark, if a home and PySpark's directory are given. Return nothing if tasks run another
+    PySpark."""
     if home.resolve() != installed.resolve() or os.environ.get("PYSPARK_PYTHON") != sys.executable:
         return {}
     return {"spark.python.daemon.module": __name__}

@@ -41,7 +41,7 @@ Intervals = Mapping[Path, Mapping[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was made of one segment: how many entries, and how many bytes at its end are not valid."""
+    """The result of one segment: how many entries, and how many bytes at its end are not valid."""
 
     entries: int
     written: int
@@ -59,7 +59,7 @@ def reindex(
 ) -> list[Made]:
     """Makes the indexes of all segments; without an `interval` with each topic's own, where the data tell it.
 
-    Of replicas the furthest one's: the index directory has a place for one of them.
+    The replica that got furthest counts: the index directory has a place for one of them.
     """
     own = _intervals(data_directories) if interval is None else {}
     default = DEFAULT_INTERVAL if interval is None else interval
@@ -68,8 +68,8 @@ def reindex(
 
 
 def _intervals(paths: Iterable[Path]) -> Intervals:
-    """Of each data directory what its own metadata log tells; of one that has none, what the furthest of the others
-    does: a broker has it in one of its `log.dirs`."""
+    """For each data directory, its own metadata log counts. If it has none, the furthest of the others counts: a broker
+    has it in one of its `log.dirs`."""
     directories = [data_directory(path) for path in paths]
     telling = {each.path: each.partition(METADATA_LOG) for each in directories if METADATA_LOG in each.names()}
     best = furthest([*telling.values()])
@@ -115,7 +115,7 @@ def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = D
 
 
 def _end(look: SegmentLook) -> int:
-    """Where valid batches should reach to: what a swap file has besides stands in the next segment, too."""
+    """Return the offset that valid batches should reach. The rest of a swap file is in the next segment, too."""
     return look.log.walk_end(look.segment) if look.segment.overlaps_next else look.size
 
 
@@ -162,7 +162,7 @@ def rebuild(look: SegmentLook, interval: int) -> Indexes:
 
 
 def _valid(runs: Iterable[BatchRun | Damage]) -> Iterator[BatchRun]:
-    """What stands up to the first damage."""
+    """The entries up to the first damage."""
     for run in runs:
         if isinstance(run, Damage):
             return
@@ -239,7 +239,7 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
 
 
 def _is_there(place: Path, own: Identity, offsets: int) -> bool:
-    """Whether the whole index is: lookups would scan around a damaged page for good."""
+    """True if the whole index is sound. Otherwise lookups would scan around a damaged page for good."""
     try:
         if not place.is_file():  # a FIFO would be waited for
             return False

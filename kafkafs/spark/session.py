@@ -1,7 +1,7 @@
 """The Spark session of a command: embedded unless a master is named, silent, and with errors of one sentence.
 
-What Java and Spark have to say goes to a file of its own; a failure comes back as the error of this package that
-was raised in an executor, or as one sentence. At its end, and when it is interrupted, no process of it is left.
+The output of Java and Spark goes to a file of its own. A failure comes back as the error of this package that was
+raised in an executor, or as one sentence. At its end, and when it is interrupted, no process of it is left.
 """
 
 import contextlib
@@ -148,7 +148,7 @@ def _check_standalone(master: str) -> None:
 
 
 def in_one_sentence(error: Exception) -> KafkafsError:
-    """What an executor raised, out of the traceback that Spark wraps it in."""
+    """Return the error that an executor raised, out of the traceback that Spark wraps it in."""
     text = str(error)
     raised = _RAISED.findall(text)
     if raised:

@@ -31,7 +31,7 @@ class KafkafsDataSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """What stands in `format(...)`."""
+        """The name in `format(...)`."""
         return "kafkafs"
 
     @in_a_sentence()
@@ -109,7 +109,7 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def stream_reader(options: SourceOptions, frame: Frame) -> StreamReader:
-    """What this release of Spark can ask a stream: read limits and Trigger.AvailableNow came with 4.2."""
+    """The questions that this release of Spark can ask a stream: read limits and Trigger.AvailableNow came with 4.2."""
     if find_spec("pyspark.sql.streaming.datasource") is not None:
         from kafkafs.spark.limited_stream import LimitedStreamReader  # takes what that release brought
 

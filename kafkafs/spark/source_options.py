@@ -65,7 +65,7 @@ Choosable = TypeVar("Choosable", bound=str)
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What one `spark.read` or `spark.readStream` asks for."""
+    """The options of one `spark.read` or `spark.readStream`."""
 
     paths: tuple[Path, ...]
     choice: Choice
@@ -105,7 +105,8 @@ def stream_options(given: Mapping[str, str]) -> SourceOptions:
 
 
 def schema_options(given: Mapping[str, str]) -> SourceOptions:
-    """Which records tell the types of columns: those of a batch; of a stream from the latest on, all that are there."""
+    """Return the records that tell the types of columns: those of a batch, or, for a stream from the latest on, all
+    that are there."""
     options = _folded(given)
     starting = _limit(options, "starting", AllAt(EARLIEST))
     if starting == AllAt(LATEST):
@@ -116,7 +117,7 @@ def schema_options(given: Mapping[str, str]) -> SourceOptions:
 
 
 def forms(given: Mapping[str, str]) -> tuple[Form, Form]:
-    """What keys and values are to be, for the schema."""
+    """Return the forms of keys and values, for the schema."""
     options = _folded(given)
     return _one_of(options, "key", FORMS), _one_of(options, "value", FORMS)
 
@@ -162,7 +163,8 @@ def _check_names(options: Iterable[str]) -> None:
     """UsageError for a name that nobody knows and that is close to one which is known, or says that elsewhere in
     kafkafs: a slip there reads everything.
 
-    What is like none is passed over, as by Spark's source: sessions and platforms add options of their own.
+    A name that is like none of them is passed over, as by Spark's source: sessions and platforms add options of their
+    own.
     """
     known = {name.lower(): name for name in (*KNOWN, *_REFUSED)}
     for name in options:

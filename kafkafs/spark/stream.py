@@ -44,8 +44,8 @@ class StreamReader(DataSourceStreamReader):
 
     @in_a_sentence()
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new stream starts: as the options say, by default at the end. The same each time: Spark asks once for
-        where the first micro-batch may end, and once for what it reads."""
+        """Return the start of a new stream: as the options say, by default the end. The same each time: Spark asks once
+        for where the first micro-batch may end, and once for what it reads."""
         self._check_partitions()
         if self._first is None:
             self._first, ends = planned(self._locations(), self._options.isolation, self._bounds)
@@ -66,7 +66,7 @@ class StreamReader(DataSourceStreamReader):
 
     @in_a_sentence()
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # as before 4.2
-        """Where the logs end now."""
+        """Return the present ends of the logs."""
         self._latest = self._now()
         self._ended = self._with_logs(self._latest, self._ended)
         return self._ended.to_json()
@@ -99,14 +99,15 @@ class StreamReader(DataSourceStreamReader):
         return planned(locations, self._options.isolation, plan)
 
     def _starts(self, looks: PartitionLooks, begun: StreamOffset, ends: StreamOffset) -> PartitionOffsets:
-        """Where each partition goes on; a new one begins at its earliest offset."""
+        """Return the offset at which each partition goes on. A new one begins at its earliest offset."""
         starts = dict(begun.at)
         for name, look in looks.items():
             starts[name] = self._start(look, begun, ends)
         return starts
 
     def _start(self, look: PartitionLook, begun: StreamOffset, ends: StreamOffset) -> int:
-        """Where a partition goes on. `failOnDataLoss` decides about a log that is not the one that the stream has read.
+        """The place at which a partition goes on. `failOnDataLoss` decides about a log that is not the one that the
+        stream has read.
 
         A topic that was deleted and created again is read from its beginning, but not by a micro-batch that was planned
         for the topic before it.

@@ -1,6 +1,6 @@
 """One task of a read on Spark: `ranges` of some partitions, whose records become rows by a `frame`.
 
-Where a log is truncated after something was handed out, the task fails, and Spark tries it again.
+If a log is truncated after something was handed out, the task fails, and Spark tries it again.
 """
 
 import gc
@@ -19,7 +19,7 @@ from kafkafs.tables.planning import PartitionRange
 
 @dataclass
 class Task(InputPartition):
-    """What an executor is handed."""
+    """The input of an executor."""
 
     ranges: tuple[PartitionRange, ...]
     isolation: Isolation

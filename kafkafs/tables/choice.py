@@ -1,4 +1,4 @@
-"""Which data directories, which of their partitions, and of several replicas which one."""
+"""The choice of data directories, of their partitions, and of one of several replicas."""
 
 import glob
 import os
@@ -24,7 +24,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which partitions to read: exactly one of the three is set."""
+    """The partitions to read: exactly one of the three is set."""
 
     assign: tuple[TopicPartition, ...] = ()
     topics: tuple[str, ...] = ()

@@ -63,7 +63,7 @@ class LocalEngine:
     ) -> Iterator[Result]:
         """The results in the order of the units; `passed` hears some times a second how many are done, and their bytes.
 
-        What a unit raises is raised here. Exhausted where the system ends a process, mostly for want of memory.
+        An exception of a unit is raised here. Exhausted where the system ends a process, mostly for want of memory.
         """
         work, done = bundles(units, _BUNDLE_BYTES), [0, 0]
         jobs = (Job("", number) for number in range(len(work)))
@@ -79,7 +79,7 @@ class LocalEngine:
 
 
 def _bundle_of(function: Callable[[Work], Result], work: Sequence[Sequence[Work]]) -> Serve[int, _Outcome[Result]]:
-    """What a process does: those bundles of `work` whose numbers it is given."""
+    """The work of one process: those bundles of `work` whose numbers it is given."""
 
     def made(number: int, tell: Callable[[_Outcome[Result]], None]) -> None:
         """Tells the results of a bundle, or why there are none."""

@@ -1,4 +1,5 @@
-"""Where the partitions that a job reads lie: data directories held open once a process, and what is chosen of them."""
+"""The places of the partitions that a job reads: data directories held open once a process, and the choice among their
+partitions."""
 
 import os
 import re

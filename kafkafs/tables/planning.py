@@ -1,8 +1,8 @@
 """From options to ranges of offsets: which of each partition, and cut where.
 
 A range is cut behind offset index entries, so that each task starts at a batch and reads its own bytes only. All of a
-plan is asked of one look at each partition: where it begins and ends, at which offset a time is. What the broker
-appends or deletes between two questions does not show. Where files vanish under a plan, all of it is made anew, of a
+plan is asked of one look at each partition: where it begins and ends, at which offset a time is. The plan does not show
+appends and deletions of the broker between two questions. If files vanish under a plan, all of it is made again, of a
 later look.
 """
 
@@ -78,7 +78,8 @@ def looks(locations: Mapping[TopicPartition, Location], isolation: Isolation) ->
 def planned(
     locations: Mapping[TopicPartition, Location], isolation: Isolation, plan: Callable[[PartitionLooks], Plan]
 ) -> Plan:
-    """What `plan` makes of one look at each partition; made again of later looks where files vanish under it."""
+    """The results that `plan` makes of one look at each partition. They are made again of later looks if files
+    vanish."""
     return ask_again(lambda: plan(looks(locations, isolation)), lambda: _look_again(locations))
 
 
@@ -244,7 +245,8 @@ def pieces_of(each: PartitionRange, look: PartitionLook, size: int) -> list[tupl
 class _Measured:
     """A range, its bytes, and where it can be cut: behind which offsets, and how many bytes stand before.
 
-    Of a small one nothing is read: a directory can have 100,000 segments that are smaller than what opens their index.
+    Nothing of a small segment is read: a directory can have 100,000 segments that are smaller than the index's first
+    page.
     """
 
     def __init__(self, each: PartitionRange, log: Log) -> None:

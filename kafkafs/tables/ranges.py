@@ -22,8 +22,8 @@ NAME_ALL = "name the other brokers' data directories in path too, or set failOnD
 
 
 def data_loss(fail: bool, advice: str = "set failOnDataLoss to false to go on without them") -> Callable[[str], None]:
-    """What hears, in a sentence without its full stop, of records that are gone: raises NotFound, or writes to
-    the log, as `failOnDataLoss` says."""
+    """Take a sentence without its full stop about records that are gone. Raise NotFound, or write to the log, as
+    `failOnDataLoss` says."""
     return partial(_lost, fail, advice)
 
 

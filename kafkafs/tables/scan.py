@@ -43,7 +43,7 @@ Choosable = TypeVar("Choosable", bound=str)
 
 @dataclass(frozen=True)
 class _Request:
-    """What a scan asks for."""
+    """The request of a scan."""
 
     topic: str
     window: Window
@@ -226,7 +226,7 @@ def _passed_over(_: str) -> None:
 def _column(
     name: FieldName, form: Form, topic: str, passes: Sequence[Pass], registry: Registry
 ) -> Callable[[], Column]:
-    """What makes the columns of keys or values, whose type is settled here."""
+    """Make the columns of keys or values, whose type is settled here."""
     if form == "string":
         return partial(Text, name)
     if form == "json":

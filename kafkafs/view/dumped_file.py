@@ -32,7 +32,7 @@ def dumped_file(view: PartitionView, name: str) -> "DumpedFile":
 
 
 class DumpedFile(NoXattrs):
-    """What `kafka-dump-log.sh --print-data-log` prints about a file; that of a large one (`-o exact=`) is a stream."""
+    """The output of `kafka-dump-log.sh --print-data-log` for a file. For a large file (`-o exact=`) it is a stream."""
 
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view
@@ -40,8 +40,8 @@ class DumpedFile(NoXattrs):
         self._shown: ShownText[LogSpan] = ShownText()
 
     def attributes(self) -> Attributes:
-        """The true size, for which the dump is made once; 0 of a stream. The time is the file's own. Of an index: for
-        those who may read its log, too. NotFound without such a file."""
+        """The true size, for which the dump is made once; 0 of a stream. The time is the file's own. For an index: only
+        users who may read its log, too, may read it. NotFound without such a file."""
         may_block()
         files = self._files()
         return self._shown.attributes(self._view.file_attributes(files.files(), 0, -1, 0.0), self._text(files))
@@ -63,7 +63,7 @@ class DumpedFile(NoXattrs):
         dumps, key = self._view.resources.dumps, files.key
 
         def dump(position: int) -> Pieces:
-            """Whoever has it made, or reads it, has the files."""
+            """The maker and the readers of it have the files."""
             files: _Files | None = dumps.get(key)
             if files is None:
                 raise Vanished("nobody has it open any more")
@@ -102,11 +102,11 @@ class _Files:
 
     @property
     def key(self) -> Hashable:
-        """What tells them from others, and from themselves in another state."""
+        """The identity of the files among others, and among their own states."""
         return self._view.key, self._name, self.span
 
     def has(self, told: LogSpan) -> bool:
-        """Whether they are as that span had them; or it is of this log, which only grew."""
+        """True if they are as that span had them, or if it is of this log, which only grew."""
         grew = bool(told.segments) and told.segments == self.span.segments and told.end <= self.span.end
         return told == self.span or grew
 
@@ -141,8 +141,8 @@ class _Files:
 
 
 class _AsSeen:
-    """A file up to where it ended when it was opened. What is read of a segment's log is of the generation that was
-    looked at, else it is Vanished."""
+    """A file up to where it ended when it was opened. The bytes of a segment's log are of the generation that was
+    looked at, else they are Vanished."""
 
     def __init__(self, file: DataFile, segment: Segment | None) -> None:
         about = file.stat()

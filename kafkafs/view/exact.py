@@ -1,9 +1,9 @@
 """Text of a size that is known before it is read: such a range is a file, with a size, to be sought in and mapped.
 
-The size costs one pass over the log. What it makes is kept for the read that follows, up to a limit, and a place every
-megabyte of text to begin anew at (`streams.Marks`); so a read anywhere makes no more than that. A text is of one state
-of the log: the same segments, of the same generations, up to one offset. Where the log only grew, the next text is this
-one and what came behind it. Whoever has one open keeps it; a name leads to the newest.
+The size costs one pass over the log. The made text is kept for the read that follows, up to a limit. So is a place to
+begin at for every megabyte of text (`streams.Marks`), so that a read anywhere makes no more than that. A text is of one
+state of the log: the same segments, of the same generations, up to one offset. If the log only grew, the next text is
+this one and the text that came behind it. A reader that has one open keeps it. A name leads to the newest.
 """
 
 import threading
@@ -39,7 +39,7 @@ _numbers = count(1)
 
 
 class Origin(Protocol):
-    """What a text is made of: the state of one log, or of several."""
+    """The source of a text: the state of one log, or of several."""
 
     @property
     def start(self) -> Place:
@@ -51,10 +51,10 @@ class Origin(Protocol):
 
     @property
     def is_appended(self) -> bool:
-        """Whether what comes stands behind the text that there is."""
+        """True if the new records come behind the text that there is."""
 
     def grew_to(self, other: Any) -> bool:
-        """Whether the other one, which is of the same kind, has all of it, and perhaps more."""
+        """True if the other one, which is of the same kind, has all of it, and perhaps more."""
 
 
 From = TypeVar("From", bound=Origin)
@@ -72,15 +72,15 @@ class LogSpan(NamedTuple):
 
     @property
     def is_appended(self) -> bool:
-        """Whether what the log gets stands behind the text that there is."""
+        """True if the log's new records come behind the text that there is."""
         return True
 
     def is_in(self, log: Log) -> bool:
-        """Whether the log still has all of it, as it was."""
+        """True if the log still has all of it, as it was."""
         return self.start >= log.start_offset and self._begins(covering(log, self.start, self.end))
 
     def grew_to(self, other: "LogSpan") -> bool:
-        """Whether the other one has all of it, and perhaps more behind."""
+        """True if the other one has all of it, and perhaps more behind."""
         return (
             self.start == other.start
             and self.end <= other.end
@@ -132,12 +132,12 @@ class ExactText(Generic[From]):
 
     @property
     def is_measured(self) -> bool:
-        """Whether its size is known."""
+        """True if its size is known."""
         return self._length is not None
 
     @property
     def ends_in_error(self) -> bool:
-        """Whether what comes behind its last byte cannot be read."""
+        """True if the bytes behind its last one cannot be read."""
         return self._error is not None
 
     def measure(self) -> None:
@@ -155,7 +155,7 @@ class ExactText(Generic[From]):
         return (self._length or 0) + (self._error is not None)
 
     def reaches_error(self, offset: int, size: int) -> bool:
-        """Whether a read begins in the text and goes on into its error."""
+        """True if a read begins in the text and goes on into its error."""
         return self._error is not None and offset < (self._length or 0) < offset + size
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
@@ -220,8 +220,8 @@ class ExactText(Generic[From]):
             return self._users > 0
 
     def let_go(self, is_read: bool = False) -> None:
-        """One less has it. What was read to its end makes room for others: it is made in memory that is used again, and
-        fresh memory would take as long as the text does."""
+        """One less has it. A text that was read to its end makes room for others. It is made in memory that is used
+        again, because fresh memory would take as long as the text does."""
         with self._lock:
             self._users -= 1
             left = self._users

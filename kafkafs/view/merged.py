@@ -1,8 +1,8 @@
 """A range of time over all partitions of a topic: their own lines, merged by time (`format.merged_lines`).
 
-Of each partition it is the range of its own by-time/, but for `end-15m`, which counts from the newest record of all of
-them. A follower goes on in rounds: what all partitions have at one moment is merged, then what has come up to the next
-one, so that a partition that stays quiet holds no other back.
+For each partition, it is the range of its own by-time/. Only `end-15m` counts from the newest record of all of them. A
+follower goes on in rounds: what all partitions have at one moment is merged, then what has come up to the next one, so
+that a partition that stays quiet holds no other back.
 """
 
 import logging
@@ -39,7 +39,7 @@ Answer = TypeVar("Answer")
 
 
 class _Part(NamedTuple):
-    """What stands of one partition in the range: the visible records with start <= offset < end."""
+    """One partition's part of the range: the visible records with start <= offset < end."""
 
     view: PartitionView
     look: Look
@@ -53,8 +53,8 @@ class _Part(NamedTuple):
 
 
 class _Spans(NamedTuple):
-    """The spans of all parts, and what their lines depend on besides. What comes behind any of them may be in the midst
-    of the text."""
+    """The spans of all parts, and what their lines depend on besides. New records of any of them may belong in the
+    midst of the text."""
 
     parts: tuple[LogSpan, ...]
     keys: tuple[Hashable, ...]
@@ -68,18 +68,18 @@ class _Spans(NamedTuple):
         return array("q", [part.start for part in self.parts])
 
     def grew_to(self, other: "_Spans") -> bool:
-        """Whether each has what it had."""
+        """True if each has what it had."""
         same = self.made_by is other.made_by and self.keys == other.keys
         return same and all(map(LogSpan.grew_to, self.parts, other.parts))
 
     def are_in(self, parts: Sequence[_Part]) -> bool:
-        """Whether the logs of those parts still have all of them, as they were."""
+        """True if the logs of those parts still have all of them, as they were."""
         logs = [part.look.log for part in parts]
         return self.keys == tuple(part.view.key for part in parts) and all(map(LogSpan.is_in, self.parts, logs))
 
 
 class _OfTopic(NoXattrs):
-    """What a range and its follower share: the partitions, and what all of them grant."""
+    """The common part of a range and its follower: the partitions, and the rights that all of them grant."""
 
     lane = ".topics"
 
@@ -104,7 +104,7 @@ class _OfTopic(NoXattrs):
             """The partition's directory, a stream of its part, and that part."""
 
             def asked(look: Look) -> tuple[Attributes, _Part]:
-                """Of the log as it is."""
+                """Ask the log as it is now."""
                 part = _part(view, look, target)
                 return view.stream_attributes(look, part.start, part.end), part
 
@@ -143,7 +143,7 @@ class MergedRange(_OfTopic):
     """`.jsonl` of a range of a topic, decoded too: a file where it is small, as of one partition, else a stream."""
 
     def attributes(self) -> Attributes:
-        """What all partitions grant together, and the newest time of theirs; the true size of a small range."""
+        """The rights that all partitions grant together, and their newest time. The true size of a small range."""
         may_block()
         views = self._views()[:1]
         finished = self._shown.finished(views[0].resources.exact, self._key) if views else None
@@ -158,7 +158,8 @@ class MergedRange(_OfTopic):
         return ".topics", self._topic, self._range, self._lines
 
     def open(self) -> ExactContent | Stream:
-        """What `attributes` told, as long as all logs have it; else what is visible now."""
+        """The text that `attributes` announced, as long as all logs have it. Otherwise the records that are visible
+        now."""
         views, target = self._targeted()
         view, parts = views[0], _parts(views, target)
         text = self._shown.use(lambda shown: shown.are_in(parts), lambda: self._text(parts))
@@ -189,7 +190,7 @@ class MergedFollower(_OfTopic):
     """`.follow.jsonl` of an open range of a topic, decoded too: a stream."""
 
     def open(self) -> Stream:
-        """What is visible now, and what becomes visible in the partitions of now."""
+        """The records that are visible now, and those that become visible in the partitions of now."""
         views, target = self._targeted()
         followers = each_there(views, lambda view: (view, view.ask(lambda look: Follower(view, look, target))))
         text = _Followed(self._lines(views[0]), followers)
@@ -197,7 +198,7 @@ class MergedFollower(_OfTopic):
 
 
 def each_there(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answer]) -> list[Answer]:
-    """What each of the partitions answers that is still there."""
+    """Yield the answer of each of the partitions that is still there."""
     answers = []
     for view in views:
         with suppress(NotFound):
@@ -232,7 +233,7 @@ def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[],
                          [parts[number].start for number in there])  # fmt: skip
 
     def places() -> tuple[int, ...]:
-        """Of all partitions, as of now."""
+        """The values of all partitions, as of now."""
         offsets = [part.start for part in parts]
         for number, offset in zip(there, merged.places, strict=True):
             offsets[number] = offset
@@ -243,7 +244,8 @@ def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[],
 
 
 def _text(lines: Lines, parts: Sequence[_Part]) -> Callable[[Sequence[int]], Pieces]:
-    """What makes their text, as a stream takes it: a place is the offset of each part that its next line begins at."""
+    """Make the maker of their text, as a stream takes it. A place is the offset of each part at which its next line
+    begins."""
     apart = max(MARK_EVERY, len(parts) * _APART)
 
     def pieces(starts: Sequence[int]) -> Pieces:
@@ -263,8 +265,8 @@ def _text(lines: Lines, parts: Sequence[_Part]) -> Callable[[Sequence[int]], Pie
 
 
 class _Followed:
-    """What is there and comes, as a stream takes it. Of places it remembers the newest one, and the last that a stream
-    may go back to, and since that one where each round ended."""
+    """The present and later records, as a stream takes them. It remembers the newest place, the last place that a
+    stream may go back to, and the end of each round since that one."""
 
     def __init__(self, lines: Lines, followers: Sequence[tuple[PartitionView, Follower]]) -> None:
         self._lines = lines
@@ -274,7 +276,7 @@ class _Followed:
         self._rounds: dict[int, tuple[int, ...]] = {}
 
     def has_more(self) -> bool:
-        """Whether any partition may have more by now. Vanished where one is another log."""
+        """True if any partition may have more by now. Vanished where one is another log."""
         may_block()  # as many are asked
         return any(follower.has_more() for _, follower in self._followers)
 
@@ -303,7 +305,7 @@ class _Followed:
                     follower.reach(part.look)
 
     def _part(self, followed: tuple[PartitionView, Follower], offset: int) -> _Part:
-        """What a partition has from an offset on."""
+        """The records of a partition from an offset on."""
         view, follower = followed
         look = follower.look_from(offset)
         start = follower.start(look)

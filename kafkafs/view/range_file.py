@@ -1,7 +1,7 @@
 """A range as text: a file with a size where it is small (`-o exact=`), a stream where it is not.
 
-What the kernel was told of is what is opened, as long as the log still has it as it was; else it is another text, and
-the kernel looks the name up anew.
+The kernel opens the text that it was told of, as long as the log still has it as it was. Otherwise it is another text,
+and the kernel looks the name up again.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -33,7 +33,7 @@ class RangeFile(NoXattrs):
         self._shown: ShownText[LogSpan] = ShownText()
 
     def _end(self, look: Look) -> int:
-        """Where an open range ends now."""
+        """The present end of an open range."""
         raise NotImplementedError
 
     def _made(self, look: Look, end: int) -> tuple[object, Make]:
@@ -68,7 +68,8 @@ class RangeFile(NoXattrs):
         return span_of(look.log, start, end, made_by), make
 
     def open(self) -> ExactContent | Stream:
-        """What `attributes` told, as long as the log has it; else what is there now, up to its present end at most."""
+        """The text that `attributes` announced, as long as the log has it. Otherwise the present records, up to the
+        present end at most."""
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> ExactContent | Stream:
@@ -81,7 +82,7 @@ class RangeFile(NoXattrs):
 
 
 def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:
-    """Whether ranges are made of no more than so many bytes of log. Those that obviously are, or are not, are told at
+    """True if ranges are made of no more than so many bytes of log. Those that obviously are, or are not, are told at
     once; nor is one with a remote segment that is lost, if nothing tells how large it was."""
     if not limit or limit >= 2**63 - 1:
         return bool(limit)

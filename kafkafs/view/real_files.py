@@ -37,7 +37,7 @@ class Segments(ViewDirectory):
         raise NotFound(f"there is no file {name!r} in {self._view.shown_as}")
 
     def _has(self, name: str) -> bool:
-        """True if it is listed. Of 100,000 names few are looked at, because `ls -l` asks for each of them."""
+        """True if it is listed. Few of 100,000 names are looked at, because `ls -l` asks for each of them."""
         names = self._view.partition.listing().names
         at = bisect_left(names, name)
         return at < len(names) and names[at] == name and _SERVED.fullmatch(name) is not None

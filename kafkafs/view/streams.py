@@ -2,8 +2,8 @@
 
 A stream has no size; a reader goes on until nothing comes. Most read straight on, so the pieces made last are kept. A
 reader elsewhere is served from the nearest mark: places in the text, a mark every megabyte or so, from which it can be
-made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on. Where many are
-open, those that are not read let go of what they have made, and make it again (see `disk.budget`).
+made again. All readers get the same bytes, since a stream is fixed on the log that it was opened on. If many are open,
+those that are not read release what they have made, and make it again (see `disk.budget`).
 
 Text is made in turns, too: by fewer threads than there are processors, so that one is left to lookups.
 
@@ -62,7 +62,7 @@ Pieces = Iterator[tuple[Place | None, bytes | memoryview]]
 
 
 class TextBudget(Budget):
-    """What the streams of one tree hold together, and how many of them make text at the same time."""
+    """The memory that the streams of one tree hold together, and how many of them make text at the same time."""
 
     def __init__(self, clock: Callable[[], float], limit: int = TEXT_MEMORY) -> None:
         super().__init__(limit, clock)
@@ -111,7 +111,7 @@ class Marks:
 
 class Stream:
     """The text that `make(place)` gives from a place on (an offset, a position in a file, a line's number), as a
-    content (see `node.Content`). What is called an offset here is a byte of the text."""
+    content (see `node.Content`). An offset here is a byte of the text."""
 
     size = None
     kept_as = None
@@ -128,8 +128,8 @@ class Stream:
     ) -> None:
         """`budget` is told how much it holds. `grown` makes it a follower: asked at its end whether there may be more.
 
-        `held` is kept until the end: the files that the text is made from. What makes it takes `besides` bytes. `marks`
-        are all of another one's of the same text, and stay as they are.
+        `held` is kept until the end: the files that the text is made from. Its maker takes `besides` bytes. `marks` are
+        all of another one's of the same text, and stay as they are.
         """
         self._make = make
         self._budget = budget
@@ -161,7 +161,7 @@ class Stream:
 
     @property
     def prefetch_is_due(self) -> bool:
-        """Whether `prefetch` would help the last reader, if it goes on."""
+        """True if `prefetch` would help the last reader, if it goes on."""
         left = self._position - self._read_to
         if self._end is not None or self._error is not None or not 0 <= left < _BYTES_AHEAD:
             return False
@@ -206,11 +206,11 @@ class Stream:
             return other
 
     def make_as(self, make: Callable[[Place], Pieces]) -> None:
-        """What is made from now on is made so; it is the same text."""
+        """From now on, the text is made in this way. It is the same text."""
         self._make = make
 
     def reaches(self, offset: int) -> bool:
-        """Whether who reads there goes on where it is, rather than begins anew at a mark."""
+        """True if a reader there goes on in the present place, rather than at a mark."""
         with self._state:
             first = self._kept[0][0] if self._kept else self._position
             return first <= offset <= self._position + MARK_EVERY
@@ -302,7 +302,8 @@ class Stream:
 
     @property
     def _is_awaited(self) -> bool:
-        """Whether a follower that had come to the end gets what has come since. It is little, and takes no turn."""
+        """True if a follower that had come to the end gets the records that have come since. It is little, and takes no
+        turn."""
         return 0 <= self._position - self._ended < _LITTLE
 
     def _is_at_end(self) -> bool:

@@ -54,7 +54,7 @@ Check = Callable[[Segment, Where, ValidBatches, bool], list[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class SegmentReport:
-    """What one segment gave."""
+    """The result of one segment."""
 
     unit: SegmentUnit
     findings: list[Finding]
@@ -116,7 +116,7 @@ def audit(
 
 
 def _is_clean(path: Path) -> bool:
-    """Whether the broker was stopped in an orderly way, as of now: meanwhile it may have been started, or stopped."""
+    """True if the broker was stopped in an orderly way, as of now. Meanwhile it may have been started or stopped."""
     return os.path.exists(path / CLEAN_SHUTDOWN)
 
 
@@ -132,7 +132,7 @@ def joined(
     found: Callable[[Finding], None] = untold,
     tiered: Tiered | None = None,
 ) -> Report:
-    """What the segments gave, and what is to be seen only of them together.
+    """The results of the segments, and the findings that only show in all of them together.
 
     `reports` come in the order of `segments_of`. Each finding is `found` as soon as it is certain, in the final order.
     """
@@ -201,7 +201,8 @@ class _Coming:
 
 
 def _is_of(topics: TopicChoice, finding: Finding) -> bool:
-    """Whether a finding is of one of the topics: in a partition's directory of it, or about what a checkpoint says."""
+    """True if a finding is about one of the topics: in a partition's directory of it, or about a line of a
+    checkpoint."""
     return finding.topic is not None and topics.takes(finding.topic)
 
 

@@ -31,7 +31,7 @@ _PADDING_READ = 8192  # slots
 
 
 def check_offset_index(segment: Segment, where: Where, valid: ValidBatches, clean: bool) -> list[Finding]:
-    """What is wrong with the offset index."""
+    """The findings about the offset index."""
     index = segment.indexes.offset_index
     entries = _entries(index, segment.next_base is None)
     offsets = entries["offset"].astype(np.int64) + segment.base_offset
@@ -73,7 +73,7 @@ def _unindexed(segment: Segment, positions: Numbers, offsets: Numbers, valid: Va
 def _offset_entries_true(
     offsets: Numbers, positions: Numbers, valid: ValidBatches
 ) -> tuple[Flags, Callable[[int], str]]:
-    """Which entries the log confirms, and why it does not confirm one."""
+    """Return the entries that the log confirms, and the reasons for the others."""
     row = np.searchsorted(valid.positions, positions)
     inside = row < len(valid.positions)
     at = np.minimum(row, max(len(valid.positions) - 1, 0))
@@ -99,7 +99,7 @@ def _offset_entries_true(
 
 
 def check_time_index(segment: Segment, where: Where, valid: ValidBatches, clean: bool) -> list[Finding]:
-    """What is wrong with the time index."""
+    """The findings about the time index."""
     index = segment.indexes.time_index
     entries = _entries(index, segment.next_base is None)
     times = entries["timestamp"].astype(np.int64)
@@ -140,7 +140,7 @@ def check_time_index(segment: Segment, where: Where, valid: ValidBatches, clean:
 
 
 def _is_of_record(segment: Segment, position: int, offset: int, time: int) -> bool:
-    """Whether the record at `offset` in the batch at `position` has that time: brokers before 3.8 name it so."""
+    """True if the record at `offset` in the batch at `position` has that time: brokers before 3.8 name it so."""
     file = segment.log()
     batch = parse_batch(file.read(position, LARGEST_HEADER), 0, position)
     assert batch is not None
@@ -170,7 +170,7 @@ def _untimed(segment: Segment, where: Where, valid: ValidBatches, highest: Numbe
 def _untrue(true: Flags, live: int, first: Numbers, second: Numbers) -> list[int]:
     """The slots to be named: of live entries those that the log does not confirm, behind them those out of order.
 
-    What a truncation leaves continues the entries before it. Of the very last entry only a half may be written.
+    The rest that a truncation leaves continues the entries before it. Only the very last entry may be half written.
     """
     back = _falls(first) | _falls(second)
     back[-1:] &= second[-1:] > second[:1]  # its second half is still zero
@@ -178,12 +178,12 @@ def _untrue(true: Flags, live: int, first: Numbers, second: Numbers) -> list[int
 
 
 def _falls(values: Numbers) -> Flags:
-    """Which are smaller than the one in front of them."""
+    """A mask of the values that are smaller than the value in front of them."""
     return np.append(False, values[1:] < values[:-1])[: len(values)]
 
 
 def _entries(index: OffsetIndex | TimeIndex, padded: bool) -> np.ndarray[tuple[int], np.dtype[np.void]]:
-    """The entries, without the zeros at the end. Of megabytes of padding only the beginning is read."""
+    """The entries, without the zeros at the end. Only the beginning of megabytes of padding is read."""
     slots = min(index.entries if padded else index.slots, index.possible_entries)
     data = index.read_slots(slots + _PADDING_READ).rstrip(b"\0")
     data = data.ljust(min(index.entries, slots) * index.entry_size, b"\0")  # one time entry may be of zeros
@@ -235,7 +235,7 @@ class SegmentTransactions:
 def check_transactions(
     segments: Iterable[SegmentTransactions | None], begun: dict[int, int] | None
 ) -> Iterator[Finding]:
-    """What is wrong with the indexes of a partition's segments, in order; None for a segment that was not read.
+    """The findings about the indexes of a partition's segments, in order. None stands for a segment that was not read.
 
     `begun` are the transactions that are open where the first segment begins: producer to first offset. None where that
     is not known, or compaction may have removed data; then it is checked only that each entry names an abort marker.
@@ -262,7 +262,8 @@ class _Index:
         self._rows = np.frombuffer(index, ABORTED, len(index) // ABORTED_SIZE)
 
     def check(self, aborted: list[Aborted]) -> Iterator[Finding]:
-        """What is wrong with the entries, then what of `aborted`, which the log's markers tell, has none."""
+        """Yield the findings about the entries, then the aborts of `aborted` (by the log's markers) that have no
+        entry."""
         where, rows = self._segment.where, self._rows
         if self._cut and self._segment.growing_from is None:
             yield where.finding(

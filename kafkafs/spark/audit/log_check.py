@@ -1,11 +1,11 @@
-"""A segment's log: every CRC, size and order of offsets. What is valid is handed on for the indexes' checks.
+"""A segment's log: every CRC, size and order of offsets. The valid batches are handed on for the checks of the indexes.
 
 In the last segment, bytes that nothing valid follows are where a broker is writing, or was when it was killed, and no
 finding; after a clean stop, or where a batch stands there whole and its CRC fails, they are one.
 
 For `--deep` each batch is unpacked, each record walked through. Decoding itself finds what contradicts the format:
 payloads that cannot be unpacked, cut or overlong records, another count than the header states, offsets out of order or
-outside of the batch. What is left is the header's timestamp. Sources: DefaultRecordBatch, DefaultRecord, LogValidator.
+outside of the batch. Only the header's timestamp is left. Sources: DefaultRecordBatch, DefaultRecord, LogValidator.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class ValidBatches:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether offsets are missing before or between the batches, as compaction leaves them."""
+        """True if offsets are missing before or between the batches, as compaction leaves them."""
         return bool((self.base_offsets[1:] != self.last_offsets[:-1] + 1).any())
 
 
@@ -63,7 +63,7 @@ class _Walk:
         self._valid = ValidBatches(nothing, nothing, nothing, nothing, end=0)
 
     def walk(self) -> tuple[list[Finding], ValidBatches]:
-        """What is wrong with the log, and its valid batches. Called once."""
+        """The findings about the log, and its valid batches. Called once."""
         valid, size = self._valid, self._look.size
         for item in self._look.runs():
             if isinstance(item, Damage):
@@ -169,7 +169,7 @@ class _Walk:
             return "not-a-batch", "cannot be read"
 
     def _tail(self, end: int, size: int) -> None:
-        """What stands behind the last valid batch of the last segment."""
+        """Return the finding about the bytes behind the last valid batch of the last segment."""
         file = self._segment.log()
         data = file.read(end, min(LARGEST_HEADER, size - end))
         batch = parse_batch(data, 0, end)
@@ -192,7 +192,7 @@ class _Walk:
 
 
 def _any(segment: Segment, start: int, end: int) -> bool:
-    """Whether anything but zeros stands there: a preallocated log is trimmed at a clean stop only."""
+    """True if anything but zeros follows: a preallocated log is trimmed at a clean stop only."""
     return any(any(chunk) for chunk in _chunks(segment, start, end))
 
 
@@ -206,7 +206,7 @@ _NONE = np.iinfo(np.int64).min
 
 
 def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
-    """What is wrong inside of the batches of a run whose CRCs hold."""
+    """The findings inside the batches of a run whose CRCs hold."""
     rows = run.rows
     largest = np.full(len(rows), _NONE, np.int64)
     for piece in decode(run.data, run.position, rows, MAX_BATCH):
@@ -225,7 +225,8 @@ def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
 
 
 def check_last_offsets(run: BatchRun, where: Where) -> Iterator[Finding]:
-    """Which batches of a run hold records behind the last offset that their header states, as old clients left it."""
+    """A mask of the batches of a run that hold records behind the last offset of their header, as old clients left
+    it."""
     for piece in decode(run.data, run.position, run.rows, MAX_BATCH):
         if isinstance(piece, Records):
             yield from _last_offset(run, piece, where)

@@ -1,4 +1,4 @@
-"""What spans segments, or belongs to a whole data directory: offsets, leader epochs, snapshots, checkpoints.
+"""Checks that span segments, or belong to a whole data directory: offsets, leader epochs, snapshots, checkpoints.
 
 And names and identities there: what no broker puts there, and what must not be there twice.
 """
@@ -65,8 +65,8 @@ class OffsetSpan:
 
 
 def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
-    """Whether the broker has ever compacted the partition, here or where its files come from, or does now for the first
-    time: then offsets and transactions may be missing."""
+    """True if the broker has ever compacted the partition, here or at the place its files come from, or compacts it now
+    for the first time: then offsets and transactions may be missing."""
     if partition.listing().compacting or any(map(is_compacted_away, partition.log().segments)):
         return True
     return (partition.name.topic, partition.name.partition) in (directory.cleaner_offsets() or ())
@@ -132,7 +132,7 @@ def check_epochs(partition: Partition, data_directory: str, told: EpochSpans) ->
 
 
 def _against_batches(epochs: Sequence[LeaderEpoch], epoch: int, first: int) -> str:
-    """What a checkpoint says wrongly of an epoch whose first batch is at `first`; "" where it says nothing wrong."""
+    """Return the error in a checkpoint about an epoch whose first batch is at `first`, or ""."""
     start = next((each.start_offset for each in epochs if each.epoch == epoch), None)
     following = next((each for each in epochs if each.epoch > epoch and each.start_offset <= first), None)
     if following is not None:
@@ -180,14 +180,14 @@ def _end_by_now(partition: Partition) -> int | None:
 
 
 def known_end(log: Log) -> int | None:
-    """Where a log ends; None without a segment, and where the last one may not be read: no checkpoint lies behind that
-    end."""
+    """Return the end of a log. Return None without a segment, or if the last one may not be read: no checkpoint lies
+    behind that end."""
     return log.tail.end_offset if log.tail is not None and log.segments[-1].is_readable() else None
 
 
 def _is_being_written(partition: Partition, name: str, offset: int) -> bool:
-    """Whether the broker fills this snapshot now, or did when it was killed: until it has, it appends nothing behind
-    the snapshot's offset (UnifiedLog.roll)."""
+    """True if the broker fills this snapshot now, or did when it was killed. Until the snapshot is filled, the broker
+    appends nothing behind its offset (UnifiedLog.roll)."""
     try:
         cut = is_cut(partition.read_beside(name))
     except KafkafsError:
@@ -196,7 +196,8 @@ def _is_being_written(partition: Partition, name: str, offset: int) -> bool:
 
 
 def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
-    """How a checkpoint's offset contradicts the log's end. Where the broker was stopped in order, all was flushed."""
+    """How a checkpoint's offset contradicts the log's end. If the broker was stopped in order, everything was
+    flushed."""
     if offset < 0:
         return "is negative"
     if end is None or offset == end or (offset < end and not exact):
@@ -207,7 +208,7 @@ def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
 def _told(
     root: Directory, where: Where, kind: str, parse: Callable[[bytes], Content], findings: list[Finding]
 ) -> Content | None:
-    """What a small file tells; None where there is none, or where it cannot be read, which is a finding."""
+    """Return the content of a small file. Return None if there is none, or if it cannot be read, which is a finding."""
     try:
         return parse(root.read_whole(where.file))
     except NotFound:
@@ -262,7 +263,7 @@ def _properties(directory: DataDirectory) -> list[Finding]:
 
 
 def _is_identity(data: bytes) -> bool:
-    """Whether these are properties of a version that brokers write; CorruptData where they are not text."""
+    """True if these are properties of a version that brokers write. Raise CorruptData if they are not text."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

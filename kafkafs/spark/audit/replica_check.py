@@ -1,7 +1,7 @@
 """`audit --compare-replicas`: the replicas of each partition held against each other, a task for each segment.
 
 Every other replica is held against the one that counts (`log.replicas`); those among themselves only where its log does
-not reach down to. Of each two the first divergence is named.
+not reach down to. For each two replicas, the first divergence is named.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ class Pair:
 
 
 def pairs_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[Pair]:
-    """What is to be compared, for all live partitions of the topics that several brokers' directories hold."""
+    """Return the pairs to compare, for all live partitions of the topics that several brokers' directories hold."""
     found: dict[str, list[DataDirectory]] = {}
     for path in paths:
         directory = data_directory(path)
@@ -58,7 +58,8 @@ def diverging(pairs: Sequence[Pair], found: Sequence[Divergence | None]) -> list
 
 
 def compare(pair: Pair) -> Divergence | None:
-    """Where the two part; None where they do not, or one is gone or cannot be read, which is another finding."""
+    """Return the place where the two diverge. Return None if they do not, or if one is gone or cannot be read, which is
+    another finding."""
 
     def question(one: Log) -> Divergence | None:
         """Asked again of both as they are then, where one of the logs changes meanwhile."""
@@ -110,7 +111,7 @@ def _start(partition: Partition) -> int:
 
 
 def _may_be_cleaned(directories: Iterable[DataDirectory], name: PartitionName) -> bool:
-    """Whether one of the brokers has compacted the partition, or no cleaner ever wrote a checkpoint that tells."""
+    """True if one of the brokers has compacted the partition, or if no cleaner ever wrote a checkpoint."""
     told = False
     for directory in directories:
         cleaned = directory.cleaner_offsets()

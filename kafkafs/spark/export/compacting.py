@@ -56,7 +56,7 @@ class _Merge:
 
     @property
     def old(self) -> set[str]:
-        """What stands there of the units, marks too."""
+        """The files of the units there, marks too."""
         return {name for each in self.parts for name in (each.unit.mark, *each.files)}
 
 

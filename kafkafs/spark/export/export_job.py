@@ -26,7 +26,7 @@ from kafkafs.tables.typed.typed_columns import Column, FieldName, column_type
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What is there at the end: files, those of this export among them, and records."""
+    """The result at the end: all files, the files of this export among them, and records."""
 
     files: int
     written: int
@@ -131,7 +131,7 @@ def _left(out: Output, settled: ExportPlan, tallies: Tallies) -> list[FileUnit]:
 
 
 def _exported(out: Output, settled: ExportPlan, written: Iterable[FileUnit], tallies: Tallies) -> Exported:
-    """What is there at the end. UsageError where something that was written is not."""
+    """The result at the end. UsageError where something that was written is not."""
     sizes, new = out.sizes(), {unit.file for unit in written}
     missing = [unit.mark for unit in settled.units if unit.mark not in sizes]
     counted: dict[str, parquet.Counts] = {}

@@ -1,8 +1,8 @@
-"""What is to be exported, settled by the first export to a place and kept beside its files, so that the next one there
-goes on with it.
+"""The plan of an export. The first export to a place settles it and keeps it beside its files, so that the next one
+there goes on with it.
 
-Where no end was asked for, a later one adds what has come since. The plan knows which logs it is of: one that was made
-anew under the same name has the same offsets, and is none of them.
+If no end was asked for, a later export adds the records that have come since. The plan knows which logs it is of: one
+that was made anew under the same name has the same offsets, and is none of them.
 """
 
 import json
@@ -42,7 +42,7 @@ _ELSEWHERE = "name a new directory for an export"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a user asks for. Two requests that differ are not the same export, but for where segments lie."""
+    """The choices of a user. Two requests that differ are not the same export, but for where segments lie."""
 
     paths: tuple[Path, ...]
     choice: Choice
@@ -84,7 +84,7 @@ class FileUnit:
 
     @property
     def mark(self) -> str:
-        """What is there when all of it is written: the file, or what lists those by date."""
+        """The path that is there when all of it is written: the file, or the list of its files by date."""
         if not self.by:
             return self.file
         name, offsets = str(self.range.location.name), f"{self.range.start:020d}-{self.range.end:020d}.json"
@@ -187,7 +187,7 @@ def _check_same(looks: PartitionLooks, plan: ExportPlan) -> None:
 
 
 def _ends(plan: ExportPlan) -> PartitionOffsets:
-    """Where each partition of a plan goes on."""
+    """The offsets at which each partition of a plan goes on."""
     ends: PartitionOffsets = {}
     for unit in plan.units:
         name = unit.range.location.name
@@ -203,7 +203,8 @@ def _check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
 
 
 def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> ExportPlan:
-    """What the logs as they are now add to the plan before; a sentence for each of those of which something is gone."""
+    """Return the plan with the records of the logs as they are now, after the plan before. For each log of which
+    something is gone, return a sentence, too."""
     _check_same(looks, before)
     begun = _ends(before)
     new = {name: each for name, each in looks.items() if name not in begun}

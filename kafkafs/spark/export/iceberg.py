@@ -38,7 +38,7 @@ Taken = dict[tuple[str, int], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """What one run added to a table."""
+    """The files that one run added to a table."""
 
     files: int = 0
     records: int = 0

@@ -1,16 +1,16 @@
-"""Where an export goes: a directory of any file system that pyarrow knows, by its URI: the disk, S3, GCS, Azure.
+"""The place of an export: a directory of any file system that pyarrow knows, by its URI: the disk, S3, GCS, Azure.
 
-Under its name a file is always whole: it is written beside its place and moved there. What is sent to executors is the
-URI; each process opens the file system itself, with the credentials of its own environment.
+Under its name a file is always whole: it is written beside its place and moved there. Executors get the URI. Each
+process opens the file system itself, with the credentials of its own environment.
 
 One export writes there at a time: who does has a file there, the claim, that names process and host. It is made before
-the plan is read. Whoever then finds another one that lives takes its own away again, waits for a moment, and asks once
-more; two that meet so both give way, and neither ever goes on beside the other. That takes no more of a file system
+the plan is read. A run that then finds another living claim takes its own away again, waits for a moment, and asks once
+more. Two runs that meet both give way, and neither ever goes on beside the other. That takes no more of a file system
 than that a file which is written shows in the next listing, which object stores promise, too.
 
-What a dead process left is taken over: on this machine the kernel knows whether it lives. Of another machine's, and of
-another container's, nothing is known but that its claim is written anew again and again. An export that was stopped
-for so long that another took its place finds its claim gone, and goes no further.
+The claim of a dead process is taken over: on this machine the kernel knows if the process lives. For a claim of another
+machine or container, only one thing is known: a living process writes its claim again and again. An export that was
+stopped for so long that another took its place finds its claim gone, and goes no further.
 """
 
 import json
@@ -262,7 +262,8 @@ _ATTEMPTS, _PAUSE_S = 5, 0.4
 
 
 class Claimant(NamedTuple):
-    """A process as a claim tells of it. Of the `machine`: the boot, and the name space of its process ids."""
+    """A process as a claim tells of it. The identity of the `machine`: the boot, and the name space of its process
+    ids."""
 
     host: str
     pid: int
@@ -341,7 +342,7 @@ def _take(out: Output, claim: OutputClaim) -> None:
 
 
 def _other(out: Output, own: str) -> str | None:
-    """Who else has a claim there, in words; what a dead process has left is taken away."""
+    """Return who else has a claim there, in words. The claim of a dead process is taken away."""
     times = out.times(CLAIM)
     now = times.pop(own, None)
     if now is None:
@@ -371,7 +372,7 @@ def _myself() -> Claimant:
 
 
 def _lives(claimant: Claimant | None) -> bool | None:
-    """Whether it does; None where it is another machine's."""
+    """True if it lives. None if it is another machine's."""
     if claimant is None or claimant.machine != _machine():
         return None
     return _started(claimant.pid) == claimant.started

@@ -118,7 +118,7 @@ def counts(out: Output, name: str) -> Counts:
     columns = [footer.schema.column(number).path for number in range(footer.num_columns)]
 
     def nulls(name: str) -> int:
-        """Of a column."""
+        """The number of nulls in a column."""
         groups = (footer.row_group(number).column(columns.index(name)) for number in range(footer.num_row_groups))
         return sum(group.statistics.null_count for group in groups)
 

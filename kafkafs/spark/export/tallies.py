@@ -18,7 +18,7 @@ TALLIES = "_kafkafs_export.counts"
 
 
 class Tallies:
-    """What is known of the units of one output."""
+    """The known numbers of the units of one output."""
 
     def __init__(self, out: Output) -> None:
         self._out = out

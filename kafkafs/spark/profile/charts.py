@@ -163,7 +163,7 @@ def over_time(volumes: Mapping[str, Volume], step_s: int) -> Markup:
 
 
 def window_of(total: Volume) -> Axis:
-    """What is drawn: nearly all records, and those near them."""
+    """The drawn range: nearly all records, and those near them."""
     steps = sorted(total)
     left = sum(records for records, _ in total.values()) * _OUTSIDE
     low, high = _inner(steps, total, left), _inner(steps[::-1], total, left)

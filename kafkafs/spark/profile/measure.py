@@ -56,7 +56,7 @@ class KeptBytes:
 
 
 def why_kept(look: SegmentLook, newest_ms: int, now_ms: int) -> KeptBytes:
-    """Of one segment whose newest record is of `newest_ms`; negative where no record has a time."""
+    """Tell why a broker keeps one segment. `newest_ms`: of its newest record, negative if no record has a time."""
     next_base, size = look.segment.next_base, look.size
     if next_base is None:
         return KeptBytes(active=size)
@@ -126,7 +126,7 @@ class TopKeys:
 
 
 def _hashes(piece: Records) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
-    """Of each key, in order; None where the offsets lie too far apart for the kernel, as in no real piece."""
+    """The hash of each key, in order. None if the offsets lie too far apart for the kernel, as in no real piece."""
     table = np.ascontiguousarray(piece.rows)
     rows, hashes = np.empty(len(table), np.int64), np.empty(len(table), np.int64)
     base = int(table["offset"].min())
@@ -143,7 +143,7 @@ LAGS_MS = (0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 
 @dataclass(slots=True)
 class Codec:
-    """What one codec holds: bytes of batches on disk, and of keys, values and headers in them."""
+    """The content of one codec: bytes of batches on disk, and of keys, values and headers in them."""
 
     batches: int = 0
     records: int = 0
@@ -236,7 +236,7 @@ class Figures:
 
 
 def measure(look: SegmentLook) -> Figures:
-    """The numbers of a whole segment. What is damaged is counted and passed over."""
+    """The numbers of a whole segment. Damaged batches are counted and passed over."""
     found = Figures(size=look.size, index_size=_index_size(look.segment), segments=1)
     meter = _Meter(found)
     for run in look.runs():

@@ -1,6 +1,6 @@
 """The page: everything it needs is in it. Light or dark as the reader's system is, and readable on a phone.
 
-What it says is made here, how it stands there in `templates/`.
+This module makes the text of the page. `templates/` has its form.
 """
 
 from collections import Counter
@@ -100,7 +100,7 @@ def _facts(total: Figures, topics: int, partitions: int) -> Markup:
 
 
 def _fact(count: int, one: str, more: str | None = None) -> tuple[str, str]:
-    """What is counted, and the number."""
+    """The name of a count, and the number."""
     number, _, name = counted(count, one, more).partition(" ")
     return name, number
 

@@ -93,7 +93,7 @@ def _whole(digits: str) -> int:
 
 
 def _is_within(levels: int, value: Any) -> bool:
-    """Whether objects and lists stand in each other no deeper than that."""
+    """True if objects and lists are nested no deeper than that."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return not inner or (levels > 0 and all(_is_within(levels - 1, each) for each in inner))
 

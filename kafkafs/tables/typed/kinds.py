@@ -1,5 +1,5 @@
-"""What the driver settles before keys or values become columns: a type for JSON, a reader schema for each topic of a
-registry: the one that all values are brought to, as Avro calls it.
+"""The driver settles this before keys or values become columns: a type for JSON, or a reader schema for each topic of a
+registry. A reader schema is the one that all values are brought to, as Avro calls it.
 
 JSON takes a pass over all that is there, range by range, by whatever maps a function over them. A topic's reader
 schema is the newest version of `<topic>-value` (`-key`); without such a subject, that of the first value that names
@@ -53,7 +53,7 @@ class ReaderSchema:
 
     @classmethod
     def of_words(cls, told: dict[str, Any]) -> Self:
-        """What `words` made."""
+        """The value that `words` made."""
         return cls(**told | {"references": tuple(Reference(*one) for one in told["references"])})
 
     def words(self) -> dict[str, Any]:
@@ -61,7 +61,8 @@ class ReaderSchema:
         return asdict(self)
 
     def shape(self) -> Shape:
-        """What columns values have; none where the schema is no schema, or one that columns cannot follow."""
+        """Return the columns of values. Return none if the schema is not a schema, or not one that columns can
+        follow."""
         try:
             if self.type == "AVRO":
                 return _avro_reader(self.text, self.references).shape
@@ -72,7 +73,7 @@ class ReaderSchema:
         return json_values.shape_of(self.kind) if self.type == "JSON" else NOTHING
 
     def decoder(self, registry: Registry, schema: RegisteredSchema) -> Decoder:
-        """What makes lines of this schema of the values of another. Never raises: what does not fit refuses."""
+        """Make lines of this schema of the values of another. Never raises: what does not fit refuses."""
         if schema.type != self.type:
             return refusing(f"the table's schema is of another type, {self.type or 'none'}")
         if schema.type == "JSON":

@@ -3,9 +3,9 @@
 Payloads are read by the newest schema, as Protobuf itself has it: by the numbers of fields. Google's own types are what
 canonical JSON makes of them, as text; wrappers are the value inside, or null.
 
-What an older schema wrote is read by the newest only where no value would change. What the newest no longer has is left
-out, as Avro's rules have it. Protobuf itself would read a wider number into a narrower one, or the last of a list as
-the only one, and say nothing. Source: protobuf.dev, "Updating A Message Type".
+The newest schema reads the bytes of an older one only if no value would change. Fields that the newest schema no longer
+has are left out, as Avro's rules have it. Protobuf itself would read a wider number into a narrower one, or the last of
+a list as the only one, and say nothing. Source: protobuf.dev, "Updating A Message Type".
 """
 
 import base64
@@ -53,7 +53,8 @@ class ProtobufReader:
         self.shape, self._put = self._message(self._kind.DESCRIPTOR, ())
 
     def decoder(self, text: str, references: Sequence[Reference]) -> Callable[[bytes, bytes | None], bytes]:
-        """What makes lines of payloads of the schema `text`; it raises CorruptData for those that do not fit."""
+        """Return a maker of lines of payloads of the schema `text`. It raises CorruptData for payloads that do not
+        fit."""
         if (text, tuple(references)) == self._source:
             return partial(self._line, self._schema, False)
         writer = ProtobufSchema(text, references)

@@ -1,7 +1,8 @@
 """Keys or values that name a schema of the registry, as columns of one schema: in an executor, a partition at a time.
 
 A kernel decodes Avro to lines of typed JSON, of which `TypedLines` makes columns; Protobuf and JSON come to such lines
-by Python. What names no schema, or does not fit, stays in `valueBytes`, and `valueError` says why; keys likewise.
+by Python. A value that names no schema, or does not fit, stays in `valueBytes`, and `valueError` says why. Keys
+likewise.
 
 Lines of typed JSON (`format.schemas.shape`) are read by Arrow's own JSON reader. It knows neither maps, nor base64, nor
 the bits of numbers: those become columns here, whole arrays at a time.
@@ -94,7 +95,8 @@ class TypedLines:
 
 
 def converted(read: pa.Array, shape: Shape) -> pa.Array:
-    """What was read, as the column that it is to be. `read` begins at its buffers' beginning, as a reader makes it."""
+    """The values that were read, as the wanted column. `read` begins at its buffers' beginning, as a reader makes
+    it."""
     bits, kind = read.buffers()[0], column_type(shape)
     match shape.kind:
         case "record" | "union" if shape.fields:
@@ -270,5 +272,5 @@ class _Part:
         self.errors: dict[int, str] = {}
 
     def all_ends(self) -> Numbers:
-        """Where the lines in the room end."""
+        """Return the place at which the lines in the room end."""
         return np.concatenate((np.empty(0, np.int64), *self.ends))

@@ -35,7 +35,7 @@ def fields_of(fields: Fields, name: FieldName) -> Fields:
 
 
 def column_type(shape: Shape) -> pa.DataType:
-    """The type in Arrow and Parquet. What is always null is text, an object without fields too."""
+    """The type in Arrow and Parquet. A column that is always null is text. So is an object without fields."""
     match shape.kind:
         case "record" | "union" if shape.fields:
             return pa.struct([pa.field(name, column_type(each)) for name, each in shape.fields])
