@@ -53,6 +53,6 @@ def test_a_topic_that_is_not_there_is_a_sentence(data, tmp_path, monkeypatch, co
     monkeypatch.chdir(tmp_path)
     name, *words = job
     assert command(name, data, *words, "--topics", "segment") == 2
-    assert capsys.readouterr().err == f"kafkafs: there is no topic 'segment' in '{data}'\n"
+    assert capsys.readouterr().err == f"kafkafs: there is no topic 'segment' in '{data}'; did you mean segments?\n"
     assert command(name, data, *words, "--topic-pattern", "segment") == 2
     assert not (tmp_path / "x").exists()

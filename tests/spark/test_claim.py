@@ -44,10 +44,14 @@ def start(out: Path, *words: object) -> "subprocess.Popen[str]":
 def test_of_two_exports_at_once_one_is_refused_and_nothing_stands_twice(tmp_path):
     """Regression: both gave exit 0, 2,750 of 54,550 offsets stood twice, and each removed the other's files."""
     out = tmp_path / "out"
-    both = [start(out), start(out)]
-    told = [running.communicate(timeout=200)[1] for running in both]
-    assert sorted(running.returncode for running in both) == [0, 2], told
-    (refused,) = (text for text, running in zip(told, both, strict=True) if running.returncode)
+    with start(out) as first:
+        wait_until(lambda: out.is_dir() and names(out))
+        os.killpg(first.pid, signal.SIGSTOP)  # else it is done before the other one looks
+        second = start(out)
+        refused = second.communicate(timeout=100)[1]
+        os.killpg(first.pid, signal.SIGCONT)
+        told = first.communicate(timeout=100)[1]
+    assert (first.returncode, second.returncode) == (0, 2), (told, refused)
     assert refused.startswith(f"kafkafs: another export writes to '{out}': process ")
     assert set(offsets(out).values()) == {1}
     assert names(out) == []
