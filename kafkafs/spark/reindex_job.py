@@ -207,7 +207,7 @@ def reindex_keys(
     task = functools.partial(make_keys, target=target)
     found = [each for each in jobs.run(engine, "reindex", units, task, progress) if each is not None]
     kept = {(each.partition_directory, each.name) for each in found}
-    for directory in {unit.partition_directory for unit in units}:
+    for directory in {unit.partition_directory for unit in units if _is_here(unit)}:
         for file in (target / directory).glob("*" + SUFFIX):
             if (directory, file.name) not in kept:
                 _remove(file)
@@ -215,6 +215,11 @@ def reindex_keys(
             if time.time() - file.stat().st_mtime > _UNFINISHED_S:
                 _remove(file)
     return found
+
+
+def _is_here(unit: SegmentUnit) -> bool:
+    """True if the partition is still there. The indexes of a deleted one may be those of another data directory."""
+    return os.path.isdir(os.path.join(unit.data_directory, unit.partition_directory))
 
 
 def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:

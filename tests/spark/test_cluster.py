@@ -99,7 +99,7 @@ def _read(master: int) -> bytes:
         (["profile", "DATA", "--html", "/tmp"], "it is a directory"),
         (["reindex", "DATA", "--index-dir", "DATA/inside"], "is inside"),
         (["export", "DATA", "--to", "OUT", "--topics", "nope"], "there is no topic 'nope'"),
-        (["export", "DATA", "--to", "OUT", "--from-time", "whenever"], "is no time"),
+        (["export", "DATA", "--to", "OUT", "--from-time", "whenever"], "is not a time"),
         (["export", "DATA", "--to", "OUT", "--from-offsets", "{"], "expected e.g."),
         (["profile", "DATA", "--html", "/nowhere/page.html"], "there is no directory '/nowhere'"),
         (["profile", "OUT", "--html", "OUT/page.html"], "does not exist"),
