@@ -43,7 +43,7 @@ def _is_data_directory(word: str) -> bool:
     """True if the word names a data directory, and so is no path in the tree."""
     try:
         path = data_path(word)
-        return (bool(bucket_of(path)) or path.is_dir()) and bool(open_data_directory(path))
+        return (bool(bucket_of(path)) or os.path.isdir(path)) and bool(open_data_directory(path))
     except UsageError:
         return False
 

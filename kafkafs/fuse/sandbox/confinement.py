@@ -112,7 +112,11 @@ PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
 _NATIVE = ".native."  # what is below is the source of compiled modules, which are imported already
 _OPTIONAL = "kafkafs.format.schemas.protobuf"  # and what begins so: of the extra `schemas`
-ON_DEMAND = ("kafkafs.disk.bucket", "kafkafs.format.tiers.cipher")  # large: who needs them has imported them already
+ON_DEMAND = (
+    "kafkafs.disk.bucket",
+    "kafkafs.disk.bucket_directory",
+    "kafkafs.format.tiers.cipher",
+)  # large: who needs them has imported them already
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
 logger = logging.getLogger(__name__)
