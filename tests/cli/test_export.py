@@ -94,5 +94,5 @@ def test_a_window_is_the_time_and_what_is_around_it():
     assert limits("5000-1s", "+2s") == (Timestamps(4000, "latest"), Timestamps(7000, "latest"))
     assert limits("5000", "+2s") == (Timestamps(5000, "latest"), Timestamps(7000, "latest"))
     for first, last in ((None, "+2s"), ("5000-1s", None), ("5000-1s", "9000"), ("end-5m", "+2s"), ("5000", "+2")):
-        with pytest.raises(UsageError, match="is no time"):
+        with pytest.raises(UsageError, match="is not a time"):
             limits(first, last)
