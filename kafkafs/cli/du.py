@@ -13,7 +13,7 @@ from kafkafs.cli.tables import aligned, human, json_line
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import read_once
-from kafkafs.disk.objects import data_path
+from kafkafs.disk.data_paths import data_path
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import KafkafsError, UsageError, printable
 from kafkafs.format.java_properties import parse_properties

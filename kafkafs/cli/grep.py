@@ -12,7 +12,7 @@ from kafkafs.cli.exit_codes import say
 from kafkafs.cli.mount_options import tier_of
 from kafkafs.cli.search_output import SearchOutput
 from kafkafs.cli.window import limits
-from kafkafs.disk.objects import data_path
+from kafkafs.disk.data_paths import data_path
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker

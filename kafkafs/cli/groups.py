@@ -15,7 +15,7 @@ from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.progress import Standing
-from kafkafs.disk.objects import data_path
+from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import NotFound, UsageError, did_you_mean, printable
 from kafkafs.format.names import GROUPS_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory

@@ -113,7 +113,6 @@ def add_export(commands: Commands) -> None:
         examples=[
             "kafkafs export /var/kafka-logs --to /data/parquet --topics orders --from-time -1d",
             "kafkafs export '/disk*/kafka' --to s3a://bucket/kafka --topic-pattern 'audit-.*' --value json",
-            "kafkafs export --compact /data/parquet",
         ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import EXIT_FAILED, run_to_exit_code, say
-from kafkafs.disk.objects import bucket_of, data_path, is_bucket, shown
+from kafkafs.disk.data_paths import bucket_of, data_path
+from kafkafs.disk.objects import is_bucket, shown
 from kafkafs.disk.whereabouts import each_once, is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint

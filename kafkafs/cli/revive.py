@@ -8,7 +8,7 @@ import time
 
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.status_line import StatusLine
-from kafkafs.disk.objects import data_path
+from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import UsageError, printable
 from kafkafs.format.names import LARGEST_NODE
 from kafkafs.format.times import doubt, parse_time_ms

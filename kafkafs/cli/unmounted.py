@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import is_unwritable, say
-from kafkafs.disk.objects import bucket_of, data_path
+from kafkafs.disk.data_paths import bucket_of, data_path
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import ERRNO, CorruptData, KafkafsError, UsageError
 from kafkafs.log.data_directory import open_data_directory

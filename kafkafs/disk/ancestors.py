@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kafkafs.disk.access import Access, access_of, access_to
 from kafkafs.disk.blocking import may_block
-from kafkafs.disk.objects import bucket_of
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.errors import DiskError
 
 

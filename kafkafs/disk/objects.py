@@ -9,15 +9,12 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from pathlib import Path, PosixPath
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import DiskError, NotFound, UsageError
 
-_OF_PATH = re.compile(r"(s3|gs|gcs|abfs|abfss|hdfs):/{1,2}([^/].*)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -106,46 +103,6 @@ class DirectoryObjects(Objects):
 def is_bucket(place: str) -> bool:
     """True if that is the address of a bucket, and not a path."""
     return bool(_SCHEME.match(place))
-
-
-class BucketPath(PosixPath):
-    """The address of a data directory in a bucket, for all that hands on and shows paths. It has both slashes."""
-
-    def __str__(self) -> str:
-        return _OF_PATH.sub(r"\1://\2", super().__str__())
-
-    def __fspath__(self) -> str:
-        return str(self)
-
-    def absolute(self) -> "BucketPath":
-        """The same."""
-        return self
-
-    def resolve(self, strict: bool = False) -> "BucketPath":  # noqa: ARG002 (as in Path)
-        """The same: there are no links."""
-        return self
-
-
-def bucket_of(path: Path) -> str:
-    """The address of a bucket, if that is one; empty for a path of this machine."""
-    return str(path) if isinstance(path, BucketPath) else ""
-
-
-def data_path(word: str | Path) -> Path:
-    """The absolute path of a data directory, or the address of one in a bucket.
-
-    UsageError for an address with keys: paths are shown, and written into reports."""
-    address = address_of(os.fspath(word))
-    if not _OF_PATH.match(address):
-        if is_bucket(address):
-            raise UsageError(f"{word!r} is no address of a bucket: pyarrow.fs knows s3, gs, abfs and hdfs")
-        return Path(address).absolute()
-    if address.startswith("s3") and "@" in urlsplit(address).netloc:
-        raise UsageError(
-            f"the address {shown(address)!r} must not hold keys: put them into the environment (AWS_ACCESS_KEY_ID,"
-            " AWS_SECRET_ACCESS_KEY) or into ~/.aws"
-        )
-    return BucketPath(address)
 
 
 def address_of(word: str) -> str:

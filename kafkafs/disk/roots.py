@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from kafkafs.disk.data_file import DiskOptions
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.objects import bucket_of
 from kafkafs.errors import UsageError
 
 

@@ -12,8 +12,8 @@ from weakref import WeakMethod, ref
 from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue, LruCache
 from kafkafs.disk.data_file import is_settled
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.objects import bucket_of
 from kafkafs.disk.roots import root_at
 from kafkafs.disk.whereabouts import hint
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanished

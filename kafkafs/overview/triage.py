@@ -15,8 +15,8 @@ from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.rows import Ends, lag
 from kafkafs.cluster.topic_partitions import compare_with
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.forked import ForkedProcess, Serve
-from kafkafs.disk.objects import bucket_of
 from kafkafs.errors import KafkafsError
 from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_TOPIC, OWN_TOPICS
 from kafkafs.log.data_directory import DataDirectory

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from kafkafs.disk.objects import address_of, data_path, is_bucket
+from kafkafs.disk.data_paths import data_path
+from kafkafs.disk.objects import address_of, is_bucket
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import UsageError
 from kafkafs.tables.offsets import TopicPartition

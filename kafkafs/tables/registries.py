@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.cluster.schema_topic import SchemaTopic
-from kafkafs.disk.objects import data_path
+from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions

@@ -92,7 +92,7 @@ def test_a_search_at_a_terminal_shows_how_far_it_is(stopped, pattern) -> None:
     told, code = typed("grep", pattern, stopped.path)
     quiet = run(KAFKAFS, "grep", pattern, stopped.path, check=False)
     assert "%|" in told
-    assert sorted(shown(told)) == sorted(["", *quiet.stdout.decode().splitlines()])
+    assert sorted(shown(told)) == sorted(["", *(quiet.stdout + quiet.stderr).decode().splitlines()])
     assert code == quiet.returncode
 
 

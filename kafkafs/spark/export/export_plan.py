@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kafkafs.disk.objects import data_path
+from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.lineage import BatchMark, LogIdentity
