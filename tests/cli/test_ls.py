@@ -76,7 +76,7 @@ def test_all_of_it_is_listed_as_ls_walks_it(dataset, mounted):
 def test_a_time_style_that_is_none_is_answered_with_those_there_are(dataset):
     said = unmounted("ls", "-l", "--time-style=long", dataset.path)
     assert (said.returncode, said.stdout) == (2, b"")
-    assert b"'long' is none: write one of locale, long-iso, full-iso, iso, +FORMAT" in said.stderr
+    assert b"'long' is unknown: write one of locale, long-iso, full-iso, iso, +FORMAT" in said.stderr
 
 
 def test_h_alone_is_the_help():

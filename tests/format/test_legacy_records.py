@@ -112,7 +112,7 @@ def test_a_wrapper_that_breaks_a_rule_is_refused():
     assert "no message" in reason(decoded(wrapper([], 5))[1])
     assert "no value" in reason(decoded(Message(5, None, attributes=GZIP).encoded())[1])
     nested = Message(0, b"x", attributes=GZIP)
-    assert "inside a compressed" in reason(decoded(wrapper([nested], 5))[1])
+    assert "inside another compressed" in reason(decoded(wrapper([nested], 5))[1])
     assert "smaller than that of the last" in reason(decoded(wrapper([Message(9, b"a")], 5))[1])
     assert "do not ascend" in reason(decoded(wrapper([Message(1, b"a"), Message(1, b"b")], 5))[1])
     assert "gzip data is broken" in reason(decoded(Message(5, b"nonsense", attributes=GZIP).encoded())[1])

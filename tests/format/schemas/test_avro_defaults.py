@@ -50,5 +50,5 @@ def test_older_data_have_a_fields_default_as_newer_have_its_value(schema: Any, d
     ],
 )  # fmt: skip
 def test_a_default_that_is_none_of_its_type_is_a_sentence(schema: Any, default: Any) -> None:
-    with pytest.raises(CorruptData, match="a field's default is"):
+    with pytest.raises(CorruptData, match=r"a field's default (is|does|has) "):
         columns(record(("f", schema, default), name="T")).program(json.dumps(record(name="T")))
