@@ -171,7 +171,8 @@ class PartitionWriter:
         segment, target = kept.segment, self._target
         base, source = kept.base_offset, segment.log()
         is_whole = kept.pieces == ((0, source.size),)
-        if self._method == "link" and isinstance(source, LocalFile) and kept.size and is_whole:
+        is_local = segment.object is None and isinstance(source, LocalFile)
+        if self._method == "link" and is_local and kept.size and is_whole:
             link_log(self._replica.directory.root, source, target, segment_file(base, "log"))
         elif base in self._fetched and is_whole:
             target.rename(_name_of_fetched(base), segment_file(base, "log"))

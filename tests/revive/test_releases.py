@@ -12,7 +12,7 @@ def test_a_release_is_named_with_or_without_its_last_number():
 
 @pytest.mark.parametrize("word", ["2.8", "4", "4.30", "", "newest"])
 def test_any_other_is_refused_with_those_there_are(word):
-    with pytest.raises(UsageError, match=r"there are 3\.9, 4\.3, 4\.4"):
+    with pytest.raises(UsageError, match=r"write one of 3\.9, 4\.3, 4\.4"):
         release(word)
 
 

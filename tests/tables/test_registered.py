@@ -173,7 +173,7 @@ def test_what_holds_itself_stays_bytes_where_it_does() -> None:
     first, second = typed(registry(NODE), *payloads)
     assert first["value"] == {"id": 1, "next": None, "children": []}
     assert (second["value"], second["valueBytes"]) == (None, payloads[1])
-    assert "no place" in second["valueError"]
+    assert "no column can hold" in second["valueError"]
 
 
 EVOLVED: list[tuple[Any, Any, Any, Any]] = [
