@@ -14,7 +14,7 @@
                       they share
 
     partition_view    one partition under the mount's options, and the attributes that its views share
-    range_file        a range as text: of a size (`exact`), or `streams`: text that is made while it is read
+    range_file        text as a file: of a size (`exact`), or of none (`streams`: text that is made while it is read)
     made              text that is made whole when its size is asked for
     topic_access      who may read what an internal topic tells; `ownership`: the user that a mount runs as
     resources         what all views of one tree share: options, caches (`answers` of points), budgets

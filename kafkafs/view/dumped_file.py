@@ -16,9 +16,10 @@ from kafkafs.dump.dump_source import Source
 from kafkafs.dump.file_dump import dump_from, is_dumpable
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.log.segment import Segment
-from kafkafs.view.exact import ExactContent, ExactText, LogSpan, ShownText
-from kafkafs.view.node import Attributes, NoXattrs
+from kafkafs.view.exact import ExactContent, ExactText, LogSpan
+from kafkafs.view.node import Attributes
 from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.range_file import SizedFile
 from kafkafs.view.streams import Pieces, Stream
 
 Bytes = TypeVar("Bytes", bytes, memoryview)
@@ -31,36 +32,30 @@ def dumped_file(view: PartitionView, name: str) -> "DumpedFile":
     return DumpedFile(view, name)
 
 
-class DumpedFile(NoXattrs):
+class DumpedFile(SizedFile["_Files", LogSpan]):
     """The output of `kafka-dump-log.sh --print-data-log` for a file. For a large file (`-o exact=`) it is a stream."""
 
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view
         self._name = name
-        self._shown: ShownText[LogSpan] = ShownText()
 
     def attributes(self) -> Attributes:
         """The true size, for which the dump is made once; 0 of a stream. The time is the file's own. For an index: only
         users who may read its log, too, may read it. NotFound without such a file."""
         may_block()
         files = self._files()
-        return self._shown.attributes(self._view.file_attributes(files.files(), 0, -1, 0.0), self._text(files))
+        return self._show(self._view.file_attributes(files.files(), 0, -1, 0.0), self._text(files))
 
     def open(self) -> ExactContent | Stream:
-        """The dump of what was told, as long as the files are as they were, or a log that only grew; else of those of
-        that name now. NotFound without one. Once its log was cut, a read is Vanished."""
-        files = self._files()
-        text = self._shown.use(files.has, lambda: self._text(files))
-        if text is not None:
-            return ExactContent(text, self._shared(files.as_of(text.span)))
-        return Stream(files.dump, 0, self._view.resources.text)
+        """The dump whose size was shown, as long as the files are as they were, or a log that only grew; else of those
+        of that name now. NotFound without one. Once its log was cut, a read is Vanished."""
+        return self._opened(self._files())
 
-    def _text(self, files: "_Files") -> ExactText[LogSpan] | None:
-        """It, measured; None of a file that is not small."""
+    def _text(self, state: "_Files") -> ExactText[LogSpan] | None:
         exact = self._view.options.exact
-        if not exact or files.stored > exact:
+        if not exact or state.stored > exact:
             return None
-        dumps, key = self._view.resources.dumps, files.key
+        dumps, key = self._view.resources.dumps, state.key
 
         def dump(position: int) -> Pieces:
             """The maker and the readers of it have the files."""
@@ -69,7 +64,16 @@ class DumpedFile(NoXattrs):
                 raise Vanished("nobody has it open any more")
             return files.dump(position)
 
-        return self._view.resources.exact.measured((self._view.key, self._name, "dump"), files.span, dump)
+        return self._view.resources.exact.measured((self._view.key, self._name, "dump"), state.span, dump)
+
+    def _has(self, state: "_Files", span: LogSpan) -> bool:
+        return state.has(span)
+
+    def _held(self, state: "_Files", span: LogSpan) -> object:
+        return self._shared(state.as_of(span))
+
+    def _stream(self, state: "_Files") -> Stream:
+        return Stream(state.dump, 0, self._view.resources.text)
 
     def _files(self) -> "_Files":
         """The files of now: the same for all who have opened them in this state."""
@@ -105,18 +109,18 @@ class _Files:
         """The identity of the files among others, and among their own states."""
         return self._view.key, self._name, self.span
 
-    def has(self, told: LogSpan) -> bool:
+    def has(self, shown: LogSpan) -> bool:
         """True if they are as that span had them, or if it is of this log, which only grew."""
-        grew = bool(told.segments) and told.segments == self.span.segments and told.end <= self.span.end
-        return told == self.span or grew
+        grew = bool(shown.segments) and shown.segments == self.span.segments and shown.end <= self.span.end
+        return shown == self.span or grew
 
-    def as_of(self, told: LogSpan) -> "_Files":
+    def as_of(self, shown: LogSpan) -> "_Files":
         """The files as that span, which they have, had them."""
-        if told == self.span:
+        if shown == self.span:
             return self
         before = copy(self)
-        before.span = told
-        before._opened = {self._name: self._opened[self._name].up_to(told.end)}
+        before.span = shown
+        before._opened = {self._name: self._opened[self._name].up_to(shown.end)}
         return before
 
     def files(self) -> Iterator[DataFile]:

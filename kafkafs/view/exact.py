@@ -11,13 +11,12 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from itertools import count
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
-from weakref import ReferenceType, ref
 
 from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
-from kafkafs.view.node import Attributes, Passing
+from kafkafs.view.node import Passing
 from kafkafs.view.streams import Pieces, Place, Stream, TextBudget
 
 BUDGET = 64 << 20
@@ -268,49 +267,6 @@ class ExactContent:
         """Text and files are let go of."""
         self._held = None
         self._text.let_go(is_read=self._read_to >= self.size)
-
-
-class ShownText(Generic[From]):
-    """The text whose size the kernel has of a file. The cache may have dropped the text meanwhile."""
-
-    def __init__(self) -> None:
-        self._text: ReferenceType[ExactText[From]] | None = None
-        self._about: Attributes | None = None
-        self._done: ExactText[From] | None = None
-
-    def finished(self, texts: "ExactTexts", key: Hashable) -> Attributes | None:
-        """Go on with a measurement that an earlier call has begun (`ExactTexts.go_on`). If this call finishes it,
-        return the attributes of the text, with what the earlier call saw of the logs."""
-        about, text = self._about, texts.go_on(key)
-        if about is None:  # another node has begun it
-            self._done = text
-        return None if text is None or about is None else self.attributes(about, text)
-
-    def attributes_of(self, about: Attributes, measure: Callable[[], ExactText[From] | None]) -> Attributes:
-        """The attributes of the text that `measure` gives; if that is Unfinished, `finished` goes on."""
-        self._about, done, self._done = about, self._done, None
-        return self.attributes(about, done or measure())
-
-    def attributes(self, about: Attributes, text: ExactText[From] | None) -> Attributes:
-        """Those of that text, by those of a stream; None: it is a stream."""
-        if text is None:
-            self._text = None
-            return about
-        self._text = ref(text)
-        return about._replace(size=text.size, version=text.number, is_fixed=True)
-
-    def use(
-        self, is_current: Callable[[From], bool], make: Callable[[], ExactText[From] | None]
-    ) -> ExactText[From] | None:
-        """Return that text, in use, if its span `is_current`; else the one that `make` gives. None of a stream."""
-        shown = self._text  # another thread may set another text meanwhile
-        if shown is None:
-            return None
-        text = shown()
-        if text is not None and is_current(text.span) and text.use():
-            return text
-        text = make()
-        return text if text is not None and text.use() else None
 
 
 class ExactTexts:

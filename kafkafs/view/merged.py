@@ -21,10 +21,10 @@ from kafkafs.log.log import HELD
 from kafkafs.log.look import Look
 from kafkafs.log.places import BetweenTimes
 from kafkafs.view.decoded import Follower, Lines
-from kafkafs.view.exact import ExactContent, ExactText, LogSpan, ShownText, span_of
+from kafkafs.view.exact import ExactContent, ExactText, LogSpan, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.range_file import is_small
+from kafkafs.view.range_file import SizedFile, is_small
 from kafkafs.view.streams import MARK_EVERY, TEXT_MEMORY, Pieces, Stream
 
 _EACH = 1 << 20
@@ -91,7 +91,6 @@ class _OfTopic(NoXattrs):
         self._views = views
         self._range = range_
         self._lines = lines
-        self._shown: ShownText[_Spans] = ShownText()
 
     def attributes(self) -> Attributes:
         """A stream's, of size 0; what all partitions grant together, and the newest time of theirs."""
@@ -129,8 +128,7 @@ class _OfTopic(NoXattrs):
             raise self._gone()
         first, last, from_now = self._range
         if isinstance(first, FromEnd) or isinstance(last, FromEnd):
-            told = each_there(views, lambda view: view.ask(lambda look: look.milliseconds(FromEnd(0))))
-            newest = max(told, default=0)
+            newest = max(each_there(views, _newest_ms), default=0)
             first = first.before(newest) if isinstance(first, FromEnd) else first
             last = last.before(newest) if isinstance(last, FromEnd) else last
         return views, BetweenTimes(first, last, from_now)
@@ -139,19 +137,15 @@ class _OfTopic(NoXattrs):
         return NotFound(f"nothing of the topic {self._topic!r} is here any more")
 
 
-class MergedRange(_OfTopic):
+class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
     """`.jsonl` of a range of a topic, decoded too: a file where it is small, as of one partition, else a stream."""
 
     def attributes(self) -> Attributes:
         """The rights that all partitions grant together, and their newest time. The true size of a small range."""
         may_block()
         views = self._views()[:1]
-        finished = self._shown.finished(views[0].resources.exact, self._key) if views else None
-        return finished or self._attributes()
-
-    def _attributes(self) -> Attributes:
-        about, parts = self._granted(*self._targeted())
-        return self._shown.attributes_of(about, lambda: self._text(parts))
+        finished = self._go_on(views[0].resources.exact, self._key) if views else None
+        return finished or self._sized(*self._granted(*self._targeted()))
 
     @property
     def _key(self) -> Hashable:
@@ -160,30 +154,35 @@ class MergedRange(_OfTopic):
     def open(self) -> ExactContent | Stream:
         """The text that `attributes` announced, as long as all logs have it. Otherwise the records that are visible
         now."""
-        views, target = self._targeted()
-        view, parts = views[0], _parts(views, target)
-        text = self._shown.use(lambda shown: shown.are_in(parts), lambda: self._text(parts))
-        may_hold = view.options.descriptors.may_hold_more  # a file of each part is read, which need not be a held one
-        most = HELD // len(parts) + 1
-        held = [part.look.log.hold(part.start, part.end, most) for part in parts if may_hold(len(parts))]
-        if text is not None:
-            return ExactContent(text, held)
-        besides = min(len(parts) * _EACH, TEXT_MEMORY // 4)
-        make, starts = _text(self._lines(view), parts), array("q", [part.start for part in parts])
-        return Stream(make, starts, view.resources.text, held=held, besides=besides)
+        parts = _parts(*self._targeted())
+        if not parts:
+            raise self._gone()
+        return self._opened(parts)
 
-    def _text(self, parts: Sequence[_Part]) -> ExactText[_Spans] | None:
-        """The text of these parts, measured; None where it is not small. One whose measuring was under way, and that
-        has less where the logs have grown since, counts for it: or a topic that is written to would have none."""
-        view = parts[0].view
-        spans = tuple(part.span for part in parts)
-        logs = (part.look.log for part in parts)
+    def _text(self, state: Sequence[_Part]) -> ExactText[_Spans] | None:
+        """A text whose measuring was under way, and that has less where the logs have grown since, counts for it: or a
+        topic that is written to would have none."""
+        view = state[0].view
+        spans = tuple(part.span for part in state)
+        logs = (part.look.log for part in state)
         if not is_small([*zip(logs, spans, strict=True)], view.options.exact):
             return None
         lines = self._lines(view)
-        keys = tuple(part.view.key for part in parts)
+        keys = tuple(part.view.key for part in state)
         together = _Spans(spans, keys, lines.made_by, sum(span.end for span in spans))
-        return view.resources.exact.measured(self._key, together, _text(lines, parts))
+        return view.resources.exact.measured(self._key, together, _text(lines, state))
+
+    def _has(self, state: Sequence[_Part], span: _Spans) -> bool:
+        return span.are_in(state)
+
+    def _held(self, state: Sequence[_Part], span: _Spans) -> object:  # noqa: ARG002 (the parts are what can be held now)
+        return _held(state)
+
+    def _stream(self, state: Sequence[_Part]) -> Stream:
+        view = state[0].view
+        besides = min(len(state) * _EACH, TEXT_MEMORY // 4)
+        make, starts = _text(self._lines(view), state), array("q", [part.start for part in state])
+        return Stream(make, starts, view.resources.text, held=_held(state), besides=besides)
 
 
 class MergedFollower(_OfTopic):
@@ -208,6 +207,17 @@ def each_there(views: Sequence[PartitionView], ask: Callable[[PartitionView], An
 
 def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
     return each_there(views, lambda view: view.ask(lambda look: _part(view, look, target)))
+
+
+def _newest_ms(view: PartitionView) -> int:
+    return view.ask(lambda look: look.milliseconds(FromEnd(0)))
+
+
+def _held(parts: Sequence[_Part]) -> object:
+    """The files of each part, as far as descriptors go: a file that is read need not be a held one."""
+    may_hold = parts[0].view.options.descriptors.may_hold_more
+    most = HELD // len(parts) + 1
+    return [part.look.log.hold(part.start, part.end, most) for part in parts if may_hold(len(parts))]
 
 
 def _part(view: PartitionView, look: Look, target: BetweenTimes) -> _Part:
