@@ -98,6 +98,10 @@ class Unfinished(KafkafsError):
     caller that was sent a signal meanwhile is told: "Interrupted system call"."""
 
 
+class Occupied(Unfinished):
+    """Another thread makes the same answer, and this call has got nowhere itself: ask again, but not for ever."""
+
+
 class NameTooLong(KafkafsError):
     """A name is longer than any file name can be: "File name too long"."""
 
@@ -126,6 +130,7 @@ ERRNO: dict[type[KafkafsError], int] = {
     Unsupported: errno.EOPNOTSUPP,
     WouldBlock: errno.EAGAIN,
     Unfinished: errno.EINTR,
+    Occupied: errno.EINTR,
     NameTooLong: errno.ENAMETOOLONG,
 }
 """The errno of each, in a mount and of commands. It is total: a test walks the family, so a new error needs a

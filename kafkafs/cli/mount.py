@@ -34,13 +34,14 @@ def run(arguments: argparse.Namespace) -> int:
     options = mount_options.parse(arguments.options)
     if code := _check_bucket(options.reading.tiered):
         return code
-    data_dirs = each_once(data_path(path) for path in arguments.data_dirs)
+    data_dirs = [data_path(path) for path in arguments.data_dirs]
     if far := [str(path) for path in data_dirs if bucket_of(path)]:
         raise UsageError(f"{far[0]!r} lies in a bucket, which a mount does not show; {_WITHOUT}")
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
     claim = Claim(place)
     mountpoint.check(place, data_dirs)
+    data_dirs = each_once(data_dirs)  # a disk that hangs was refused above
     for data_dir in data_dirs:
         if log_file and is_within(log_file, data_dir):
             raise UsageError(f"the log file {str(log_file)!r} is inside {str(data_dir)!r}, where nothing is written")

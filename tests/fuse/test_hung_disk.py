@@ -18,7 +18,7 @@ from kafkafs import sample
 from tests.bindfs import Disk, bindfs
 from tests.mounting import KAFKAFS, PATIENCE_S, run, wait_until
 
-QUICK_S = 2.0  # on a busy machine
+QUICK_S = 8.0  # on a busy machine; who waits for the disk has his answer after twenty
 EIO_S = 30.0  # the promise: within that time everybody has his error
 AGED_S = 10.0  # until what was known of a disk counts no more, on a busy machine
 
@@ -73,7 +73,6 @@ def is_failing(descriptor: int) -> bool:
 
 
 @pytest.mark.urgent
-@pytest.mark.xfail(strict=False, reason="OPEN: since 2026-11-28 a name on the hung disk itself waits longer than 30 s")
 def test_a_hung_disk_stops_only_its_own_directory(disks, mount):
     """A cluster's disks die one at a time; the mount must stay useful for finding out what was on the others."""
     healthy, disk = disks
@@ -93,7 +92,6 @@ def test_a_hung_disk_stops_only_its_own_directory(disks, mount):
 
 
 @pytest.mark.urgent
-@pytest.mark.xfail(strict=False, reason="OPEN: since 2026-11-28 a name on the hung disk itself waits longer than 30 s")
 def test_who_stands_on_a_hung_disk_has_an_error_in_time_and_others_notice_nothing(disks, mount, tmp_path):
     """Twenty who have files of it open, a follower, and one who wants to mount it; then the disk goes on."""
     healthy, disk = disks

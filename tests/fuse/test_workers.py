@@ -15,6 +15,7 @@ import pytest
 import trio
 import trio.testing
 
+from kafkafs.disk.blocking import acquired
 from kafkafs.errors import Crowded, DiskError, NotFound
 from kafkafs.fuse.serve import workers as module
 from kafkafs.fuse.serve.workers import BEAT_S, PER_LANE, RESERVED, CallKind, Workers
@@ -347,5 +348,53 @@ def test_a_busy_call_is_not_taken_for_a_disk_that_hangs(monkeypatch):
         hangs.set()
         pool.close()
         assert sorted(answers) == [*["an answer"] * PER_LANE, "an answer behind them", "hung does not answer"]
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("ends", [DiskError, None])
+def test_a_call_that_waits_for_another_thread_is_given_up_with_that_thread_and_not_before(monkeypatch, ends):
+    """Regression: on a disk that hung it was made anew in each part, so that it never seemed to wait for long."""
+    monkeypatch.setattr(module, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(module, "BEAT_S", 0.2)
+    monkeypatch.setattr(module, "PART_S", 0.1)
+    lock, held, hangs = threading.Lock(), threading.Event(), threading.Event()
+
+    def makes_it() -> None:
+        with lock:
+            held.set()
+            until_s = time.monotonic() + 5
+            while ends is None and time.monotonic() < until_s:
+                sum(range(20_000))
+                time.sleep(0.01)
+            if ends is not None:
+                hangs.wait(PATIENCE_S)
+
+    def waits_for_it() -> str:
+        with acquired(lock):
+            return "an answer"
+
+    async def main():
+        pool, answers = Workers(), list[object]()
+
+        async def ask(call: Callable[[], object]) -> None:
+            try:
+                answers.append(await pool.run("disk", call))
+            except DiskError:
+                answers.append(DiskError)
+
+        with trio.fail_after(PATIENCE_S / 2):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(pool.watch)
+                async with trio.open_nursery() as asking:
+                    asking.start_soon(ask, makes_it)
+                    while not held.is_set():
+                        await trio.sleep(0.01)
+                    for _ in range(3):
+                        asking.start_soon(ask, waits_for_it)
+                nursery.cancel_scope.cancel()
+        hangs.set()
+        pool.close()
+        assert answers == ([DiskError] * 4 if ends is DiskError else [None, *["an answer"] * 3])
 
     trio.run(main)

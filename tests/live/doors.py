@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from kafkafs.errors import CorruptData, KafkafsError, NotFound, Vanished
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view import tree
-from tests.mounting import PATIENCE_S
+from tests.mounting import PATIENCE_S, wait_until
 
 EXACT = 500
 Answer = TypeVar("Answer")
@@ -146,6 +146,16 @@ class _Cat:
         os.set_blocking(self._stdout.fileno(), False)
         self._text = b""
         self._said = ""
+        wait_until(lambda: self._has_opened(path))  # on a busy machine the partition can be gone before it does
+
+    def _has_opened(self, path: Path) -> bool:
+        """Whether it has the file open, or has ended without."""
+        if self._process.poll() is not None:
+            return True
+        descriptors = Path(f"/proc/{self._process.pid}/fd")
+        with suppress(FileNotFoundError):
+            return any(os.readlink(one).startswith(str(path)) for one in descriptors.iterdir())
+        return False
 
     def read(self, offset: int, size: int) -> bytes:
         ended = self._process.poll() is not None

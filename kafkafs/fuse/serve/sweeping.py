@@ -37,14 +37,15 @@ async def sweep(tree: Tree, inodes: Inodes, workers: Workers) -> None:
 
 
 async def _sweep_disk(disk: Disk, workers: Workers) -> None:
+    """The first time at once: a disk that is not swept yet is waited for by requests, and it may hang."""
     while True:
-        await trio.sleep(EVERY_S)
         try:
             await workers.run(disk.lane, disk.sweep, CallKind.CANARY)
         except KafkafsError:
-            continue  # a disk that does not answer is told about where it is asked for
+            pass  # a disk that does not answer is told about where it is asked for
         except Exception as error:
             logger.error("bug in sweeping %r: %r", disk.lane, error, exc_info=error)
+        await trio.sleep(EVERY_S)
 
 
 async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:

@@ -27,7 +27,7 @@ import outcome
 import trio
 
 from kafkafs.disk.blocking import time_slice
-from kafkafs.errors import Crowded, DiskError, Exhausted, Unfinished
+from kafkafs.errors import Crowded, DiskError, Exhausted, Occupied, Unfinished
 
 PER_LANE = 8
 RESERVED = 2  # of those, for calls that are not reads
@@ -99,11 +99,16 @@ class _Lane:
 class _Job:
     __slots__ = (
         *("asked", "call", "clock", "kind", "lane", "progressed", "running", "spent_s", "stuck", "task"),
-        *("thread", "timeout_s", "unclaimed", "value"),
+        *("thread", "timeout_s", "unclaimed", "value", "waits_for_lock"),
     )
 
     def __init__(
-        self, lane: _Lane, call: Callable[[], Any], kind: CallKind, unclaimed: Callable[[Any], None] | None
+        self,
+        lane: _Lane,
+        call: Callable[[], Any],
+        kind: CallKind,
+        unclaimed: Callable[[Any], None] | None,
+        occupied_since: float | None = None,
     ) -> None:
         self.lane = lane
         self.call = call
@@ -112,7 +117,9 @@ class _Job:
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = trio.current_time()
         self.timeout_s = SUSPECT_S if lane.stuck else TIMEOUT_S
-        self.progressed = self.asked  # when its thread was last seen to get somewhere
+        self.waits_for_lock = occupied_since is not None  # for one that another thread has, when it was last made
+        # when its thread was last seen to get somewhere
+        self.progressed = self.asked if occupied_since is None else occupied_since
         self.clock: int | None = None  # of the processor time of its thread
         self.spent_s = 0.0  # by that clock
         self.thread = ""  # the one that runs it
@@ -124,12 +131,16 @@ class _Job:
         if self.clock is not None:
             spent_s, before = time.clock_gettime(self.clock), self.spent_s
             self.spent_s = spent_s
-            if spent_s - before >= PROGRESS_S:
+            if self.waits_for_lock:  # no longer at the next beat: a part is shorter
+                self.waits_for_lock = False
+            elif spent_s - before >= PROGRESS_S:
                 self.progressed = self.lane.progressed = now
 
     def is_over(self, now: float) -> bool:
-        """True if its caller should wait no longer. One that has no thread yet waits for those of its lane."""
-        progressed = self.progressed if self.running else max(self.asked, self.lane.progressed)
+        """True if its caller should wait no longer. One that has no thread yet waits for those of its lane, and so does
+        one that waits for what another thread makes."""
+        is_first = self.running and self.progressed >= self.asked
+        progressed = self.progressed if is_first else max(self.progressed, self.lane.progressed)
         return now >= progressed + self.timeout_s or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
 
 
@@ -183,15 +194,22 @@ class Workers:
         after its caller had left.
 
         A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`; one that does
-        not finish in its time slice is made again until it does, or its caller is `gone`.
+        not finish in its time slice is made again until it does, or its caller is `gone`. A call that only ever waits
+        for the same answer of another thread is given up with it.
         """
-        once = functools.partial(self._run_once, lane_key, call, kind, unclaimed)
+        occupied_since: float | None = None
         while True:
+            asked = trio.current_time()
+            once = functools.partial(self._run_once, lane_key, call, kind, unclaimed, occupied_since)
             try:
                 return await self._run_in_room(once)
-            except Unfinished:
+            except Unfinished as error:
                 if gone():
                     raise
+                if not isinstance(error, Occupied):
+                    occupied_since = None
+                elif occupied_since is None:
+                    occupied_since = asked
             await trio.sleep(PART_EVERY_S)
 
     async def _run_in_room(self, once: Callable[[], Awaitable[T]]) -> T:
@@ -216,7 +234,12 @@ class Workers:
                     crowded = error.with_traceback(None)
 
     async def _run_once(
-        self, lane_key: str, call: Callable[[], T], kind: CallKind, unclaimed: Callable[[T], None] | None
+        self,
+        lane_key: str,
+        call: Callable[[], T],
+        kind: CallKind,
+        unclaimed: Callable[[T], None] | None,
+        occupied_since: float | None,
     ) -> T:
         lane = self._lanes.get(lane_key)
         if lane is None:
@@ -226,7 +249,7 @@ class Workers:
         waiting = lane.queue(kind)
         if len(waiting) >= QUEUED_PER_LANE:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
-        job = _Job(lane, call, kind, unclaimed)
+        job = _Job(lane, call, kind, unclaimed, occupied_since)
         if kind is CallKind.CANARY:
             waiting.appendleft(job)
         else:
