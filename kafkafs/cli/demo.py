@@ -31,7 +31,7 @@ WALK = (
         "The raw batch that holds offset 23350, exactly as the broker wrote it.",
         "cat test-0/by-offset/23350 | od -A d -t x1z | head -n 6",
     ),
-    ("Where it stands, in extended attributes.", "getfattr -d test-0/by-offset/23350"),
+    ("Its segment, position and size, in extended attributes.", "getfattr -d test-0/by-offset/23350"),
     (
         "The first record at or after a time (in ms), decoded.",
         "cat test-0/by-time/1632390207806.jsonl | jq -c '{offset, timestamp, key, size: (.value | length)}'",
@@ -48,7 +48,7 @@ WALK = (
         "One line a batch, without unpacking any.",
         "cat orders-0/by-offset/0...batches.jsonl | jq -r '[.baseOffset, .count, .codec, .isTransactional] | @tsv'",
     ),
-    ("Avro, by its schema, which lies on the same disk.", "cat readings-0/by-offset/1..4.decoded.jsonl | jq -c .value"),
+    ("Avro, decoded with its schema from the same disk.", "cat readings-0/by-offset/1..4.decoded.jsonl | jq -c .value"),
     (
         "How far groups had read when the broker stopped, from its own topics.",
         "cat .cluster/groups/*/offsets.jsonl | jq -c '{group, topic, offset, lag}'",

@@ -73,9 +73,9 @@ def add_diff(commands: Commands) -> None:
     parser.set_defaults(failed=EXIT_USAGE)  # 1: different
 
 
-_REINDEX = """Builds the offset, time and transaction index of every segment anew, byte for byte what the broker
-writes when it rebuilds its own, and puts them under another directory, which `kafkafs mount -o index_dir=` then
-prefers. The data directory is not touched."""
+_REINDEX = """Rebuilds the offset, time and transaction index of every segment, byte for byte as the broker would. The
+new indexes go under another directory, which `kafkafs mount -o index_dir=` then prefers. The data directory is not
+touched."""
 
 
 def add_reindex(commands: Commands) -> None:
@@ -100,7 +100,7 @@ def add_reindex(commands: Commands) -> None:
     parser.add_argument("--keys", action="store_true", help="make key indexes instead, for by-key/; only what is new")
 
 
-_EXPORT = """Writes records as Parquet: OUT/topic=T/partition=P/<first offset>-<behind the last>.parquet, with the
+_EXPORT = """Writes records as Parquet: OUT/topic=T/partition=P/<first offset>-<end offset>.parquet, with the
 columns of Spark's Kafka source. A run that was ended is taken up by the same command, without duplicates or loss; later
 it adds what is new since, unless an end was asked for."""
 COMPRESSIONS = ("snappy", "zstd", "lz4", "gzip", "none")

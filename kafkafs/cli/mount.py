@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         return code
     data_dirs = [data_path(path) for path in arguments.data_dirs]
     if far := [str(path) for path in data_dirs if bucket_of(path)]:
-        raise UsageError(f"{far[0]!r} lies in a bucket, which a mount does not show; {_WITHOUT}")
+        raise UsageError(f"{far[0]!r} is in a bucket, which a mount does not show; {_WITHOUT}")
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
     claim = Claim(place)

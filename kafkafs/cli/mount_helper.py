@@ -79,7 +79,7 @@ def _check(words: Sequence[str], data_dirs: Sequence[Path], place: Path) -> None
 
     mount_options.parse(words)
     if not data_dirs:
-        raise UsageError("no data directory is named; write one of the broker's log.dirs where the device would stand")
+        raise UsageError("no data directory is named; write one of the broker's log.dirs in place of the device")
     mountpoint.check(place.absolute(), [path.absolute() for path in data_dirs])
     for path in data_dirs:
         open_data_directory(path)

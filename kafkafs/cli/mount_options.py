@@ -106,7 +106,7 @@ WORDS = (
         "isolation=LEVEL", "read_uncommitted (default) or read_committed, for decoded views",
         lambda options, value: _reading(options, isolation=isolation("isolation", value)), get_args(Isolation),
     ),
-    Word("corrupt=skip", "decoded ranges go on behind a corrupt batch instead of failing", _corrupt),
+    Word("corrupt=skip", "decoded ranges skip corrupt batches instead of failing", _corrupt),
     Word("max_batch=SIZE", "largest batch a decoded view unpacks: bytes, or with K, M, G (default 256M)", _max_batch),
     Word(
         "exact=SIZE", "largest decoded range that is a file with a size: bytes, K, M, G, 0 or all (default 8M)", _exact

@@ -90,7 +90,7 @@ def _add_paths(parser: Parser, paths: str) -> None:
 _GREP = """Prints the records that have PATTERN in their key or value as lines of JSON, those of a partition in
 the order of their offsets. PATTERN is a regular expression as Python has them (., [a-z], (?i), ...), text where a field
 is valid UTF-8, else bytes. Exit code 0: found; 1: not found; 2: something could not be read, which standard error names
-at the end, or was asked wrongly."""
+at the end, or the usage is wrong."""
 
 
 def add_grep(commands: Commands) -> None:
@@ -173,13 +173,13 @@ def add_groups(commands: Commands) -> None:
     )  # fmt: skip
     parser.add_argument("--topic", metavar="TOPIC", help="only what is about this topic")
     parser.add_argument(
-        "--history", action="store_true", help="each record about one group that is left, a deleted one's too, in order"
+        "--history", action="store_true", help="each remaining record about one group, even a deleted one, in order"
     )
 
 
 _DU = """Shows what fills the disk: each topic, the largest first, then leftovers and the total. DELETABLE is what a
 broker would delete of it by retention, KEPT BY says why the rest stays. No log is read, but the cluster's metadata and,
-after a crash, the last bytes of each log. Exit code 1: something could not be read and is missing; 2: asked wrongly."""
+after a crash, the last bytes of each log. Exit code 1: something could not be read and is missing; 2: wrong usage."""
 
 
 def add_du(commands: Commands) -> None:
@@ -208,7 +208,7 @@ def add_du(commands: Commands) -> None:
 _TRIAGE = """Shows on one screen what matters in the first minute after an outage: brokers and cluster, topics and what
 is missing of them, the newest record, damage, groups furthest behind, open transactions, the tier, and the disk. Below
 each is the command that tells more. Exit code 0: nothing is wrong; 1: something is missing or damaged; 2: something
-could not be read, which standard error names, or was asked wrongly."""
+could not be read, which standard error names, or the usage is wrong."""
 
 
 def add_triage(commands: Commands) -> None:

@@ -77,5 +77,5 @@ def tell(command: str, path: str, error: Exception) -> None:
     before them what a mount has no room for."""
     if isinstance(error, OSError):
         return say(f"{command}: {path}: {os.strerror(error.errno or 0)}")
-    cure = "; `-o corrupt=skip` goes on behind it" if isinstance(error, CorruptData) else ""
+    cure = "; `-o corrupt=skip` reads past it" if isinstance(error, CorruptData) else ""
     return say(f"{command}: {path}: {error}{cure}: {os.strerror(ERRNO[type(error)])}")  # type: ignore[index]

@@ -157,7 +157,7 @@ class Problems:
     def __iter__(self) -> Iterator[str]:
         yield from self._sentences
         for (place, what), (count, first) in self._records.items():
-            more = f", and so are {count - 1:,} records behind it" if count > 1 else ""
+            more = f", and so are {count - 1:,} records after it" if count > 1 else ""
             yield f"{place}: offset {first}: {what}{more}"
         if self._left_out:
             yield f"{self._left_out:,} more problems like these"

@@ -130,8 +130,8 @@ class Metadata(Replay):
         self.as_of = AsOf(snapshot.offset - 1, self._snapshot_ms, snapshot.epoch, snapshot.name)
         if log.segments and log.start_offset > snapshot.offset and not self._rescued_from:
             self.tell(
-                f"{METADATA_LOG}: the log begins at offset {log.start_offset}, behind the snapshot {snapshot.name}:"
-                " what stood between them is missing, and what comes after is left out"
+                f"{METADATA_LOG}: the log begins at offset {log.start_offset}, after the end of {snapshot.name}:"
+                " the records between them are missing, and later records are left out"
             )
             return log.end_offset
         self._next = snapshot.offset

@@ -90,7 +90,7 @@ class SchemaRecords(Replay):
         text = schema.text
         if text is not None and text not in self._texts:
             if len(text) > SCHEMA_BYTES or self._size + len(text) + _OVERHEAD > KEPT_BYTES:
-                self.problems.add(f"{SCHEMAS}: schema {schema.id} is too large, or too much with the rest, to be kept")
+                self.problems.add(f"{SCHEMAS}: schema {schema.id} is too large for memory, alone or with the others")
                 text = None
             else:
                 self._texts[text] = text
@@ -100,7 +100,7 @@ class SchemaRecords(Replay):
         if before is None:
             self._size += _OVERHEAD
             if self._size > KEPT_BYTES:
-                self.problems.add(f"{SCHEMAS}: there are more schemas than are kept")
+                self.problems.add(f"{SCHEMAS}: there are more schemas than fit in memory")
                 return
         first = schema.offset if before is None else before.offset
         kept = None if text is None else self._texts[text]

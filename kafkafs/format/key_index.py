@@ -70,7 +70,7 @@ class KeyCollector:
         table = np.ascontiguousarray(records.rows)
         made = kernels.hash_keys(table, len(table), records.data, self._seed, self._base, rows, checks)
         if made < 0:
-            raise CorruptData(f"an offset is more than 32 bits behind the segment's base offset {self._base}")
+            raise CorruptData(f"an offset is more than 32 bits above the segment's base offset {self._base}")
         self._count += made
 
     def finish(self) -> KeyRows:

@@ -114,7 +114,7 @@ _REASONS = {
     layout.VALUE_CORRUPT: "a value runs past the end of its record",
     layout.HEADERS_CORRUPT: "the headers of a record do not fit in it",
     layout.RECORD_LEFTOVER: "a record holds more than its fields",
-    layout.BATCH_LEFTOVER: "bytes are left behind its last record",
+    layout.BATCH_LEFTOVER: "bytes are left after its last record",
     layout.OFFSET_ORDER: "its offsets do not ascend",
     layout.MESSAGE_SIZE: "a message in it is too small to be one",
     layout.MESSAGE_MAGIC: "a message in it is neither v0 nor v1",

@@ -256,14 +256,14 @@ class Log:
                 continue
             if found is not None:
                 return segment, found
-        raise NotFound(f"no batch at or behind offset {offset}")
+        raise NotFound(f"no batch at or after offset {offset}")
 
     def check_inside(self, offset: int) -> None:
         """Raise NotFound if the offset is outside [log start, log end)."""
         if offset < self.start_offset:
             raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
         if offset >= self.end_offset:
-            raise NotFound(f"offset {offset} is at or behind the log end, {self.end_offset}: it does not exist yet")
+            raise NotFound(f"offset {offset} is at or after the log end, {self.end_offset}: it does not exist yet")
 
     def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
         """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's

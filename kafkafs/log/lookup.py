@@ -52,7 +52,7 @@ class Lookup:
                 record = visible.first_record(segment, item, row, offset)
                 if record is not None:
                     return Found(segment, batch_at(item.rows, row), record)
-        raise NotFound(f"no visible record at or behind offset {offset}")
+        raise NotFound(f"no visible record at or after offset {offset}")
 
     def first_at(self, timestamp: int) -> Found | None:
         """The first visible record, in offset order, at or after `timestamp`; None where there is none.

@@ -55,7 +55,7 @@ class ReadOptions(DiskOptions):
     """The defaults are the contract's (docs/queries.md, "Visibility" and "Damage")."""
 
     isolation: Isolation = "read_uncommitted"
-    corrupt_skip: bool = False  # decoded ranges go on behind a corrupt batch instead of failing
+    corrupt_skip: bool = False  # decoded ranges skip corrupt batches instead of failing
     max_batch: int = MAX_BATCH  # bytes a batch may unpack to in a decoded view; above it: TooLarge
     exact: int = EXACT  # bytes of log, or of text without one, up to which text has a size; 0: none has one
     index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes

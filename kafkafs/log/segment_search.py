@@ -62,7 +62,7 @@ def _probes(index: OffsetIndex, probes: list[Probe] | None, offset: int) -> str:
         """Its entry."""
         return f"offset {index.base_offset + probe.fields[0]} -> position {probe.fields[1]}"
 
-    return probes_told(index, probes or (), told, (f"at or before {offset}", f"behind {offset}"))
+    return probes_told(index, probes or (), told, (f"at or before {offset}", f"after {offset}"))
 
 
 def _confirmed(segment: Segment, file: DataFile, entry: OffsetPosition) -> Start | None:

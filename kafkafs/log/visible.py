@@ -248,4 +248,4 @@ class Visible:
         message = f"{where}: {damage.size} bytes at position {damage.position} are not a valid batch"
         if not self.options.corrupt_skip:
             raise CorruptData(message)
-        logger.warning("%s; going on behind them", message)
+        logger.warning("%s; reading on after them", message)

@@ -25,7 +25,7 @@ def key_hashes(records: Records) -> Numbers:
     spare, hashes = np.empty(len(table), np.int64), np.empty(len(table), np.int64)
     made = kernels.hash_keys(table, len(table), records.data, _SEED, int(table["offset"][0]), spare, hashes)
     if made < 0:
-        raise CorruptData("an offset is more than 32 bits behind another one of the same segment")
+        raise CorruptData("an offset is more than 32 bits above another one of the same segment")
     found: Numbers = hashes[:made] & np.int64(_LAST)
     return found
 

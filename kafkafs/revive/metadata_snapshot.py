@@ -231,8 +231,8 @@ def kept_configs(
     ]  # fmt: skip
     if image is not None and image.tokens:
         sentences.append(
-            f"{len(image.tokens)} delegation tokens come along, and {TOKEN_KEY} is not on these disks: put the old key"
-            " into server.properties, where its line waits behind a #"
+            f"{len(image.tokens)} delegation tokens are copied, but {TOKEN_KEY} is not on these disks: uncomment its"
+            " line in server.properties, and write the old key there"
         )
     return fitting, sentences
 

@@ -27,7 +27,7 @@ OFF: Mapping[str, tuple[str, str]] = {
     "offsets.retention.minutes": (_NEVER, "groups and their offsets do not expire"),
     "producer.id.expiration.ms": (_NEVER, "what producers repeat is known as repeated"),
     "transactional.id.expiration.ms": (_NEVER, "transactional ids do not expire"),
-    "transaction.remove.expired.transaction.cleanup.interval.ms": (_NEVER, "nobody looks for those that have"),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": (_NEVER, "expired ids are not looked for"),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": (_NEVER, "open transactions stay open"),
 }  # fmt: skip
 """Name -> value and what it does."""

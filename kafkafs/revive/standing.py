@@ -152,7 +152,7 @@ def choose(
     if last is not furthest and last.besides(furthest):
         chosen = last
         sentences.append(
-            f"{name}: {last.told()} is taken, which {proof}, and not {furthest.told()}, which got further but lacks"
+            f"{name}: {last.told()} is used, because it {proof}; {furthest.told()} got further but lacks"
             " some of its records"
         )
     elif complete and chosen not in in_sync and None not in {each.node for each in standings}:
@@ -172,22 +172,20 @@ def _last_leader(
         return standings[0], ""
     latest = max(max(each.latest_epoch, each.progress[0]) for each in standings)
     if state is None or latest > state.leader_epoch:
-        return max(
-            standings, key=lambda each: (each.latest_epoch, *each.progress)
-        ), "has recorded the newest leader epoch"
-    return max(in_sync or standings, key=lambda each: each.progress), "was in sync when the metadata end"
+        return max(standings, key=lambda each: (each.latest_epoch, *each.progress)), "recorded the newest leader epoch"
+    return max(in_sync or standings, key=lambda each: each.progress), "was in sync when the metadata ended"
 
 
 def _out_of_sync(name: str, chosen: Standing, in_sync: Sequence[Standing], brokers: str, kind: str) -> str:
     if not in_sync:
         return (
             f"{name}: no disk has a replica{kind} that was in sync (of {brokers}), so its last records may be missing;"
-            f" {chosen.told()} is taken"
+            f" {chosen.told()} is used"
         )
     there = " and ".join(each.told() for each in in_sync)
     whole = "" if any(each.besides(chosen) for each in in_sync) else ", and lacks nothing of it"
     return (
-        f"{name}: {chosen.told()} is taken though it was not in sync when the metadata end: it got further than the"
+        f"{name}: {chosen.told()} is used though it was not in sync when the metadata ended: it got further than the"
         f" replica in sync, of {brokers}: {there}{whole}"
     )
 
@@ -201,7 +199,7 @@ def _more(name: str, other: Standing, chosen: Standing) -> list[str]:
         f"offsets {each.start} to {each.end - 1}{f' of leader epoch {each.epoch}' if each.epoch >= 0 else ''}"
         for each in _joined(found)
     )
-    return [f"{name}: {other.replica.place!r} has {spans} besides, which {chosen.told()} has not, or has otherwise"]
+    return [f"{name}: {other.replica.place!r} also has {spans}, which {chosen.told()} lacks or has with other records"]
 
 
 def _joined(found: Sequence[Under]) -> list[Under]:

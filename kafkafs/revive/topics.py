@@ -209,7 +209,7 @@ def _id_of(claims: Sequence[Claim], cluster_id: str, chosen: Chosen) -> str:
     name = claims[0].topic
     if len(told) > 1:
         raise CorruptData(
-            f"{name} has {len(told)} topic ids on these disks ({', '.join(told)}) and no metadata tells which is its"
+            f"{name} has {len(told)} topic ids on these disks ({', '.join(told)}) and no metadata says which is its"
             " own; name the data directories of one of them"
         )
     if told:
@@ -235,7 +235,7 @@ def _without_tier(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapp
     lost = (
         ""
         if chosen.directories[0].options.tiered
-        else ", and what stands in the tier alone is not there; --tiered brings it back"
+        else ", so segments that are only in the tier are missing; --tiered adds them"
     )
     chosen.sentences.append(f"{name}: {_TIERED} is left out{lost}")
     return {key: value for key, value in configs.items() if key != _TIERED}
@@ -258,7 +258,7 @@ def _add(chosen: Chosen, topic: RevivedTopic, there: SetAside, states: Mapping[i
             "the metadata name it"
         )  # fmt: skip
         lacking = f"{topic.name} has a partition {count - 1}, and {count - len(numbers):,} before it"
-        raise CorruptData(f"{lacking} are nowhere to be found; {told}")
+        raise CorruptData(f"{lacking} are on no disk; {told}")
     partitions = []
     for number in range(count):
         name, state = f"{topic.name}-{number}", states.get(number)

@@ -124,7 +124,7 @@ class SegmentKeys:
 
     def _pass_over(self, reader: Reader, what: str) -> None:
         self.is_whole = False
-        logger.warning("%s: keys are looked for behind a corrupt batch: %s", reader.log.name.directory, what)
+        logger.warning("%s: the search for keys goes on after a corrupt batch: %s", reader.log.name.directory, what)
 
     def _publish(self, collector: KeyCollector, reached: int) -> None:
         if collector.count:

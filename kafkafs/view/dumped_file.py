@@ -61,7 +61,7 @@ class DumpedFile(SizedFile["_Files", LogSpan]):
             """The maker and the readers of it have the files."""
             files: _Files | None = dumps.get(key)
             if files is None:
-                raise Vanished("nobody has it open any more")
+                raise Vanished("no reader has it open any more")
             return files.dump(position)
 
         return self._view.resources.exact.measured((self._view.key, self._name, "dump"), state.span, dump)

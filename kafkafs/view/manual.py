@@ -88,12 +88,12 @@ EXAMPLES = Section(
         ("cat by-time/@$(date +%s -d '1 hour ago')...jsonl", "seconds, with @ before them"),
         ("cat by-time/1632390207806.explain", "how Kafka finds a time"),
         ("grep '\"valid\":false' by-offset/0...batches.jsonl", "damaged batches"),
-        ("getfattr -d by-offset/23400", "where it stands: segment, position, size, codec"),
+        ("getfattr -d by-offset/23400", "its place: segment, position, size, codec"),
     ),
 )
 ERRORS = Section(
     "errors",
-    "What a program that reads is told, and why:",
+    "The errors that a reader gets, and their causes:",
     (
         ("No such file or directory", "no such name, or no such record (below the log start, past the end)"),
         ("No data available", "the key or the value is null"),
@@ -111,7 +111,7 @@ EXIT_CODES = Section(
     (
         ("0", "done; audit: clean"),
         ("1", "something could not be done, which one sentence names; audit: findings; dump: a file was not whole"),
-        ("2", "it was asked wrongly; audit: it could not run"),
+        ("2", "wrong usage; audit: it could not run"),
         ("70", "a bug in kafkafs: please report it"),
         ("130", "ended by Ctrl-C"),
     ),

@@ -54,7 +54,7 @@ def _misplaced(suffix: Suffix, stem: str, parse: Parse) -> str:
         return f"{suffix.value} is of open ranges only{open_range}"
     if is_of_points_only(suffix):
         return f"{suffix.value} is of points only, not of ranges"
-    return f"a name has one suffix, and this one has {suffix.value} behind another"
+    return f"a name has one suffix, and this one has {suffix.value} after another"
 
 
 def meant(directory: DirectoryNode, name: str) -> str:

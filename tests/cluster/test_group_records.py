@@ -109,9 +109,9 @@ def test_thousands_of_values_of_which_the_same_is_wrong_are_one_sentence(data, t
     no_record = f"it is no record of type {number}"
     assert [each for each in problems if each.startswith(f"{topic}:")] == [
         f"{topic}: offset 0: {no_record} (Could not read record with version 1 from value's buffer), and so are 999"
-        " records behind it",
+        " records after it",
         f"{topic}: offset 1: {no_record} (Found an unknown record version 77 for {number} type), and so are 1,999"
-        " records behind it",
+        " records after it",
     ]
 
 

@@ -136,7 +136,7 @@ def test_a_log_that_begins_behind_its_snapshot_adds_nothing(data):
     data.write(NAME, [topic("behind", 2)], at=7)
     topics, about, problems = told(data)
     assert (topics, about["asOfOffset"]) == (["kept"], 4)
-    assert "what stood between them is missing" in problems[0]
+    assert "the records between them are missing" in problems[0]
 
 
 def test_a_gap_in_the_log_is_a_problem_and_the_rest_counts(data):
@@ -195,8 +195,8 @@ def test_thousands_of_unknown_records_are_one_sentence_and_cost_little(data):
     assert time.process_time() - begun < floor + 3
     assert topics == ["there"]
     assert problems == [
-        f"{NAME}: offset 1: it is of type 99, which only a newer Kafka knows, and so are 11,999 records behind it",
-        f"{NAME}: offset 401: it is no record of type 2, and so are 2,999 records behind it",
+        f"{NAME}: offset 1: it is of type 99, which only a newer Kafka knows, and so are 11,999 records after it",
+        f"{NAME}: offset 401: it is no record of type 2, and so are 2,999 records after it",
     ]
 
 

@@ -149,8 +149,8 @@ def test_only_so_much_is_kept_and_that_is_told(tmp_path, monkeypatch):
     topic = topic_of(tmp_path)
     assert {place: each.text for place, each in told(topic).items()} == {("a", 1): text, ("b", 1): None, ("c", 1): text}
     assert [problem.partition(": ")[2] for problem in topic.problems()] == [
-        "schema 2 is too large, or too much with the rest, to be kept",
-        "there are more schemas than are kept",
+        "schema 2 is too large for memory, alone or with the others",
+        "there are more schemas than fit in memory",
     ]
 
 

@@ -15,7 +15,7 @@ def test_a_batch_that_holds_other_than_it_says_is_refused():
     one = record_bytes(Record(0, 0, 0, b"k", b"v", ((b"h", b"x"),)), 0, 0)
     second = record_bytes(Record(1, 0, 0, b"k", b"v"), 0, 0)
     assert "fewer records" in reason(decoded(v2_around(one, 2, last=1))[1])
-    assert "left behind" in reason(decoded(v2_around(one + second, 1, last=1))[1])
+    assert "left after" in reason(decoded(v2_around(one + second, 1, last=1))[1])
     assert "negative number" in reason(decoded(v2_around(b"", -1))[1])
     assert "do not ascend" in reason(decoded(v2_around(one + one, 2, last=5))[1])
     assert "past the end of the batch" in reason(decoded(v2_around(one[:-1], 1))[1])

@@ -51,7 +51,7 @@ def test_a_leader_that_wrote_nothing_loses_nothing_to_the_longer_log(tmp_path):
 def test_a_leader_that_wrote_seven_counts_and_what_is_lost_is_told(tmp_path):
     taken, (sentence,) = told(tmp_path, [LONG, SEVEN], isr=(2,))
     assert taken == 2
-    assert f"'{tmp_path}/1/t-0' has offsets 60 to 99 of leader epoch 0 besides" in sentence
+    assert f"'{tmp_path}/1/t-0' also has offsets 60 to 99 of leader epoch 0" in sentence
     assert f"'{tmp_path}/2/t-0' (offsets 0 to 66, last leader epoch 5)" in sentence
 
 
@@ -64,10 +64,10 @@ def test_the_last_leader_counts_where_the_furthest_has_other_records(isr, tmp_pa
     assert taken == 1
     assert len(sentences) == 2
     assert (
-        "which was in sync when the metadata end" in sentences[0]
-        or "has recorded the newest leader epoch" in sentences[0]
+        "because it was in sync when the metadata ended" in sentences[0]
+        or "recorded the newest leader epoch" in sentences[0]
     )
-    assert f"'{tmp_path}/2/t-0' has offsets 60 to 66 of leader epoch 5 besides" in sentences[1]
+    assert f"'{tmp_path}/2/t-0' also has offsets 60 to 66 of leader epoch 5" in sentences[1]
 
 
 def test_metadata_that_are_older_than_an_epoch_prove_nothing(tmp_path):

@@ -120,7 +120,7 @@ def test_what_only_a_tier_has_is_told(tmp_path):
     for name in NAMES:
         assert losses(report, name) == [(0, bases(TIERED.left / name)[0] - 1)]
     assert losses(report, "plain-0") == []
-    assert any("--tiered brings it back" in each for each in report["leftOut"])
+    assert any("--tiered adds them" in each for each in report["leftOut"])
 
 
 def test_what_the_disk_has_too_is_there_once(tmp_path):

@@ -147,7 +147,7 @@ def test_that_only_a_replica_out_of_sync_is_left_is_told(tmp_path):
     one, other = disk(tmp_path / "a", {"t-0": ONE}, node=3), disk(tmp_path / "b", {"t-0": ONE}, node=1)
     told = (
         "t-0: no disk has a replica that was in sync (of broker 1, 2), so its last records may be missing;"
-        f" '{tmp_path}/a/t-0' (offsets 0 to 0, last leader epoch 0) is taken"
+        f" '{tmp_path}/a/t-0' (offsets 0 to 0, last leader epoch 0) is used"
     )
     assert chosen([one], image(("t", ONE, 1), isr=(2, 1))).sentences == [told]
     assert chosen([one, other], image(("t", ONE, 1), isr=(2, 1))).sentences == []

@@ -180,4 +180,4 @@ def test_a_doubled_destination_is_told(tmp_path, command, capsys):
     assert command(*words) == 2
     told = capsys.readouterr().err.splitlines()[-1]
     assert f"holds a file that its plan does not name, first 'topic=segments/partition=0/{twice.name}'" in told
-    assert "records may stand there twice; name a new directory" in told
+    assert "records may be there twice; name a new directory" in told

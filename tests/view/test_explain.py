@@ -51,7 +51,7 @@ def test_the_probes_of_a_search_are_told(root):
         "     probe 1: slot 2 (warm): 1632390207745 (2021-09-23T09:43:27.745Z) -> offset 23388, before 1632390207806",
         "     probe 2: slot 3 (warm): 1632390208071 (2021-09-23T09:43:28.071Z) -> offset 23475, not before"
         " 1632390207806",
-        "     probe 1: slot 2 (warm): offset 23390 -> position 12432, behind 23388",
+        "     probe 1: slot 2 (warm): offset 23390 -> position 12432, after 23388",
         "     probe 2: slot 1 (warm): offset 23307 -> position 8279, at or before 23388",
     ):
         assert line in text.splitlines()

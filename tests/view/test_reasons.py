@@ -24,7 +24,7 @@ from kafkafs.view.tree import Root
         ("earliest.decode.jsonl", "did you mean 'earliest.decoded.jsonl'?"),
         ("5.zip", "there is no suffix '.zip'; there are .jsonl, .follow.jsonl,"),
         ("5.follow.jsonl", ".follow.jsonl is of open ranges only: 5...follow.jsonl"),
-        ("1.jsonl.jsonl", "a name has one suffix, and this one has .jsonl behind another"),
+        ("1.jsonl.jsonl", "a name has one suffix, and this one has .jsonl after another"),
         ("5..9.follow.jsonl", ".follow.jsonl is of open ranges only"),
         ("5...value", ".value is of points only, not of ranges"),
         ("five", "a name here is an offset, earliest"),
@@ -66,7 +66,7 @@ def test_which_side_of_the_log_an_offset_lies_on(tmp_path, suffix, caplog):
     caplog.set_level(logging.INFO)
     data = unpack(tmp_path)
     assert said(data, f"test-0/by-offset/5{suffix}").startswith("offset 5 is below the log start, 23147: ")
-    assert said(data, f"test-0/by-offset/23488{suffix}").startswith("offset 23488 is at or behind the log end, 23488: ")
+    assert said(data, f"test-0/by-offset/23488{suffix}").startswith("offset 23488 is at or after the log end, 23488: ")
     assert [message.split(": ")[0] for message in caplog.messages if "offset" in message] == ["test-0", "test-0"]
 
 

@@ -29,7 +29,7 @@ _REASONS = {
     layout.AVRO_CHOICE_MISFIT: "it names a branch or a symbol that the schema does not have",
     layout.AVRO_COUNT_MISFIT: "it announces more elements than it can hold",
     layout.AVRO_TOO_DEEP: f"it is nested deeper than {layout.AVRO_DEPTH} levels",
-    layout.AVRO_LEFTOVER: "bytes are left behind its end",
+    layout.AVRO_LEFTOVER: "bytes are left after its end",
     layout.AVRO_DECIMAL_MISFIT: "a decimal is malformed or too long",
     layout.AVRO_TIME_MISFIT: "a time of day is outside the day",
     layout.AVRO_NO_COLUMN: "it has fields that no column can hold",

@@ -122,7 +122,7 @@ def _is_or_has_map(message: DescriptorProto) -> bool:
 def _check_entry(message: DescriptorProto) -> None:
     fields = [(field.name, field.number, field.label) for field in message.field]
     if fields != [("key", 1, _OPTIONAL), ("value", 2, _OPTIONAL)] or message.extension_range or message.oneof_decl:
-        raise CorruptData(f"the schema has a map whose entries, {message.name[:100]!r}, are no keys and values")
+        raise CorruptData(f"the schema has a map whose entries, {message.name[:100]!r}, are not keys and values")
 
 
 def _serialized(name: str, text: str) -> FileDescriptorProto:

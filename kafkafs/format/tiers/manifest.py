@@ -165,7 +165,7 @@ def _manifest(told: dict[str, Any]) -> Manifest:
 
 def _within(number: Any, limit: int) -> int:
     if not isinstance(number, int) or not 0 <= number <= limit:
-        raise CorruptData(f"the manifest has a number where 0 to {limit} can be, which is none of them")
+        raise CorruptData(f"the manifest has a number that is not between 0 and {limit}")
     return number
 
 

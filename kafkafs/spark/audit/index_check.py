@@ -90,10 +90,10 @@ def _offset_entries_true(
     def reason(slot: int) -> str:
         """In words, for an entry that is not confirmed: the first of these that it fails."""
         if not rising[slot]:
-            return "it does not come behind the entry before it"
+            return "it does not come after the entry before it"
         if not boundary[slot]:
             return "no batch begins there"
-        return "no batch at or behind that position, and before the next entry's, ends with that offset"
+        return "no batch at or after that position, and before the next entry's, ends with that offset"
 
     return boundary & near & rising, reason
 
@@ -116,7 +116,7 @@ def check_time_index(segment: Segment, where: Where, valid: ValidBatches, clean:
         true[slot] = _is_of_record(segment, int(valid.positions[at[slot]]), int(offsets[slot]), int(times[slot]))
     live, findings = _live(segment, index, where, true, inside, clean)
     for slot in _untrue(true, live, times, offsets):
-        reason = "it does not come behind the entry before it"
+        reason = "it does not come after the entry before it"
         if rising[slot]:
             reason = "the log has no such offset"
             if inside[slot] and highest[at[slot]] == times[slot]:
@@ -296,11 +296,11 @@ class _Index:
         if row["version"] != 0:
             return f"its version is {row['version']}, and only 0 is known"
         if last <= before:
-            return "it does not come behind the entry before it"
+            return "it does not come after the entry before it"
         if first > last:
             return "it ends before it begins"
         if stable > last + 1:
-            return f"its last stable offset {stable} is behind it"
+            return f"its last stable offset {stable} is above its end"
         marker = markers.get(last)
         if any(end is not None and last >= end for end in (self._segment.growing_from, self._segment.cut_at)):
             return ""

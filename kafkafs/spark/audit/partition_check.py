@@ -202,7 +202,7 @@ def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
         return "is negative"
     if end is None or offset == end or (offset < end and not exact):
         return ""
-    return f"is behind the end of its log, {end}" if offset > end else f"is not the end of its log, {end}"
+    return f"is above the end of its log, {end}" if offset > end else f"is not the end of its log, {end}"
 
 
 def _told(

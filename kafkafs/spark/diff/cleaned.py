@@ -95,6 +95,6 @@ def _hashes(records: Records) -> tuple[Words, Words]:
     rows, checks = np.empty(len(table), np.int64), np.empty(len(table), np.int64)
     made = kernels.hash_keys(table, len(table), records.data, _SEED, int(table["offset"][0]), rows, checks)
     if made < 0:
-        raise CorruptData("an offset is more than 32 bits behind another one of the same batch")
+        raise CorruptData("an offset is more than 32 bits above another one of the same batch")
     words = (each[:made].view(np.uint64) for each in (rows, checks))
     return next(words) >> np.uint64(32), next(words)

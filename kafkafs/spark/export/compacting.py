@@ -85,7 +85,7 @@ def finish(out: Output) -> None:
         out.remove(name)
     left = set(old) & set(out.sizes())
     if left:
-        raise DiskError(f"'{out}/{min(left)}' cannot be removed; until it is, its records stand there twice")
+        raise DiskError(f"'{out}/{min(left)}' cannot be removed; until it is, its records are there twice")
     with out.writing(PLAN) as file:
         file.write(plan)
     out.remove(JOURNAL)

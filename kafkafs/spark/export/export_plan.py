@@ -178,8 +178,8 @@ def _check_same(looks: PartitionLooks, plan: ExportPlan) -> None:
     for name, look in sorted(looks.items()):
         if ends.get(name, 0) > look.visible_end:
             raise UsageError(
-                f"{name} was exported up to offset {ends[name]} and ends at {look.visible_end} now: it was cut,"
-                f" or made anew; {_ELSEWHERE}"
+                f"{name} was exported up to offset {ends[name]} and ends at {look.visible_end} now: it was truncated,"
+                f" or deleted and created again; {_ELSEWHERE}"
             )
         known = plan.logs.get(name, topics.get(name.topic))
         if known is not None and (reason := known.difference(look.log)):
@@ -295,7 +295,7 @@ def _check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -
         many = f"{len(others):,} files" if len(others) > 1 else "a file"
         raise UsageError(
             f"{str(out)!r} holds {many} that its plan does not name, first {others[0]!r}: another export wrote there"
-            f" too, or somebody else, and records may stand there twice; {_ELSEWHERE}"
+            f" too, or somebody else, and records may be there twice; {_ELSEWHERE}"
         )
 
 

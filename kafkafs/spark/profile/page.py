@@ -16,16 +16,16 @@ from kafkafs.tables.offsets import TopicPartition
 MOST_BARS = 24
 MOST_KEYS = 24
 _STAY = (
-    "Kafka keeps the segment that is written to, and one whose newest record lies in the future: retention.ms counts "
-    "from that record. What lies below the log start goes at the broker's next look. The others wait; the next of them "
-    "to go has its newest record from the time in the last column."
+    "Kafka keeps the active segment, and a segment whose newest record has a time in the future: retention.ms counts "
+    "from that record. The broker's next check deletes what is below the log start. The other segments wait; the last "
+    "column has the time of the newest record in the next segment to go."
 )
 _HEAVIEST = (
     "By bytes of key, value and headers, without Kafka's own topics; sums are lower bounds. A key that has most of a "
     "topic makes it uneven."
 )
 _LAGS = (
-    *("in order", "up to 1 s behind", "up to 10 s", "up to 1 min"),
+    *("in order", "up to 1 s older", "up to 10 s", "up to 1 min"),
     *("up to 10 min", "up to 1 h", "up to 1 day", "more"),
 )
 
@@ -41,7 +41,7 @@ def page(numbers: Mapping[TopicPartition, Figures], places: Sequence[str]) -> st
         _section("Partitions by size", _skew(numbers), bars(_largest(numbers))),
         rendered("pair", [
             _section("Record sizes", "How many; key, value and headers together.", bars(_powers(total.record_sizes))),
-            _section("Batch sizes", "How many; as they stand on disk.", bars(_powers(total.batch_sizes), "other")),
+            _section("Batch sizes", "How many; their stored size.", bars(_powers(total.batch_sizes), "other")),
             _section("Codecs", "Bytes on disk; how much content each byte holds.", bars(_codecs(total))),
             _section("Timestamp lag", _order(total), bars(_lags(total), "other")),
         ]),
@@ -166,7 +166,7 @@ def _lags(total: Figures) -> list[Bar]:
 def _order(total: Figures) -> str:
     out_of_order = sum(total.lags[1:])
     told = f"{counted(out_of_order, 'record')} {'is' if out_of_order == 1 else 'are'} out of order"
-    return f"How far a record lies behind the latest before it in its segment: {told}."
+    return f"How much older a record is than the newest one before it in its segment: {told}."
 
 
 def _topics(topics: Mapping[str, Figures], numbers: Mapping[TopicPartition, Figures]) -> Markup:

@@ -27,7 +27,7 @@ Kind = Any
 _LONGEST = 2**63
 _DIGITS = 308  # that every double has room for
 _DEEPEST = 100  # objects and lists in each other: neither Python nor readers of Parquet go down without end
-_OTHER = "it is of another type than the others were"
+_OTHER = "its type differs from those before it"
 Convert = Callable[[Any], Any]
 
 
