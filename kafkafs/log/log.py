@@ -7,7 +7,7 @@ the segment with the largest base at or below them, and on to the next where com
 import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
@@ -72,6 +72,14 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
     if known is not None and last.position - known.position > LONGEST_READ:
         segment.indexes.forget()
     return Tail(*stamp, last.end, last.last_offset + 1, last, grown_from)
+
+
+def tail_of_a_tier(segment: Segment, end_offset: int) -> Tail:
+    """The end of a log whose last segment is in a tier: it stays as it is. Its last batch is None if it is lost."""
+    try:
+        return replace(find_tail(segment, None), end_offset=end_offset)
+    except (Denied, NotFound, Lost):
+        return Tail(0, 0, 0, 0, end_offset, None)
 
 
 def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> Start | None:

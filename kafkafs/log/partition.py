@@ -20,7 +20,7 @@ from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.listing import NOTHING, Listing, list_partition
-from kafkafs.log.log import Log, Tail, find_tail, segment_number
+from kafkafs.log.log import Log, Tail, find_tail, segment_number, tail_of_a_tier
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.retries import ask_again
@@ -235,11 +235,14 @@ class Partition:
         return (*self._remote.segments(local[0].base_offset if local else None), *local)
 
     def _to_the_end(self, segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
-        """The segments and the log's end. A last segment that was cut is another one for all that read it."""
+        """The segments and the log's end. A last segment that was cut is another one for all that read it. A tier knows
+        where its last upload ends."""
         if not segments:
             return segments, None
         last = segments[-1]
         known = before.tail if before and before.segments and before.segments[-1] is last else None
+        if last.next_base is not None:
+            return segments, known or tail_of_a_tier(last, last.next_base)
         try:
             tail = find_tail(last, known)
         except (Denied, NotFound):

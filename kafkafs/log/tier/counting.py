@@ -17,7 +17,8 @@ from kafkafs.log.tier.upload import Epochs, Upload
 
 
 class Piece(NamedTuple):
-    """The offsets [upload.base_offset, stop) of an upload; `stop` is None for all of a tier's last upload."""
+    """The offsets [upload.base_offset, stop) of an upload; `stop` is None if nothing tells where a tier's last upload
+    ends."""
 
     upload: Upload
     stop: int | None
@@ -131,7 +132,7 @@ def _tiled(good: Sequence[_Good], local_start: int | None) -> list[Piece]:
     for number, (upload, until) in enumerate(kept):
         behind = kept[number + 1].upload.base_offset if number + 1 < len(kept) else local_start
         stops = [stop for stop in (until, behind) if stop is not None]
-        found.append(Piece(upload, min(stops) if stops and behind is not None else None))
+        found.append(Piece(upload, min(stops, default=None)))
     return found
 
 

@@ -34,21 +34,30 @@ class RemotePartitions:
             return None
         return TierPart(
             self._tier,
-            lambda: self._in_tier(name),
+            lambda local_start: self._in_tier(name, local_start),
             lambda: self._lineage(name),
             self.finished,
-            lambda: self._checkpoints.read().start_offsets.get((name.topic, name.partition)),
+            lambda: self._log_start(name),
         )
 
     def of_lost(self, partition: TierPartition) -> TierPart:
         """Return the tier's part of a partition that is on no disk. Its lineage is that of the newest upload."""
-        return TierPart(self._tier, lambda: partition, lambda: (), self.finished)
+        return TierPart(self._tier, lambda _: partition, lambda: (), self.finished)
 
-    def _in_tier(self, name: PartitionName) -> TierPartition | None:
-        """A broker's checkpoint lists every partition that is tiered."""
+    def _log_start(self, name: PartitionName) -> int | None:
+        """Return the log start by the broker's checkpoint. A broker cuts the leader epochs off at the log start, so
+        they tell it if the checkpoint does not. Return None if nothing tells it."""
+        start = self._checkpoints.read().start_offsets.get((name.topic, name.partition))
+        return start if start is not None else next((first for _, first in self._lineage(name)), None)
+
+    def _in_tier(self, name: PartitionName, local_start: int | None) -> TierPartition | None:
+        """A broker's checkpoint lists every partition that is tiered, a minute later. Until then, leader epochs below
+        the first segment tell that there was more."""
         starts = self._checkpoints.read().start_offsets
         if starts and (name.topic, name.partition) not in starts:
-            return None
+            lineage = self._lineage(name)
+            if local_start is not None and lineage and lineage[0][1] >= local_start:
+                return None
         try:
             topic_id = parse_partition_metadata(self._root.read_whole(f"{name.directory}/{PARTITION_METADATA}"))
         except (NotFound, Denied, CorruptData):

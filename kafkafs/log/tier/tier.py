@@ -103,13 +103,13 @@ class TierPart:
     def __init__(
         self,
         tier: Tier,
-        partition: Callable[[], TierPartition | None],
+        partition: Callable[[int | None], TierPartition | None],
         lineage: Callable[[], Epochs],
         finished: Callable[[TierPartition], dict[str, Upload] | None],
         log_start: Callable[[], int | None] = lambda: None,
     ) -> None:
-        """`partition`, `lineage` and `log_start` are as of now, by the small files of the disk, None where they do not
-        tell; `finished` is what the metadata topic says, None where it has no word."""
+        """`partition` (by the first offset of the disk), `lineage` and `log_start` are as of now, by the small files of
+        the disk, None where they do not tell; `finished` is what the metadata topic says, None where it has no word."""
         self._tier = tier
         self._partition = partition
         self._lineage = lineage
@@ -155,7 +155,7 @@ class TierPart:
         self._known.expire()
 
     def _all_unlisted(self, start: int, local_start: int) -> tuple[Segment, ...]:
-        if start >= local_start or self._partition() is None:
+        if start >= local_start or self._partition(local_start) is None:
             return ()
         unlisted = self._unlisted
         if unlisted is None or (unlisted.base_offset, unlisted.next_base) != (start, local_start):
@@ -200,7 +200,7 @@ class TierPart:
             self._relisting.release()
 
     def _listed(self, local_start: int | None) -> tuple[Segment, ...]:
-        partition = self._partition()
+        partition = self._partition(local_start)
         if partition is None:
             return ()
         earlier = () if self._known.latest is None else self._known.latest[1]
@@ -214,6 +214,8 @@ class TierPart:
         except (DiskError, UsageError) as error:
             return self._unknown(str(error), local_start, earlier)
         made = pieces(uploads, lineage, local_start, start)
+        if local_start is None and made:
+            made[-1] = self._told.to_the_end(layout, made[-1])
         known = {each.base_offset: each for each in earlier}
         return tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in made)
 

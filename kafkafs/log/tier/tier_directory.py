@@ -48,7 +48,7 @@ class TierDirectory:
     def part(self, name: PartitionName) -> TierPart:
         """The tier's part of a partition: everything that there is of it."""
         partition = self._found[name.directory]
-        return TierPart(self._tier, lambda: partition, lambda: (), lambda _: None)
+        return TierPart(self._tier, lambda _: partition, lambda: (), lambda _: None)
 
 
 def open_tier(path: Path, options: ReadOptions) -> TierDirectory | None:

@@ -7,7 +7,10 @@ is ever overwritten.
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+import numpy as np
+
 from kafkafs.errors import Lost, NotFound, Vanished
+from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.tiers.tier_names import MANIFEST, TierPartition
 from kafkafs.log.log import find_tail
 from kafkafs.log.segment import Segment
@@ -15,6 +18,9 @@ from kafkafs.log.tier.counting import Piece, epoch_at
 from kafkafs.log.tier.layouts import Layout
 from kafkafs.log.tier.remote_files import RemoteFiles
 from kafkafs.log.tier.upload import Epochs, Upload
+
+_MOST_ENTRIES = 1 << 20
+"""Of an index that is read whole: Kafka's default limit for the file is 10 MiB."""
 
 
 class ToldUploads:
@@ -24,6 +30,7 @@ class ToldUploads:
     def __init__(self) -> None:
         self._told: dict[object, Upload] = {}
         self._ends: dict[object, int | None] = {}
+        self._last: tuple[object, int] | None = None
 
     def told(self, layout: Layout, uploads: Iterable[Upload]) -> list[Upload]:
         """The uploads with their epochs. An upload that cannot be read stays as it is: whoever opens it hears why."""
@@ -50,10 +57,28 @@ class ToldUploads:
             if each.end_offset is None and not each.trouble:
                 key = _identity(each)
                 end = self._ends[key] = before[key] if key in before else end_of(layout, each)
-                found.append(each._replace(end_offset=end))
+                found.append(_with_end(layout, each, end))
             else:
                 found.append(each)
         return found
+
+    def to_the_end(self, layout: Layout, piece: Piece) -> Piece:
+        """The last piece of a partition that no disk goes on from, up to the offset behind it.
+
+        No broker uploads an empty log. So an upload without a batch that can be read has lost at least one offset. An
+        index entry that names an offset behind the last batch proves that the log was cut. DiskError if the store does
+        not answer.
+        """
+        upload, stop = piece
+        if stop is not None and (upload.trouble or upload.is_measured or stop - 1 != upload.end_offset):
+            return piece
+        key, end = _identity(upload), upload.base_offset + 1
+        if self._last is not None and self._last[0] == key:
+            end = self._last[1]
+        elif not upload.trouble:
+            end = _end_behind(layout, upload)
+            self._last = key, end
+        return piece if end == stop else Piece(upload._replace(end_offset=None), end)
 
 
 def _identity(upload: Upload) -> object:
@@ -62,14 +87,49 @@ def _identity(upload: Upload) -> object:
 
 def end_of(layout: Layout, upload: Upload) -> int | None:
     """The last offset in an upload's log; None if it cannot be read."""
-    segment = Segment(RemoteFiles(layout, Piece(upload, None), (), set()), None)
     try:
-        tail = find_tail(segment, None)
+        return _last_offset(_segment(layout, upload))
     except (Lost, NotFound, Vanished):
         return None
+
+
+def _with_end(layout: Layout, upload: Upload, end: int | None) -> Upload:
+    """The upload with that end. If no batch can be read in it, it counts for what no other upload has."""
+    if end is None or end >= upload.base_offset:
+        return upload._replace(end_offset=end)
+    trouble = f"{upload.object!r} has no batch that can be read"
+    return upload._replace(end_offset=_end_behind(layout, upload) - 1, trouble=trouble)
+
+
+def _segment(layout: Layout, upload: Upload) -> Segment:
+    return Segment(RemoteFiles(layout, Piece(upload, None), (), set()), None)
+
+
+def _last_offset(segment: Segment) -> int:
+    tail = find_tail(segment, None)
     if tail.last is None:
         return tail.end_offset - 1
     return max(tail.last.last_offset, tail.last.base_offset + tail.last.count - 1)  # see `overlaps`
+
+
+def _end_behind(layout: Layout, upload: Upload) -> int:
+    """See `ToldUploads.to_the_end`, of an upload whose end nobody wrote down."""
+    segment, last = _segment(layout, upload), upload.base_offset
+    with suppress(Lost, NotFound, Vanished):
+        last = max(last, _last_offset(segment))
+        last = max(last, _last_indexed(segment.indexes.offset_index), _last_indexed(segment.indexes.time_index))
+    return last + 1
+
+
+def _last_indexed(index: OffsetIndex | TimeIndex) -> int:
+    """The last offset that an index names; -1 if it names none, or its entries do not ascend."""
+    if not 0 < index.entries <= _MOST_ENTRIES:
+        return -1
+    entries = np.frombuffer(index.read_slots(index.entries), index.dtype)
+    columns = [entries[name].astype(np.int64) for name in index.columns]
+    if not len(entries) or entries["offset"][0] < 0 or not all((np.diff(each) > 0).all() for each in columns):
+        return -1
+    return index.base_offset + int(entries["offset"][-1])
 
 
 def newest_lineage(layout: Layout, partition: TierPartition, uploads: Sequence[Upload]) -> Epochs:

@@ -40,7 +40,7 @@ def test_local_segments_win():
     uploads = [upload(0, 99, ((0, 0),)), upload(100, 199, ((0, 100),)), upload(200, 299, ((0, 200),))]
     assert counted(pieces(uploads, ((0, 0),), 150)) == [("0-99", 0, 100), ("100-199", 100, 150)]
     assert counted(pieces(uploads, ((0, 0),), 0)) == []
-    assert counted(pieces(uploads, ((0, 0),), None))[-1] == ("200-299", 200, None)
+    assert counted(pieces(uploads, ((0, 0),), None))[-1] == ("200-299", 200, 300)
 
 
 def test_the_first_entry_of_a_checkpoint_is_cut_to_the_log_start():
@@ -86,8 +86,8 @@ def test_a_gap_is_a_piece():
     assert counted(pieces(uploads, ((0, 0),), 400, 250)) == [
         ("100-199", 100, 200), ("gap", 250, 300), ("300-399", 300, 400),
     ]  # fmt: skip
-    assert counted(pieces(uploads, (), None)) == [("100-199", 100, 200), ("gap", 200, 300), ("300-399", 300, None)]
-    assert counted(pieces(uploads, ((0, 350),), None)) == [("100-199", 100, 200), ("300-399", 300, None)]
+    assert counted(pieces(uploads, (), None)) == [("100-199", 100, 200), ("gap", 200, 300), ("300-399", 300, 400)]
+    assert counted(pieces(uploads, ((0, 350),), None)) == [("100-199", 100, 200), ("300-399", 300, 400)]
     assert counted(pieces([], ((0, 0),), 400, 0)) == [("gap", 0, 400)]
 
 

@@ -349,3 +349,50 @@ def test_a_topic_that_was_compacted_before_it_was_tiered_has_sound_holes(tmp_pat
     assert [*lines(cat(root, "t-0/by-offset/0...jsonl"))] == offsets
     assert [*lines(cat(root, "t-0/by-offset/36.jsonl"))] == [45]
     assert json.loads(cat(root, "t-0/info.json"))["problems"] == []
+
+
+@pytest.mark.parametrize("harm", ["gone", "emptied", "garbage", "cut"])
+@pytest.mark.parametrize("layout", LAYOUTS[:2])
+def test_a_lost_partitions_last_upload_that_is_damaged_is_an_error_there_alone(tmp_path, layout, harm):
+    """Regression: the log ended before it, or no view of the partition answered. The metadata topic, a manifest or the
+    log's own index tell up to where it went."""
+    made = one_epoch()
+    tier = lives.in_layout(made.write_tier(tmp_path / "local"), tmp_path / "tier", layout)
+    log = sorted(tier.rglob("*.log"))[-1]
+    data = log.read_bytes()
+    contents = {"emptied": b"", "garbage": bytes(reversed(data)), "cut": data[: len(data) // 6 * 3]}
+    if harm == "gone":
+        without(-1)(tier)
+    else:
+        log.write_bytes(contents[harm])
+    for has_metadata in [True] if harm == "gone" else [True, False]:
+        disk = made.write_disk(tmp_path / f"disk{has_metadata}", has_local=False, has_metadata=has_metadata)
+        root = tree(disk, tiered=source_of(tmp_path, tier))
+        told = json.loads(cat(root, "t-0/info.json"))
+        is_kept = layout == "local" and not has_metadata and harm == "cut"
+        assert told["problems"] or harm == "garbage" or is_kept
+        assert (told["logStartOffset"], told["logEndOffset"]) == (0, 120)
+        first = 105 if is_kept else 90
+        assert [*lines(cat(root, f"t-0/by-offset/0..{first}.jsonl"))] == [*range(first)]
+        for path in ("0...jsonl", f"{first}.jsonl", "119.jsonl", f"{first}..120.jsonl"):
+            assert code_of(root, f"t-0/by-offset/{path}") == EIO, path
+
+
+@pytest.mark.parametrize("checkpoint", ["0\n1\nother 0 0\n", None])
+def test_leader_epochs_tell_of_a_tier_where_the_checkpoint_does_not(tmp_path, checkpoint):
+    """Regression: a broker writes its checkpoint once a minute. Killed before, the log began at the first local one;
+    without a checkpoint, a first upload that is gone was passed over."""
+    made = restarted()
+    tier = made.write_tier(tmp_path / "tier")
+    disk = made.write_disk(tmp_path / "disk", has_local=True, has_metadata=False)
+    if checkpoint is None:
+        (disk / "log-start-offset-checkpoint").unlink()
+    else:
+        (disk / "log-start-offset-checkpoint").write_text(checkpoint)
+    assert_as(expected(made, tier, True), tree(disk, tiered=source_of(tmp_path, tier)))
+    without(0)(tier)
+    root = tree(disk, tiered=source_of(tmp_path, tier))
+    assert json.loads(cat(root, "t-0/info.json"))["problems"]
+    for path in ("0.jsonl", "0...jsonl", "29.jsonl"):
+        assert code_of(root, f"t-0/by-offset/{path}") == EIO, path
+    assert [*lines(cat(root, "t-0/by-offset/30..170.jsonl"))] == [*range(30, 170)]

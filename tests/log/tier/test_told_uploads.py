@@ -43,12 +43,13 @@ def test_epochs_and_ends_are_those_of_the_logs_and_are_read_once(tmp_path):
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 500, b"noise" * 100])
-def test_a_log_that_cannot_be_read_ends_where_it_begins(tmp_path, data):
+def test_a_log_without_a_batch_is_trouble_up_to_where_its_indexes_go(tmp_path, data):
     layout, told = layout_of(tmp_path, cut()), ToldUploads()
     first = min(tmp_path.rglob("*.log"))
     first.write_bytes(data)
     found = told.with_ends(layout, layout.uploads(PARTITION))
-    assert found[0].end_offset == -1
+    assert found[0].end_offset == 29
+    assert found[0].trouble == f"{found[0].object!r} has no batch that can be read"
 
 
 def test_the_newest_upload_tells_the_lineage(tmp_path):
