@@ -119,7 +119,10 @@ def _stop(spark: "SparkSession") -> None:
 
 
 def _abandon(known: frozenset[int]) -> None:
-    """The end without order: all processes go, and a second Ctrl-C does not keep us from that."""
+    """End all processes but the `known` ones without order. A second Ctrl-C does not prevent that.
+
+    A Java that ran before the session lives on, and so does the SparkContext that belongs to it.
+    """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)  # which a client's pyspark has not
@@ -128,7 +131,8 @@ def _abandon(known: frozenset[int]) -> None:
     finally:
         if is_main:
             signal.signal(signal.SIGINT, before)
-        if context is not None:
+        java = getattr(getattr(context, "_gateway", None), "proc", None)
+        if context is not None and (java is None or java.pid not in known):
             context._gateway = context._jvm = context._active_spark_context = None
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from kafkafs.errors import CorruptData, DiskError, Unsupported, UsageError, Vanished
 from kafkafs.installation import install_command
@@ -74,6 +76,16 @@ NO_MASTERS = ["", "local[0]", "local[]", "local[-1]", "local[*,0]", "local-clust
 def test_what_is_no_master_is_told_before_anything_starts(master):
     with pytest.raises(UsageError, match="is not a Spark master"), session(master, "test"):
         raise AssertionError
+
+
+def test_a_session_that_does_not_start_leaves_one_that_runs(spark: SparkSession, monkeypatch):
+    """Regression: it took the other session's SparkContext away, and later tests in the process failed."""
+    monkeypatch.setattr(own, "_check_standalone", lambda _: None)
+    monkeypatch.setattr(own, "_started", lambda *_: (_ for _ in ()).throw(UsageError("no")))
+    with pytest.raises(UsageError, match="no"), session("yarn", "test"):
+        raise AssertionError
+    assert SparkContext._active_spark_context is spark.sparkContext
+    assert spark.range(3).count() == 3
 
 
 @pytest.mark.parametrize("master", MASTERS)
