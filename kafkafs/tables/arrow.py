@@ -106,7 +106,10 @@ def _sum(piece: Records, field: str) -> int:
 
 
 class _Constants:
-    """The columns that are the same in each row, made once for the longest batch so far and cut to length."""
+    """The columns that are the same in each row, made for the longest batch so far and cut to length.
+
+    The first ones are no longer than their batch: many partitions have one small batch, and it keeps them in memory.
+    """
 
     def __init__(self, topic: str, partition: int) -> None:
         self._topic, self._partition = topic, partition
@@ -116,7 +119,7 @@ class _Constants:
     def of(self, rows: int) -> tuple[pa.Array, pa.Array]:
         """Topics and partitions for so many rows, as slices of what is made once."""
         if rows > self._made:
-            self._made = max(rows, ROWS)
+            self._made = max(rows, ROWS) if self._made else rows
             self._topics = pa.repeat(pa.scalar(self._topic, pa.string()), self._made)
             self._partitions = pa.repeat(pa.scalar(self._partition, pa.int32()), self._made)
         return self._topics.slice(0, rows), self._partitions.slice(0, rows)

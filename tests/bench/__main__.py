@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.bench import report
 from tests.bench.data import prepare
 from tests.bench.measure import Result
-from tests.bench.sections import SECTIONS
+from tests.bench.sections import NEEDED, SECTIONS
 
 
 def main() -> int:
@@ -21,9 +21,11 @@ def main() -> int:
     unknown = [name for name in arguments.sections if name not in SECTIONS]
     if unknown or arguments.records < 1 or arguments.rounds < 1:
         parser.error(f"no section {unknown[0]!r}" if unknown else "--records and --rounds are at least 1")
-    bench = prepare(arguments.records)
+    sections = arguments.sections or list(SECTIONS)
+    needed = {topic for name in sections for topic in NEEDED.get(name, ())}
+    bench = prepare(arguments.records, needed if set(sections) <= set(NEEDED) else None)
     results: list[Result] = []
-    for name in arguments.sections or SECTIONS:
+    for name in sections:
         started = time.monotonic()
         for result in SECTIONS[name](bench, arguments.rounds):
             results.append(result)

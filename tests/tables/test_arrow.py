@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kafkafs.errors import Unsupported
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.tables.arrow import grouped, groups, record_batches, rows_and_bytes, schema, together
+from kafkafs.tables.arrow import BatchMaker, grouped, groups, record_batches, rows_and_bytes, schema, together
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.spark.reading import rows_of
@@ -65,6 +65,21 @@ def test_no_records_are_no_batch():
     (piece,) = pieces(numbered([Record(0, 0, 0, None, None)]))
     assert list(record_batches([piece.between(5, 9)], "t", 0, False)) == []
     assert list(groups([piece, piece.between(5, 9)])) == [[piece]]
+
+
+def test_a_small_batch_holds_no_more_than_its_rows():
+    """Regression: constants for 16,384 rows were made for each partition, 10,000 small ones held 3 GB."""
+    for name in ("t", "a-topic-of-a-longer-name"):
+        (batch,) = record_batches(pieces(numbered([Record(0, 0, 0, None, b"v")] * 3)), name, 1, True)
+        assert batch.get_total_buffer_size() < 3000
+
+
+def test_constants_grow_with_the_batches():
+    maker, some = BatchMaker("t", 5, False), pieces(numbered([Record(0, 0, 0, None, b"v")] * 3000))
+    for count in (1, 2, 7, 1):
+        batch = maker.batch(some * count)
+        assert set(zip(batch["topic"].to_pylist(), batch["partition"].to_pylist(), strict=True)) == {("t", 5)}
+        assert len(batch) == 3000 * count
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 50)), max_size=30), st.integers(1, 8), st.integers(1, 80))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from tests.bench.data import Bench
 from tests.bench.measure import Result
 from tests.bench.sections import (
+    amounts,
     cluster,
     decoded,
     dump,
@@ -45,5 +46,9 @@ SECTIONS: Mapping[str, Section] = {
     "revive": revive.run,
     "tiers": tiers.run,
     "spark": spark.run,
+    "amounts": amounts.run,
     "starting": starting.run,
 }
+
+NEEDED: Mapping[str, tuple[str, ...]] = {"amounts": amounts.TOPICS}
+"""The topics that a section reads; sections that are not named here may read all."""
