@@ -10,7 +10,8 @@ main             the entry point
 parser           the tree of commands, for `--help`, man page and completions, into which these hang what they take:
                  quick_arguments, job_arguments, mount_arguments, dump_arguments
 exit_codes       exit codes, and the one sentence on standard error
-mount, umount    and `mount_helper`, which mount(8) runs; `mount_options`: the words of `-o`; `daemon`: what is served
+mount, umount    and `mount_helper`, which mount(8) runs; `mount_options`: the words of `-o`; `daemon`: what is served;
+                 `mount_buckets`: the look at copies in buckets before
 ls, cat, stat    views without a mount; `unmounted` is what they share
 dump             from paths to what `kafkafs.dump` prints
 window           the part of logs that `dump` and `grep` are asked for

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.mount_options import MountOptions
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.objects import is_bucket
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.life.mounting import Settings, serve
-from kafkafs.fuse.sandbox.network import network_for
+from kafkafs.fuse.sandbox.network import network_for_all
 from kafkafs.view.tree import Root
 
 
@@ -22,15 +23,15 @@ def serve_data(
     memory = MemoryBudget(2 * options.reading.max_batch)  # one reader's: a packed batch, and what it unpacks to
     tree = Root(data_dirs, replace(options.reading, memory=memory))
     place_of_tier = "" if options.reading.tiered is None else options.reading.tiered.place
-    is_far = is_bucket(place_of_tier)
-    tier = Path(place_of_tier) if place_of_tier and not is_far else None
+    tier = Path(place_of_tier) if place_of_tier and not is_bucket(place_of_tier) else None
+    stores = [address for address in (place_of_tier, *map(bucket_of, data_dirs)) if is_bucket(address)]
     settings = Settings(
         data_dirs,
         claim,
         options.allow_other,
         readable=[path for path in (options.reading.index_dir, tier) if path is not None],
         owner=tree.owner(),
-        network=network_for(place_of_tier) if is_far else None,
+        network=network_for_all(stores),
         exact=options.reading.exact,
     )
     if count := tree.repeated:

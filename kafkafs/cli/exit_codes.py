@@ -22,17 +22,19 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)  # the last
 
 
 def run_to_exit_code(
-    command: Callable[[], int], interrupted: Callable[[], str] = str, failed: Callable[[], int] = lambda: EXIT_FAILED
-) -> int:
+    command: Callable[[], int], interrupted: Callable[[], str] = str, failed: Callable[[], int] = lambda: EXIT_FAILED,
+    *, is_answer: bool = True,
+) -> int:  # fmt: skip
     """Runs a command; what it raises becomes one sentence on standard error, never a traceback. After Ctrl-C that is
-    what `interrupted` answers, if there is something to say. `failed` has the exit code for what could not be done."""
+    what `interrupted` answers, if there is something to say. `failed` has the exit code for what could not be done.
+    `is_answer`: the command gives one answer, which a failed read of a bucket makes wrong."""
     fill_closed_streams()
     _write_all_or_fail()
     _ignore_errors_of_stderr()
     try:
         try:
             code = command()
-            if code in (0, EXIT_FAILED) and code != failed() and (sentence := _trouble_of_a_store()):
+            if is_answer and code in (0, EXIT_FAILED) and code != failed() and (sentence := _trouble_of_a_store()):
                 say(sentence)
                 code = failed()
         except SystemExit:  # argparse has printed help, or said what is wrong

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from kafkafs.cli import mount_options
+from kafkafs.cli import mount_buckets, mount_options
 from kafkafs.cli.exit_codes import EXIT_FAILED, run_to_exit_code, say
-from kafkafs.disk.data_paths import bucket_of, data_path
+from kafkafs.disk.data_paths import data_path
 from kafkafs.disk.objects import is_bucket, shown
 from kafkafs.disk.whereabouts import each_once, is_within
 from kafkafs.errors import UsageError
@@ -35,8 +35,6 @@ def run(arguments: argparse.Namespace) -> int:
     if code := _check_bucket(options.reading.tiered):
         return code
     data_dirs = [data_path(path) for path in arguments.data_dirs]
-    if far := [str(path) for path in data_dirs if bucket_of(path)]:
-        raise UsageError(f"{far[0]!r} is in a bucket, which a mount does not show; {_WITHOUT}")
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
     claim = Claim(place)
@@ -45,12 +43,15 @@ def run(arguments: argparse.Namespace) -> int:
     for data_dir in data_dirs:
         if log_file and is_within(log_file, data_dir):
             raise UsageError(f"the log file {str(log_file)!r} is inside {str(data_dir)!r}, where nothing is written")
+    code, answers = mount_buckets.look(data_dirs, options.reading)
+    if code:
+        return code
     try:
         journal.start(log_file, syslog=arguments.background)
     except OSError as error:
         raise UsageError(f"cannot log to {str(log_file)!r}: {error.strerror}") from None
     place = Path(mountpoint.real_path(place))  # where the mount will stand, whatever becomes of a link to it
-    daemon = _daemon(data_dirs, place, claim, options)
+    daemon = _daemon(data_dirs, place, claim, options, answers)
     return _in_background(place, daemon) if arguments.background else supervise(place, daemon)
 
 
@@ -127,14 +128,17 @@ def _check_device() -> None:
             ) from None
 
 
-def _daemon(data_dirs: list[Path], place: Path, claim: Claim, options: mount_options.MountOptions) -> Daemon:
-    """Run the serving process. `on_ready` is called when the mount answers."""
+def _daemon(
+    data_dirs: list[Path], place: Path, claim: Claim, options: mount_options.MountOptions, answers: bytes
+) -> Daemon:
+    """Run the serving process. `on_ready` is called when the mount answers. `answers` are those of stores."""
 
     def serve_tree(on_ready: Callable[[], None]) -> int:
         """Serves until the mount ends; called in the serving process."""
         from kafkafs.cli.daemon import serve_data  # here, in that process: the guard has no use for pyfuse3 and views
 
+        mount_buckets.begin_with(answers)
         serve_data(data_dirs, place, claim, options, on_ready)
         return 0
 
-    return lambda on_ready: run_to_exit_code(lambda: serve_tree(on_ready))
+    return lambda on_ready: run_to_exit_code(lambda: serve_tree(on_ready), is_answer=False)

@@ -6,6 +6,7 @@ a device would; several of them are joined by colons, as `findmnt` shows them.
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,11 +15,14 @@ import kafkafs
 from kafkafs.cli import mount, mount_options
 from kafkafs.cli.exit_codes import run_to_exit_code
 from kafkafs.cli.parser import add_options
+from kafkafs.disk.data_paths import data_path
+from kafkafs.disk.objects import is_bucket
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import mountpoint
 
 EXIT_INVOCATION = 1
 EXIT_MOUNT_FAILED = 32
+_COLONS = re.compile(":(?!//)")  # not that of s3://
 
 
 def build() -> argparse.ArgumentParser:
@@ -71,7 +75,8 @@ def _words(texts: Sequence[str], sloppy: bool) -> tuple[list[str], bool]:
 
 
 def _data_dirs(source: str) -> list[Path]:
-    return [Path(source)] if os.path.isdir(source) else [Path(part) for part in source.split(":") if part]
+    parts = [source] if os.path.isdir(source) else _COLONS.split(source)
+    return [data_path(part) if is_bucket(part) else Path(part) for part in parts if part]
 
 
 def _check(words: Sequence[str], data_dirs: Sequence[Path], place: Path) -> None:
@@ -80,6 +85,6 @@ def _check(words: Sequence[str], data_dirs: Sequence[Path], place: Path) -> None
     mount_options.parse(words)
     if not data_dirs:
         raise UsageError("no data directory is named; write one of the broker's log.dirs in place of the device")
-    mountpoint.check(place.absolute(), [path.absolute() for path in data_dirs])
+    mountpoint.check(place.absolute(), [data_path(path).absolute() for path in data_dirs])
     for path in data_dirs:
         open_data_directory(path)

@@ -7,15 +7,16 @@ no reader takes for damage or for a file that is not there. `trouble` remembers 
 Indexes and small files are fetched whole, logs in pieces (`chunked_file`).
 """
 
+import logging
 import mmap
 import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 from zlib import crc32
 
 from kafkafs.disk.access import Access, access_of
@@ -27,7 +28,7 @@ from kafkafs.disk.chunked_file import ChunkedFile, inode_of
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.disk.objects import Object, whole
-from kafkafs.errors import DiskError, NotFound, StoreError, Vanished
+from kafkafs.errors import DiskError, KafkafsError, NotFound, StoreError, Vanished
 
 PIECE = 1 << 20
 """Bytes of a log that are kept together."""
@@ -45,8 +46,23 @@ _MOST_NAMES = 500_000
 """Names that a directory keeps; a folder that is listed once more must be as it was."""
 
 _MOST_VERSIONS = 10_000
+_SMALL = 1 << 16
 
 Answer = TypeVar("Answer")
+logger = logging.getLogger(__name__)
+
+
+class Seen(NamedTuple):
+    """A part of a copy as another process saw it: folders with their content, and small files."""
+
+    folders: dict[str, tuple[list[str], list[Object]]]
+    files: dict[str, tuple[Object, Version, bytes]]
+
+
+seen_before: dict[str, Seen] = {}
+"""By address. A mount's daemon must not ask a store before it is confined, so it begins with the answers that the
+process before it got."""
+
 _told = mmap.mmap(-1, 1 << 12)  # shared with processes that are forked from this one
 _caches: dict[int, ChunkCache] = {}
 
@@ -141,6 +157,19 @@ class BucketDirectory(Directory):
         self._stamps: dict[str, int] = {}  # of what was listed, by folder
         self._versions: dict[str, tuple[Object, Version]] = {}  # of what was read, by key
         self._files: LruCache[ChunkedFile] = LruCache()
+        self._relisting = threading.Lock()
+        self._before = seen_before.get(address, Seen({}, {}))
+        for folder, (folders, objects) in self._before.folders.items():
+            self._keep_listing(folder, folders, objects)
+
+    def seen(self) -> Seen:
+        """What was listed, and what was read of small files that are in memory."""
+        folders = {name: (list(known.folders), list(known.files.values())) for name, known in self._listings.items()}
+        small = [each for each in self._versions.values() if each[0].size <= _SMALL]
+        return Seen(folders, {
+            found.key: (found, version, self._made(found, self._about(found)).read(0, found.size))
+            for found, version in small
+        })  # fmt: skip
 
     def is_replaced(self) -> bool:
         """See `Directory`: an address stays that of one place."""
@@ -211,17 +240,38 @@ class BucketDirectory(Directory):
         return self.stat(name)
 
     def attributes_at_once(self, name: str = ".") -> tuple[os.stat_result, Access]:
-        """See `Directory`."""
-        about = self.stat(name)
+        """See `Directory`. A folder has the time of the folder above: it need not be listed for its attributes."""
+        above, base = os.path.split(name)
+        parent = self._listing(above or ".")
+        about = parent.about if name == "." or base in parent.folders else self.stat(name)
         return about, access_of(about, None)
 
     def sweep(self) -> None:
-        """Forgets listings after a while, so that a mount shows a later copy once it is complete."""
+        """Forget listings after a while, so that a mount shows a later copy once it is complete.
+
+        The listing of the top counts until there is a new one: a store that is slow or away takes no names away."""
         until = self.options.clock() - LISTED_S
         with self._lock:
-            for folder in [folder for folder, listing in self._listings.items() if listing.at < until]:
-                del self._listings[folder]
+            old = [folder for folder, listing in self._listings.items() if listing.at < until]
+            for folder in old:
                 self._stamps.pop(folder, None)
+                if folder != ".":
+                    del self._listings[folder]
+        if "." in old and self._relisting.acquire(blocking=False):
+            threading.Thread(target=self._list_again, name="listing", daemon=True).start()
+
+    def _list_again(self) -> None:
+        try:
+            folders, objects = self._objects.entries("")
+            with self._lock:
+                self._keep_listing(".", folders, objects)
+        except KafkafsError as error:
+            logger.warning("%s", error)
+            known = self._listings.get(".")
+            if known is not None:  # asked again after the same while
+                self._listings["."] = replace(known, at=self.options.clock())
+        finally:
+            self._relisting.release()
 
     def forget_cached(self) -> None:
         """See `Directory`: no file is held open."""
@@ -245,7 +295,15 @@ class BucketDirectory(Directory):
 
     def _list(self, folder: str) -> _Listing:
         key = "" if folder == "." else folder
-        folders, objects = self._ask(lambda: self._objects.entries(key), folder)
+        try:
+            folders, objects = self._ask(lambda: self._objects.entries(key))
+        except NotFound:
+            if folder in self._stamps:
+                raise self._failed(f"{folder!r} is not there any more") from None
+            raise NotFound(f"there is nothing at {self._objects.shown_as}") from None
+        return self._keep_listing(folder, folders, objects)
+
+    def _keep_listing(self, folder: str, folders: list[str], objects: list[Object]) -> _Listing:
         text = repr((sorted(folders), sorted(objects)))
         stamp = crc32(text.encode("utf-8", "surrogateescape"))
         if self._stamps.setdefault(folder, stamp) != stamp:
@@ -266,22 +324,27 @@ class BucketDirectory(Directory):
 
     def _read(self, found: Object, position: int, size: int) -> bytes:
         """Those bytes of the object that was listed. StoreError if it is another one, before the read or behind it."""
-        data, before, after = self._ask(lambda: self._objects.read_versioned(found.key, position, size), found.key)
+        seen = self._before.files.get(found.key)
+        if seen is not None and seen[0] == found and size == found.size:
+            self._versions[found.key] = seen[:2]
+            return seen[2]
+        try:
+            data, before, after = self._ask(lambda: self._objects.read_versioned(found.key, position, size))
+        except NotFound:
+            raise self._failed(f"{found.key!r} is not there any more") from None
         known = self._versions.get(found.key)
         first = known[1] if known is not None and known[0] == found else before
         if not (first == before == after and _is_of(found, first)):
             raise self._failed(f"{found.key!r} was written while it was read")
-        self._ask(lambda: whole(self._objects.called, found.key, data, size), found.key)
+        self._ask(lambda: whole(self._objects.called, found.key, data, size))
         if len(self._versions) > _MOST_VERSIONS:
             self._versions.clear()  # the listing still tells size and time
         self._versions[found.key] = found, first
         return data
 
-    def _ask(self, question: Callable[[], Answer], what: str) -> Answer:
+    def _ask(self, question: Callable[[], Answer]) -> Answer:
         try:
             return question()
-        except NotFound:
-            raise self._failed(f"{what!r} is not there any more") from None
         except DiskError as error:
             _tell(str(error))
             raise StoreError(str(error)) from error

@@ -16,9 +16,9 @@ from typing import TypeVar, cast
 
 from kafkafs.disk.access import Access, below_ancestors
 from kafkafs.disk.ancestors import Ancestors
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.blocking import may_block, patience
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Vanished
+from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, StoreError, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.view.node import Usage
@@ -77,7 +77,7 @@ class DiskView:
 
     def last_known(self) -> KnownPartitions:
         """The same, or what was known before the disk failed, or descriptors: the root stays, and `.kafkafs`."""
-        with suppress(Denied, DiskError, Exhausted, NotFound, Vanished):
+        with suppress(Denied, DiskError, Exhausted, NotFound, StoreError, Vanished):
             return self.known()
         return self._latest
 
@@ -123,12 +123,17 @@ class DiskView:
     def ask(self, question: Callable[[], Answer]) -> Answer | None:
         """Return the answer to a question about this disk, or None while the disk hangs.
 
+        In a mount the answer is None, too, if the store of a bucket fails.
         If a disk begins to hang at this moment, at most `_ASKING` threads wait for it.
         """
         while not self.is_hanging:
             if self._asking.acquire(timeout=WAIT_S):
                 try:
                     return question()
+                except StoreError:
+                    if self._alone or not self._is_swept:
+                        raise
+                    return None
                 finally:
                     self._asking.release()
         return None
@@ -143,7 +148,8 @@ class DiskView:
         known = self._usage.fresh()
         if known is None:
             may_block()
-            known = self._usage.store(self._measure())
+            with patience(MEASURE_S):
+                known = self._usage.store(self._measure())
         return known
 
     @property

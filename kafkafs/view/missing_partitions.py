@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kafkafs.disk.access import Access
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import MadeOnce
-from kafkafs.errors import DiskError
+from kafkafs.errors import DiskError, StoreError
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.view.disks import DiskView
 from kafkafs.view.made import MadeFile
@@ -36,11 +36,18 @@ class MissingPartitions:
         self._access: MadeOnce[TopicAccess] = MadeOnce()
 
     def compared(self, topic: str) -> "TopicPartitions | None":
-        """The topic's partitions by the metadata and on the disks; None while a disk hangs."""
+        """The topic's partitions by the metadata and on the disks.
+
+        None while a disk hangs, or while the store of one of several directories fails."""
         may_block()
         if any(disk.is_hanging for disk in self._disks):
             return None
-        return self._metadata.get(self._make).compare(topic, self._here(topic))
+        try:
+            return self._metadata.get(self._make).compare(topic, self._here(topic))
+        except StoreError:
+            if len(self._disks) == 1:
+                raise
+            return None
 
     def problems(self, topic: str) -> list[str]:
         """Sentences that name the topic's missing partitions; none without metadata."""

@@ -12,6 +12,7 @@ from itertools import islice
 
 from kafkafs.disk.access import Access, access_of, below_ancestors, common
 from kafkafs.disk.ancestors import Ancestors
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import KafkafsError
 from kafkafs.log.data_directory import DataDirectory
@@ -41,6 +42,8 @@ def _attributes(directories: Sequence[DataDirectory]) -> Iterator[os.stat_result
     for directory in directories:
         for root in filter(None, (directory.root, directory.indexes)):
             yield root.stat()
+            if bucket_of(directory.path):
+                continue  # all of it belongs to the user who reads the store
             for name in directory.names_on_disk():
                 with suppress(KafkafsError):
                     yield root.stat(name)

@@ -12,7 +12,7 @@ from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.errors import DiskError, NotFound, UsageError, Vanished
 from kafkafs.format.names import parse_partition_name
-from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.look import Look
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.by_key import ByKey
@@ -56,6 +56,11 @@ class Root:
         """UsageError where `-o tiered=` names what is no tier. That one does not answer is heard of by its readers."""
         for directory in self._directories:
             directory.check_tier()
+
+    @property
+    def directories(self) -> Sequence[DataDirectory]:
+        """The data directories, in the order they were named."""
+        return self._directories
 
     @property
     def repeated(self) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.cli import mount_helper
 from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 from kafkafs.sample import unpack
 from tests.mounting import run, wait_until
@@ -114,3 +115,9 @@ def test_the_helpers_own_flags(data, place):
     assert run(HELPER, data, check=False).returncode == 1
     assert run(HELPER, "/nowhere", place, "-f", check=False).returncode == 32
     wait_until(lambda: mounted_at(place) is None)
+
+
+def test_colons_join_directories_and_addresses_of_buckets():
+    source = "/a:s3://disks/1?endpoint_override=host%3A9:/b:s3://disks/2"
+    told = ["/a", "s3://disks/1?endpoint_override=host%3A9", "/b", "s3://disks/2"]
+    assert [str(path) for path in mount_helper._data_dirs(source)] == told

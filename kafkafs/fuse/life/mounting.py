@@ -26,6 +26,7 @@ import trio
 
 from kafkafs import __version__  # now: a confined process could not look it up
 from kafkafs.disk.blocking import non_blocking
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal
 from kafkafs.fuse.life.mount_claim import Claim
@@ -93,7 +94,8 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     settings.claim.confirm()
     settings.claim.release()
     logger.info("mounted %r at %r", settings.fsname, str(mountpoint))
-    confinement = confine([*settings.data_dirs, *settings.readable], settings.owner, settings.network)
+    local = [path for path in settings.data_dirs if not bucket_of(path)]
+    confinement = confine([*local, *settings.readable], settings.owner, settings.network)
     trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
 
 

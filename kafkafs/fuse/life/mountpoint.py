@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.system_calls import last_error, libc
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
@@ -117,7 +118,7 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
         )
     if mount is not None:
         raise UsageError(f"{shown} is in use: a file system of type {mount.filesystem} is mounted there")
-    for data_dir in data_dirs:
+    for data_dir in filter(lambda path: not bucket_of(path), data_dirs):
         if _errno_of(functools.partial(_open, data_dir), DISK_S) is None:
             raise UsageError(
                 f"the disk of {str(data_dir)!r} does not answer; leave it out, or mount again when it does"

@@ -9,7 +9,7 @@ import configparser
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -34,6 +34,13 @@ class Network(NamedTuple):
 
     readable: tuple[Path, ...] = ()
     ports: tuple[int, ...] = ()
+
+
+def network_for_all(uris: Iterable[str]) -> Network | None:
+    """Return what these buckets need together; None without a bucket."""
+    needed = [network_for(uri) for uri in uris]
+    readable = sorted({path for each in needed for path in each.readable})
+    return Network(tuple(readable), tuple({port: None for each in needed for port in each.ports})) if needed else None
 
 
 def network_for(uri: str) -> Network:

@@ -18,7 +18,7 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
 from kafkafs.disk.blocking import LOOKUP_S, patience
-from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, Vanished, WouldBlock
+from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, StoreError, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, Metrics, answering
 from kafkafs.fuse.serve.inodes import Handles, Inode, Inodes, OpenDirectory, OpenFile, can, inode_number
 from kafkafs.fuse.serve.signals import interrupted
@@ -243,7 +243,7 @@ class Operations(pyfuse3.Operations):
         """`find` and `du` ask too, on whichever disk they are: none that hangs or fails may keep them from theirs."""
         try:
             return await self._ask(disk.lane, disk.usage, CallKind.SHARED)
-        except DiskError:
+        except (DiskError, StoreError):
             if disk.known_usage is None:
                 raise
             return disk.known_usage
