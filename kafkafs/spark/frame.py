@@ -181,8 +181,10 @@ def _with_one_kind(found: Mapping[str, ReaderSchema]) -> dict[str, ReaderSchema]
 
 
 def _fitting(readers: Iterable[ReaderSchema], given: DataType) -> Iterator[ReaderSchema]:
-    """Those whose columns are of that type: of several versions the one that a query was written for."""
-    for reader in readers:
+    """Those whose columns are of that type: of several versions the one that a query was written for. Queries that
+    were written for an earlier release have the times of Protobuf as text."""
+    every = list(readers)
+    for reader in [*every, *(replace(each, has_times=False) for each in every if each.has_times)]:
         if reader.type == "JSON":
             yield replace(reader, kind=kind_of_type(given))
         elif from_arrow_type(_spark_type(reader)).simpleString() == given.simpleString():

@@ -303,6 +303,15 @@ def test_no_secret_goes_to_executors() -> None:
         assert b"hunter2" not in cloudpickle.dumps(reader)
 
 
+def test_a_query_of_an_earlier_release_goes_on_with_its_times_as_text() -> None:
+    """Protobuf's `Timestamp` was text; a schema that says so still fits."""
+    options = {"path": str(registered.data()), "subscribe": "paid", "value": "registry"}
+    now = frame_of(options).schema.simpleString()
+    assert "paid_at:timestamp" in now
+    for given in (now, now.replace("paid_at:timestamp", "paid_at:string")):
+        assert frame_of(options, cast("StructType", StructType.fromDDL(given))).schema.simpleString() == given
+
+
 def test_a_topic_without_records_has_the_columns_of_its_subject() -> None:
     """A stream that begins before the first record has to know them."""
     options = {"path": str(registered.data()), "subscribe": "orders", "value": "registry"}

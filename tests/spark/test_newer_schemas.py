@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import fastavro
 import pyarrow.dataset as ds
 
@@ -79,5 +80,12 @@ def test_a_field_of_json_that_becomes_text_is_told_and_the_table_stays_readable(
     run(tmp_path, "json")
     write_partition(tmp_path / "data", {0: of(0, *records)}, "t-0")
     run(tmp_path, "json")
-    assert "1 values do not fit their topic's columns: see valueBytes" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "kafkafs: 1 new values of t do not fit the columns that its first run made: valueBytes has" in told
+    assert "1 values do not fit their topic's columns: see valueBytes" in told
     assert values(tmp_path) == [{"a": 1}, None, {"a": 2}]
+    files = f"'{tmp_path}/out/**/*.parquet'"
+    read = duckdb.execute(f'select value.a, valueBytes from {files} order by "offset"').fetchall()
+    assert read == [(1, None), (None, b'{"a":"one"}'), (2, None)]
+    run(tmp_path, "json")
+    assert "new values" not in capsys.readouterr().err, "those of earlier runs"

@@ -23,8 +23,8 @@ MOST_COLUMNS = 5_000
 
 class Shape(NamedTuple):
     """A column's type: `kind` is `null`, `boolean`, `int`, `long`, `unsigned`, `float`, `double`, `bytes`, `string`,
-    `decimal`, `date`, an Avro timestamp's name, `record`, `union`, `array` or `map`. `fields` are those of a record and
-    the members of a union, by name; of an array or a map it is what is inside."""
+    `decimal`, `date`, an Avro timestamp's name, `duration-micros`, `record`, `union`, `array` or `map`. `fields` are
+    those of a record and the members of a union, by name; of an array or a map it is what is inside."""
 
     kind: str
     fields: tuple[tuple[str, "Shape"], ...] = ()

@@ -6,6 +6,7 @@ goes on where it was, without duplicates or loss.
     export_job   from the plan to counts
     export_plan  which ranges there are, decided once and written down
     parquet      writes the file of one range, or one for each date that it has (`dates`); `encoding` chooses how
+    durations    tells readers of durations, for which Parquet has no type
     output       the directory, and the claim by which one export writes to it at a time
     tallies      counts of what earlier runs wrote
     compacting   small files become large ones

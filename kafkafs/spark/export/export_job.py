@@ -1,6 +1,7 @@
 """An export from plan to counts."""
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +12,7 @@ from kafkafs.spark import jobs
 from kafkafs.spark.export import export_plan, parquet
 from kafkafs.spark.export.dates import undated
 from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request
-from kafkafs.spark.export.newer_schemas import newer_schemas
+from kafkafs.spark.export.newer_schemas import new_misfits, newer_schemas
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.tallies import Tallies
 from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
@@ -85,7 +86,7 @@ def export(
 ) -> Exported:
     """Writes what is missing of a request and its plan below `out`, as long as that is `still_ours` (`claim`)."""
     registry = registry_with_schemas(request.paths) if request.value == "registry" else Registry()
-    shared = jobs.shared(engine, registry)
+    shared, known = jobs.shared(engine, registry), frozenset(settled.value_types)
     if not settled.is_saved:
         lost = data_loss(fail=True, advice=GONE)
         passes = [Pass(unit.range, unit.weight, "value", request.isolation, lost) for unit in settled.new_units()]
@@ -114,7 +115,9 @@ def export(
     export_plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
     still_ours()
     out.tidy()
-    return _exported(out, settled, todo, tallies)
+    done = _exported(out, settled, todo, tallies)
+    settled.gone += new_misfits(_as_bytes(out, [unit for unit in todo if unit.topic in known], tallies))
+    return done
 
 
 def _left(out: Output, settled: ExportPlan, tallies: Tallies) -> list[FileUnit]:
@@ -128,6 +131,14 @@ def _left(out: Output, settled: ExportPlan, tallies: Tallies) -> list[FileUnit]:
     for unit in left:
         tallies.forget(unit)
     return left
+
+
+def _as_bytes(out: Output, units: Iterable[FileUnit], tallies: Tallies) -> Mapping[str, int]:
+    """The number of values that stayed bytes in the files of units, by topic."""
+    sizes, found = out.sizes(), Counter[str]()
+    for unit in units:
+        found[unit.topic] += sum(each.as_bytes for each in tallies.files_of(unit, sizes[unit.mark]).values())
+    return found
 
 
 def _exported(out: Output, settled: ExportPlan, written: Iterable[FileUnit], tallies: Tallies) -> Exported:

@@ -1,4 +1,4 @@
-"""Schemas that went on since an export began: its columns stay as they are, and the run says so."""
+"""Schemas and values that changed since an export began: its columns stay as they are, and the run says so."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -28,3 +28,13 @@ def newer_schemas(registry: Registry, value_types: Mapping[str, Any]) -> list[st
                 f" {newest} by now: fields that only newer versions have are left out; name a new directory for them"
             )
     return found
+
+
+def new_misfits(as_bytes: Mapping[str, int]) -> list[str]:
+    """A sentence for each topic that has new values which do not fit the columns of its first run."""
+    return [
+        f"{count:,} new values of {topic} do not fit the columns that its first run made: valueBytes has their bytes;"
+        " a new directory gets columns of the values of today"
+        for topic, count in sorted(as_bytes.items())
+        if count
+    ]

@@ -23,6 +23,7 @@ from kafkafs.errors import UsageError
 from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark.export.dates import By, dated, periods, undated
+from kafkafs.spark.export.durations import with_durations
 from kafkafs.spark.export.encoding import settings
 from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit
 from kafkafs.spark.export.output import Output
@@ -71,7 +72,8 @@ class FileWriter:
         if self._waiting or self._writer is None:
             rows = pa.Table.from_batches(self._waiting, self._kind)
             if self._writer is None:
-                writer = pq.ParquetWriter(self._sink, self._kind, **settings(self._compression, rows))
+                columns = with_durations(self._kind)
+                writer = pq.ParquetWriter(self._sink, columns, **settings(self._compression, rows))
                 self._writer = self._open.enter_context(writer)
             self._writer.write_table(rows, row_group_size=ROW_GROUP)
         self.rows += self._waiting_rows

@@ -51,6 +51,10 @@ class ReaderSchema:
     kind: Any = None
     """Of JSON: the type of all values, a `json_values.Kind`, found by a pass over them."""
 
+    has_times: bool = False
+    """Of Protobuf: True if `Timestamp` and `Duration` are columns of these types. A plan of an earlier release does not
+    have this word, and its table goes on with text."""
+
     @classmethod
     def of_words(cls, told: dict[str, Any]) -> Self:
         """The value that `words` made."""
@@ -67,7 +71,7 @@ class ReaderSchema:
             if self.type == "AVRO":
                 return _avro_reader(self.text, self.references).shape
             if self.type == "PROTOBUF":
-                return _protobuf_reader(self.text, self.references, self.message).shape
+                return _protobuf_reader(self.text, self.references, self.message, self.has_times).shape
         except (CorruptData, Unsupported):
             return NOTHING
         return json_values.shape_of(self.kind) if self.type == "JSON" else NOTHING
@@ -87,7 +91,7 @@ class ReaderSchema:
                 program = reader.program(schema.text, [reference.text for reference in references])
                 return Decoder(WAY_AVRO, program)
             if schema.type == "PROTOBUF":
-                found = _protobuf_reader(self.text, self.references, self.message)
+                found = _protobuf_reader(self.text, self.references, self.message, self.has_times)
                 return Decoder(WAY_PYTHON, decode=found.decoder(schema.text, references))
         except (CorruptData, Unsupported) as error:
             return refusing(str(error))
@@ -100,12 +104,12 @@ def _avro_reader(text: str, references: References) -> ColumnSchema:
 
 
 @cache
-def _protobuf_reader(text: str, references: References, message: str) -> "ProtobufReader":
+def _protobuf_reader(text: str, references: References, message: str, has_times: bool) -> "ProtobufReader":
     try:
         from kafkafs.tables.typed.protobuf_typed import ProtobufReader  # takes what an extra installs
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
-    return ProtobufReader(text, references, message)
+    return ProtobufReader(text, references, message, has_times)
 
 
 One = tuple[RegisteredSchema, bytes, bytes | None]
@@ -135,7 +139,10 @@ def _reader_schema(registry: Registry, schema: RegisteredSchema, first: One | No
         message = _message(registry, schema, references, first) if schema.type == "PROTOBUF" else ""
     except (CorruptData, Unsupported):
         return ReaderSchema(schema.type, schema.subject, schema.version)
-    return ReaderSchema(schema.type, schema.subject, schema.version, schema.text or "", references, message)
+    return ReaderSchema(
+        schema.type, schema.subject, schema.version, schema.text or "", references, message,
+        has_times=schema.type == "PROTOBUF",
+    )  # fmt: skip
 
 
 def _message(registry: Registry, newest: RegisteredSchema, references: References, first: One | None) -> str:

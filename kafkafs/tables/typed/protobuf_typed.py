@@ -1,7 +1,8 @@
 """Protobuf for typed columns: a message's shape, and messages as lines of typed JSON.
 
-Payloads are read by the newest schema, as Protobuf itself has it: by the numbers of fields. Google's own types are what
-canonical JSON makes of them, as text; wrappers are the value inside, or null.
+Payloads are read by the newest schema, as Protobuf itself has it: by the numbers of fields. `Timestamp` and `Duration`
+are columns of these types (`protobuf_times`). Wrappers are the value inside, or null. Google's other types are text, as
+canonical JSON has them.
 
 The newest schema reads the bytes of an older one only if no value would change. Fields that the newest schema no longer
 has are left out, as Avro's rules have it. Protobuf itself would read a wider number into a narrower one, or the last of
@@ -24,6 +25,7 @@ from kafkafs.format.schemas.protobuf import ProtobufSchema
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import MOST_COLUMNS, Shape, double_bits, float_bits
 from kafkafs.format.strings import json_string
+from kafkafs.tables.typed.protobuf_times import time_column
 
 _GOOGLE = "google.protobuf."
 _WRAPPERS = frozenset(
@@ -45,7 +47,9 @@ Put = Callable[[Any], str]
 class ProtobufReader:
     """The message of a schema that columns follow. CorruptData where it is no schema, or has no such message."""
 
-    def __init__(self, text: str, references: Sequence[Reference], name: str) -> None:
+    def __init__(self, text: str, references: Sequence[Reference], name: str, has_times: bool = True) -> None:
+        """Without `has_times` a `Timestamp` or a `Duration` is text, as in the tables of earlier releases."""
+        self._has_times = has_times
         self._source = text, tuple(references)
         self._schema = ProtobufSchema(text, references)
         self._kind = self._schema.named(name)
@@ -78,6 +82,9 @@ class ProtobufReader:
         self._left -= 1
         if self._left < 0:
             raise CorruptData(f"the schema has more than {MOST_COLUMNS} columns")
+        time = time_column(descriptor) if self._has_times else None
+        if time is not None:
+            return Shape(time.kind), time.text
         if descriptor.full_name in _AS_TEXT:
             return Shape("string"), self._canonical
         if descriptor.full_name in _WRAPPERS:

@@ -46,7 +46,7 @@ def _read_type(shape: Shape) -> pa.DataType:
             return pa.list_(pa.struct(entry))
         case "decimal":
             return pa.decimal128(shape.precision, shape.scale)
-        case kind if "timestamp" in kind:
+        case kind if "timestamp" in kind or "duration" in kind:
             return pa.int64()
     return READ_TYPES.get(shape.kind, pa.string())
 

@@ -25,6 +25,7 @@ READ_TYPES = {
 _COLUMNS = {
     "float": pa.float32(), "double": pa.float64(), "date": pa.date32(), "bytes": pa.binary(),
     "timestamp-millis": pa.timestamp("ms", tz="UTC"), "timestamp-micros": pa.timestamp("us", tz="UTC"),
+    "duration-micros": pa.duration("us"),
     "local-timestamp-millis": pa.timestamp("ms"), "local-timestamp-micros": pa.timestamp("us"),
 }  # fmt: skip
 
