@@ -13,7 +13,7 @@ from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import Report, audit, untold
 from kafkafs.spark.audit.findings import Finding, Severity
-from kafkafs.tables.missing import missing_topics, told
+from kafkafs.tables.missing import missing_topics, told, unknown
 
 EXIT_FINDINGS = 1
 
@@ -52,6 +52,8 @@ def _audit(arguments: argparse.Namespace) -> Report:
             )  # fmt: skip
     if missing and not arguments.fail_on_data_loss:
         say(f"{told(missing)}; going on without them")
+    for problem in unknown(paths, source):
+        say(problem)
     if place is not None:
         _write("".join(finding.to_json() + "\n" for finding in report.findings), place)
     return report

@@ -37,9 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
                     is_different = is_different or not found.totals.is_equal
                     if arguments.stat:
                         print(_line(found.totals), flush=True)
-    for sentence in (*sides.missing, *sides.nowhere, *troubles):
+    for sentence in (*sides.missing, *sides.troubles, *troubles):
         say(sentence)
-    if sides.nowhere or troubles:
+    if sides.troubles or troubles:
         return EXIT_TROUBLE
     return EXIT_DIFFERENT if is_different else 0
 

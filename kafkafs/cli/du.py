@@ -1,6 +1,7 @@
 """`kafkafs du`: what fills the disk, and what a broker will delete of it."""
 
 import argparse
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.format.times import doubt, parse_time_ms
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
-from kafkafs.log.meta_properties import check_one_cluster
+from kafkafs.log.meta_properties import check_one_cluster, cluster_ids
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 from kafkafs.overview.configs import parse_set
@@ -39,12 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the rows: 1 if something could not be read, and is missing in them."""
     at_ms, file = moment(arguments.at), _properties_of(arguments.server_properties)
     directories = opened(arguments.data_dirs)
-    problems: list[str] = []
+    problems = cluster_ids(directories)[1]
     image = image_of(directories, problems.append)
     here = {name.topic: None for directory in directories for name in directory.names().values() if not name.mark}
     topics = {**here, **(image.ids if image is not None else {})}
     question = Question(at_ms, parse_set(arguments.set, topics), file, arguments.partitions)
     counts = [(directory, count(directory, problems.append)) for directory in directories]
+    for directory, counted in counts:
+        problems += [*(f"{directory.path}: {each}" for each in counted.checkpoints), *counted.times_denied(directory.path)]
     read = _read(directories, counts, problems) if arguments.deep else None
     found = rows_of(counts, image, question, read)
     for problem in problems:
@@ -61,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def opened(words: Sequence[str]) -> list[DataDirectory]:
-    """The data directories of one cluster; UsageError for anything else."""
+    """The data directories of one cluster; UsageError for anything else. The commands that ask for it name damaged
+    checkpoints themselves, so the log is silent about these."""
+    logging.getLogger("kafkafs.log.checkpoint_files").setLevel(logging.ERROR)
     words = each_once(words)  # as du(1) does
     directories = [open_data_directory(data_path(word)) for word in words]
     for word, directory in zip(words, directories, strict=True):

@@ -20,6 +20,7 @@ from kafkafs.spark.export.iceberg import opened_table
 from kafkafs.spark.export.output import claimed, output
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.locations import data_directories
+from kafkafs.tables.missing import unknown
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
 from kafkafs.view.ownership import mode_of_copies
 
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
             with engine(arguments, "export", progress) as where:
                 done = export(where, out, request, settled, progress, claim.check)
             added = table.commit(out, request, settled, claim.check) if table else None
-    for sentence in settled.gone:
+    for sentence in (*settled.gone, *unknown(request.paths, request.tiered)):
         say(sentence)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",

@@ -3,7 +3,7 @@
 import argparse
 import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +16,7 @@ from kafkafs.disk.data_paths import data_path
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker
-from kafkafs.format.names import PartitionName
+from kafkafs.format.names import METADATA_LOG, PartitionName
 from kafkafs.format.times import FromEnd
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster
@@ -60,10 +60,25 @@ def _logs(
         for event in search(partitions, task, output.is_full):
             output.take(event)
         output.write_counts(partitions)
+        _tell_missing(arguments, directories, output)
     left = left_out(directories, partitions.values(), TopicChoice.parse(arguments.topics, arguments.topic_pattern))
     if left.files:
         say(_LEFT_OUT.format(left.files, "s" if left.files > 1 else "", left.size))
     return output.code()
+
+
+def _tell_missing(arguments: argparse.Namespace, directories: Sequence[DataDirectory], output: SearchOutput) -> None:
+    """Name the partitions that the metadata know and no disk here has: their records were not searched."""
+    if not any(METADATA_LOG in each.names() for each in directories):
+        return
+    from kafkafs.tables.missing import missing_topics, told, unknown  # takes Kafka's schemas
+
+    topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
+    paths, source = [each.path for each in directories], tier_of(arguments.options)
+    for problem in unknown(paths, source):
+        output.tell(problem)
+    if found := missing_topics(paths, topics.takes, source):
+        output.tell(f"{told(found)}; name the other brokers' data directories too")
 
 
 _LEFT_OUT = (
@@ -100,6 +115,7 @@ def _everywhere(
                 output.tell(f"{files[0].path} changes its name again and again; search again")
                 break
         output.write_counts(paths)
+        _tell_missing(arguments, [*directories.values()], output)
     return output.code()
 
 

@@ -23,7 +23,7 @@ from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.profile.numbers import numbers_of
 from kafkafs.spark.profile.profile_job import profile
 from kafkafs.tables.locations import data_directories
-from kafkafs.tables.missing import missing_topics, refuse_missing
+from kafkafs.tables.missing import missing_topics, refuse_missing, unknown
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.view.ownership import mode_of_copies
 
@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         source = TierSource.parse(arguments.tiered, arguments.tiered_key)
         topics = chosen_topics(arguments, paths, source)
         missing = refuse_missing(missing_topics(paths, topics.takes, source), arguments.fail_on_data_loss)
+        missing += unknown(paths, source)
         with engine(arguments, "profile", progress) as where:
             files = _files(arguments, paths)
             numbers = profile(where, paths, progress, arguments.replicas, topics, source)

@@ -13,6 +13,8 @@ from kafkafs.overview.triage import Triage, triage
 
 WIDTH = 100
 _SHOWN = 2
+_SAID = 8
+"""Problems that are said beside the screen."""
 _LONG = 40  # characters of data directories that every command can name
 _INDENT = " " * 14
 
@@ -20,8 +22,10 @@ _INDENT = " " * 14
 def run(arguments: argparse.Namespace) -> int:
     """Prints what was found: 0 if nothing is wrong, 1 if something is, 2 if something could not be read."""
     found = triage(opened(arguments.data_dirs))
-    for problem in found.problems:
+    for problem in found.problems[:_SAID]:
         say(problem)
+    if len(found.problems) > _SAID:
+        say(f"{len(found.problems) - _SAID} more problems; --json names all")
     if arguments.json:
         print(json_line(found.as_json()))
     else:

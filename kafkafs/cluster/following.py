@@ -144,6 +144,11 @@ class Problems:
         else:
             self._left_out += 1
 
+    @property
+    def lost(self) -> str:
+        """The first sentence about what is lost or cannot be read; "" if nothing but single records are wrong."""
+        return next(iter(self._sentences), "")
+
     def add_record(self, place: str, offset: int, what: str) -> None:
         """One more record of which the same is wrong: thousands of them are one sentence."""
         known = self._records.get((place, what))

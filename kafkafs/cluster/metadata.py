@@ -19,7 +19,7 @@ import numpy as np
 from kafkafs.cluster.following import Following, Problems, Replay, what_is_wrong
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.row_lines import known
-from kafkafs.errors import Crowded, KafkafsError, WouldBlock
+from kafkafs.errors import UNREADABLE, Crowded, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
@@ -82,15 +82,22 @@ class Metadata(Replay):
         self.is_dynamic = False
         self.image: Image | None = None
         self.as_of: AsOf | None = None
+        self._is_unused = False
         self._snapshot_ms: int | None = None
         self._waiting: list[tuple[str, Message]] | None = None  # records of a transaction that has not ended
         self._next: int | None = None  # the offset from which the log goes on; None where it does not
         self._is_gap_told = False
 
+    @property
+    def lost(self) -> str:
+        """Why something may be missing in the image, in a sentence; "" if nothing is. A log that no node has written is
+        whole."""
+        return "" if self._is_unused else self.problems.lost
+
     def begin(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
         self.problems, self._waiting = Problems(), None
-        self.image, self.as_of, self._next, self._is_gap_told = None, None, None, False
+        self.image, self.as_of, self._next, self._is_gap_told, self._is_unused = None, None, None, False, False
         snapshots = self._snapshots()
         for same in snapshots:
             if not same[0].offset and log.end_offset:
@@ -115,7 +122,10 @@ class Metadata(Replay):
                 return 0
         if log.end_offset:
             begins = f"begins at offset {log.start_offset}, and there is no whole snapshot to begin with"
+        elif not _may_be_read(log):
+            return log.end_offset  # the reading of the log tells why
         else:
+            self._is_unused = True
             begins = "is empty" if self._rescued_from else "is empty: the node was formatted, and not started since"
         self.tell(f"{METADATA_LOG}: the log {begins}")
         return log.end_offset
@@ -259,6 +269,17 @@ class Metadata(Replay):
                     is_footer = kind is ControlType.SNAPSHOT_FOOTER
                 del piece  # and with it a large batch's memory, before the next is unpacked
         return is_footer and not is_damaged and end == file.size, is_left
+
+
+def _may_be_read(log: Log) -> bool:
+    """True if the last segment of a log can be read: of another one nobody knows if it is empty."""
+    try:
+        log.segments[-1].log()
+    except UNREADABLE:
+        return False
+    except IndexError:  # it has no segment
+        pass
+    return True
 
 
 def _last_contained(beginning: Records) -> int | None:

@@ -94,6 +94,7 @@ class TopicMetadata:
         self._following: Following | None = None
         self._metadata: Metadata | None = None
         self._known: dict[str, tuple[Places, object, TopicPartitions]] = {}
+        self._problem = ""
 
     @property
     def source(self) -> Partition | None:
@@ -103,6 +104,12 @@ class TopicMetadata:
             with suppress(*UNREADABLE):  # another disk may have it
                 found += replicas([directory], METADATA_LOG)
         return furthest(found)
+
+    def problem(self) -> str:
+        """Why the metadata may not name all topics, in a sentence; "" if they do, or if no disk has metadata."""
+        with acquired(self._lock):
+            self._image()
+            return self._problem
 
     def topics(self) -> list[str]:
         """The topics that the metadata name, sorted; none without metadata."""
@@ -124,6 +131,7 @@ class TopicMetadata:
             return known[2]
 
     def _image(self) -> "_TopicsImage | None":
+        self._problem = ""
         try:
             partition = self.source
             if partition is None:
@@ -132,8 +140,10 @@ class TopicMetadata:
                 self._metadata = Metadata(partition, self._options, _TopicsImage)
                 self._following = Following(partition, self._metadata, self._options)
             self._following.catch_up()
-        except UNREADABLE:
+        except UNREADABLE as error:
+            self._problem = f"{METADATA_LOG} cannot be read: {error}"
             return None
+        self._problem = self._metadata.lost if self._metadata else ""
         image = self._metadata.image if self._metadata else None
         return image if isinstance(image, _TopicsImage) else None
 

@@ -14,7 +14,7 @@ from kafkafs.disk.cached_value import CachedValue, ValidatedValue
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE, CorruptData, NotFound
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
-from kafkafs.format.names import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, PartitionName
+from kafkafs.format.names import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, PartitionName
 from kafkafs.log.read_options import ReadOptions
 
 logger = logging.getLogger(__name__)
@@ -22,11 +22,15 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The offsets that a data directory's checkpoint files hold; a file that cannot be parsed counts as absent."""
+    """The offsets that a data directory's checkpoint files hold; a file that cannot be parsed counts as absent.
+
+    `unread`: the problems of files that could not be read at all.
+    """
 
     start_offsets: CheckpointOffsets = field(default_factory=dict)
     high_watermarks: CheckpointOffsets = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    unread: frozenset[str] = frozenset()
 
     def of(self, name: PartitionName) -> tuple[int | None, int | None]:
         """(log start offset, high watermark), None where unknown. A `-delete` or `-stray` directory has none."""
@@ -70,15 +74,22 @@ class CheckpointFiles:
         except UNREADABLE:
             return None
 
+    def recovery_points(self, problems: list[str], unread: set[str]) -> CheckpointOffsets:
+        """Up to where each partition was on the disk. A sentence about a file that is no checkpoint is added to
+        `problems`, and to `unread` if the file could not be read."""
+        return self._parsed(RECOVERY_POINTS, problems, unread)
+
     def _load(self, stamps: tuple[object, ...]) -> Checkpoints:
         problems: list[str] = []
-        starts, high_watermarks = self._parsed(LOG_STARTS, problems), self._parsed(HIGH_WATERMARKS, problems)
+        unread: set[str] = set()
+        starts, high_watermarks = (self._parsed(name, problems, unread) for name in (LOG_STARTS, HIGH_WATERMARKS))
         before = self._known.latest
         for problem in problems:
             if before is None or problem not in before.problems:
                 logger.warning("%s: %s", self._path, problem)
         # What a disk refused, it may give next time.
-        return self._known.store(Checkpoints(starts, high_watermarks, tuple(problems)), None if problems else stamps)
+        found = Checkpoints(starts, high_watermarks, tuple(problems), frozenset(unread))
+        return self._known.store(found, None if problems else stamps)
 
     def _stamp(self, name: str) -> tuple[int, int, int] | None:
         try:
@@ -87,7 +98,7 @@ class CheckpointFiles:
             return None
         return about.st_ino, about.st_size, about.st_mtime_ns
 
-    def _parsed(self, name: str, problems: list[str]) -> CheckpointOffsets:
+    def _parsed(self, name: str, problems: list[str], unread: set[str]) -> CheckpointOffsets:
         try:
             return parse_offset_checkpoint(self._root.read_whole(name))
         except NotFound as error:
@@ -97,4 +108,5 @@ class CheckpointFiles:
             problems.append(f"{name} counts as absent: {error}")
         except UNREADABLE as error:
             problems.append(f"{name} counts as absent: it cannot be read: {error}")
+            unread.add(problems[-1])
         return {}

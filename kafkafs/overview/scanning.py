@@ -5,22 +5,22 @@ did not stop cleanly, or if nothing else tells the end of a log, `log_end` reads
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kafkafs.disk.directory import Directory, Inside
-from kafkafs.errors import UNREADABLE, KafkafsError, NotFound
-from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
+from kafkafs.errors import UNREADABLE, Denied, KafkafsError, NotFound
 from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.names import (
     BROKER_DIRECTORIES,
     CLEAN_SHUTDOWN,
+    GROUPS_TOPIC,
     METADATA_LOG,
+    METADATA_TOPIC,
     OFFSET_DIGITS,
-    RECOVERY_POINTS,
     SEGMENT_KINDS,
+    TRANSACTIONS_TOPIC,
     PartitionName,
     is_of_data_directory,
     is_of_partition,
@@ -32,6 +32,10 @@ from kafkafs.overview.retention import SegmentFacts
 
 _BLOCK = 512
 _ENTRY = TimeIndex.entry_size
+_READ = ("log", "timeindex")
+"""Kinds of files that answers come from."""
+_READ_BY_CLUSTER = (METADATA_TOPIC, GROUPS_TOPIC, TRANSACTIONS_TOPIC)
+_ALL_MAY_READ = 0o444
 _LARGEST_OFFSET = f"{2**63 - 1:0{OFFSET_DIGITS}}"
 LEFT = (".deleted", ".cleaned", ".swap")
 """How the names of files end that a broker is to delete, or has not finished."""
@@ -60,7 +64,8 @@ class Extent(NamedTuple):
 
 class Counted(NamedTuple):
     """A partition's directory. `log_start`, `high_watermark` and `recovery_point` are those of the checkpoints; None
-    without an entry. `suspects`: sentences about what the names and sizes of files tell of damage."""
+    without an entry. `suspects`: sentences about what the names and sizes of files tell of damage. `denied`: paths of logs
+    and time indexes that may not be read."""
 
     name: PartitionName
     size: int
@@ -71,14 +76,32 @@ class Counted(NamedTuple):
     high_watermark: int | None
     recovery_point: int | None
     suspects: tuple[str, ...]
+    denied: tuple[str, ...]
 
 
 @dataclass
 class DirectoryCount:
-    """All of a data directory."""
+    """All of a data directory. `checkpoints`: sentences about those of its files that cannot be parsed."""
 
     partitions: list[Counted] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
+    checkpoints: list[str] = field(default_factory=list)
+
+    def logs_denied(self, place: object) -> list[str]:
+        """A sentence about the logs that may not be read, if there are some. A cluster names those of its own topics."""
+        return self._denied(place, ".log", "the records in them are unknown", _READ_BY_CLUSTER)
+
+    def times_denied(self, place: object) -> list[str]:
+        """The same about time indexes."""
+        return self._denied(place, ".timeindex", "the times of their segments are unknown")
+
+    def _denied(self, place: object, end: str, lacking: str, but: Container[str] = ()) -> list[str]:
+        names = [one for each in self.partitions if each.name.topic not in but for one in each.denied]
+        paths = [path for path in names if path.endswith(end)]
+        if not paths:
+            return []
+        head = f"{place}: {paths[0]!r}" + (f" and {len(paths) - 1:,} more {end} files" if len(paths) > 1 else "")
+        return [f"{head} may not be read: {lacking}; run kafkafs as the owner of the data directory"]
 
 
 @dataclass
@@ -91,13 +114,14 @@ class _Found:
     logs: dict[str, tuple[int, int]] = field(default_factory=dict)  # size, and time of the last write [ms]
     offset_indexes: dict[str, int] = field(default_factory=dict)  # size
     time_indexes: dict[str, int] = field(default_factory=dict)  # size
+    doubtful: list[str] = field(default_factory=list)  # names of files that not everybody may read
     snapshot: int = 0  # the largest offset of a producer snapshot's name
 
 
 def count(directory: DataDirectory, tell: Tell) -> DirectoryCount:
     """Counts a data directory; what cannot be looked at is told, and left out."""
     found, root = DirectoryCount(), directory.root
-    ends = _Ends(directory)
+    ends = _Ends(directory, found.checkpoints, tell)
     for entry in _entries(root, "."):
         name = parse_partition_name(entry.name)
         try:
@@ -120,13 +144,17 @@ def count(directory: DataDirectory, tell: Tell) -> DirectoryCount:
 class _Ends:
     """How the end of each log of a data directory is known."""
 
-    def __init__(self, directory: DataDirectory) -> None:
+    def __init__(self, directory: DataDirectory, damaged: list[str], tell: Tell) -> None:
         self._root = directory.root
         self.checkpoints = directory.checkpoints.read()
         self._is_clean = _is_there(directory.root, CLEAN_SHUTDOWN)
-        self.recovered: CheckpointOffsets = {}
-        with suppress(*UNREADABLE):  # else as if it were not there
-            self.recovered = parse_offset_checkpoint(directory.root.read_whole(RECOVERY_POINTS))
+        problems, unread = [*self.checkpoints.problems], {*self.checkpoints.unread}
+        self.recovered = directory.checkpoints.recovery_points(problems, unread)
+        for problem in problems:
+            if problem in unread:
+                tell(f"{directory.path}: {problem}")
+            else:
+                damaged.append(problem)
 
     def of(self, name: PartitionName, found: _Found) -> LogEnd:
         """The end of a log with segments, and the newest timestamp that its end tells."""
@@ -153,9 +181,9 @@ def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: lis
     start, high_watermark = ends.checkpoints.of(name)
     extent = _extent(root, name, found, start or 0, ends)
     recovered = ends.recovered.get((name.topic, name.partition))
-    suspects = tuple(_suspects(found))
+    suspects, denied = tuple(_suspects(found)), tuple(_denied(root, name, found))
     return Counted(
-        name, found.size, found.log_bytes, found.index_bytes, extent, start, high_watermark, recovered, suspects
+        name, found.size, found.log_bytes, found.index_bytes, extent, start, high_watermark, recovered, suspects, denied
     )
 
 
@@ -170,6 +198,8 @@ def _take(
         leftovers.append(Leftover(f"{name.directory}/{entry.name}", name, size))
         return
     found.size += size
+    if kind in _READ and about.st_mode & _ALL_MAY_READ != _ALL_MAY_READ:
+        found.doubtful.append(entry.name)
     if kind == "log":
         found.log_bytes += about.st_size
         found.logs[digits] = about.st_size, about.st_mtime_ns // 1_000_000
@@ -181,6 +211,20 @@ def _take(
             found.time_indexes[digits] = about.st_size
         elif kind == "index":
             found.offset_indexes[digits] = about.st_size
+
+
+def _denied(root: Directory, name: PartitionName, found: _Found) -> Iterator[str]:
+    """Paths of the logs and time indexes that may not be read."""
+    if not found.doubtful:
+        return
+    with root.inside(name.directory) as inside:
+        for file in sorted(found.doubtful):
+            try:
+                inside.attributes(file)
+            except Denied:
+                yield f"{name.directory}/{file}"
+            except KafkafsError:
+                continue  # it is gone
 
 
 def _suspects(found: _Found) -> Iterator[str]:

@@ -105,7 +105,9 @@ def triage(directories: Sequence[DataDirectory], now_ms: int | None = None) -> T
     found.problems += problems
     counts = list(zip(directories, told, strict=True))
     _of_partitions(found, counts, now_ms)
-    found.damage += (each for directory, counted in counts for each in damage(directory, counted))
+    found.damage += (each for _, counted in counts for each in damage(counted))
+    for directory, counted in counts:
+        found.problems += [*counted.logs_denied(directory.path), *counted.times_denied(directory.path)]
     _of_groups(found, cluster, counts)
     _of_transactions(found, cluster)
     _of_disk(found, cluster, counts, now_ms)
@@ -124,7 +126,8 @@ def _counter(directories: Sequence[DataDirectory]) -> Serve[None, tuple[list[Dir
 
 
 def _of_cluster(found: Triage, cluster: Cluster) -> None:
-    ids, _ = cluster_ids(cluster.directories)
+    ids, problems = cluster_ids(cluster.directories)
+    found.problems += problems
     found.cluster_id = ids[0] if len(ids) == 1 else None
     found.brokers = node_ids(cluster.directories)
     found.registered = sorted(cluster.image.brokers) if cluster.image is not None else []
@@ -164,9 +167,9 @@ def _of_partitions(found: Triage, counts: Sequence[tuple[DataDirectory, Director
             found.newest_ms, found.newest_partition = newest, each.name.directory
 
 
-def damage(directory: DataDirectory, counted: DirectoryCount) -> Iterator[str]:
+def damage(counted: DirectoryCount) -> Iterator[str]:
     """Sentences about damage that the small files, names and sizes of a data directory show."""
-    yield from directory.checkpoints.read().problems
+    yield from counted.checkpoints
     for each in counted.partitions:
         name, end = each.name.directory, each.extent.end
         yield from (f"{name}: {suspect}" for suspect in each.suspects)

@@ -31,6 +31,12 @@ def missing_topics(
     return _comparison(tuple(with_their_tier(paths, source))).missing(wanted)
 
 
+def unknown(paths: Iterable[Path], source: TierSource | None = None) -> list[str]:
+    """A sentence if nobody knows which partitions are missing, because the metadata cannot be read."""
+    problem = _comparison(tuple(with_their_tier(paths, source))).problem
+    return [f"{problem}; so it is unknown if partitions are missing here"] if problem else []
+
+
 def missing_of(paths: Iterable[Path], choice: Choice, source: TierSource | None = None) -> list[TopicPartitions]:
     """The same for what options of the data source choose; of partitions that `assign` names, those alone."""
     found = missing_topics(paths, takes(choice), source)
@@ -89,6 +95,11 @@ class _Comparison:
         """See `metadata_directory`."""
         log = self._metadata.source
         return next((each.path for each in self._directories if log is not None and each.root is log.root), None)
+
+    @property
+    def problem(self) -> str:
+        """See `TopicMetadata`."""
+        return self._metadata.problem()
 
     def missing(self, wanted: Callable[[str], bool]) -> list[TopicPartitions]:
         """The wanted topics of which partitions are missing, by name."""

@@ -56,6 +56,11 @@ class MissingPartitions:
         found = self.compared(topic)
         return [_HANGS] if found is None else found.problems
 
+    def unknown(self) -> list[str]:
+        """A sentence if nobody knows which partitions are missing, because the metadata cannot be read."""
+        problem = self._metadata.get(self._make).problem()
+        return [f"{problem}; so it is unknown if partitions are missing here"] if problem else []
+
     def restricted(self, about: Attributes) -> Attributes:
         """For those only who may read the metadata, too."""
         access = self._access.get(lambda: TopicAccess(lambda: self._metadata.get(self._make).source, self._clock))
@@ -103,7 +108,7 @@ class TopicInfo(MadeFile):
             "topicId": found.topic_id,
             "partitions": list(found.partitions),
             "missing": list(found.missing),
-            "problems": found.problems,
+            "problems": [*found.problems, *self._missing.unknown()],
         }
         lines = (f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode()

@@ -7,11 +7,13 @@ import pytest
 
 from kafkafs.cli.main import main
 from tests.cli.asking import unmounted
+from tests.cluster.writing import Data, batch, metadata
 from tests.kafka.clusters import Cluster
 from tests.log.making import made, write_partition
 from tests.nobody import as_nobody, let_in, takes_root
 
 CLUSTER = Cluster("4.3.1", "stopped")
+TOPIC_ID = "A" * 21 + "Q"
 
 
 @pytest.fixture
@@ -95,6 +97,44 @@ def test_the_offsets_of_a_log_that_may_not_be_read_are_not_compared(tmp_path, ca
     assert (row["equal"], row["onlyOld"], row["onlyNew"]) == (4, 0, 0)
     for errors in (told.err, capfd.readouterr().err):
         assert f"t-0: {base:020}.log may not be read" in errors
+
+
+@takes_root
+@pytest.mark.parametrize("denied", ["old", "new"])
+@pytest.mark.parametrize("how", ["denied", "directory", "torn"])
+def test_metadata_that_cannot_be_read_are_trouble(tmp_path, capfd, denied, how):
+    """Regression: nothing counted as compacted, and what a cleaner had taken was printed as lost, with exit code 1."""
+    let_in(tmp_path)
+    feature = metadata("FeatureLevelRecord", name="metadata.version", featureLevel=20)
+    names = [metadata("TopicRecord", name="t", topicId=TOPIC_ID)]
+    config = metadata("ConfigRecord", resourceType=2, resourceName="t", name="cleanup.policy", value="compact")
+    for name in ("old", "new", "before/old", "before/new"):
+        data = Data(tmp_path / name)
+        data.write("__cluster_metadata-0", [feature, *names])
+        data.write("__cluster_metadata-0", [config])
+        (data.path / "t-0").mkdir()
+        pairs = [(b"k", b"1"), (b"k", b"2")]
+        kept = batch(pairs, 0) if name.endswith("old") else batch(pairs[1:], 1)  # a cleaner has taken the first
+        (data.path / "t-0/00000000000000000000.log").write_bytes(kept)
+        (data.path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 0\n")
+    words = ["diff", "--engine", "local", "--topics", "t"]
+    before = [*words, str(tmp_path / "before/old"), "--against", str(tmp_path / "before/new")]
+    assert (main(before), capfd.readouterr().err) == (0, "")
+    words += [str(tmp_path / "old"), "--against", str(tmp_path / "new")]
+    place = tmp_path / denied / "__cluster_metadata-0"
+    log = place / "00000000000000000000.log"
+    if how == "denied":
+        log.chmod(0)
+    elif how == "directory":
+        place.chmod(0)
+    else:
+        content = bytearray(log.read_bytes())
+        content[70] ^= 1  # of the first batch
+        log.write_bytes(bytes(content))
+    with as_nobody():
+        assert main(words) == 2
+    assert f"{denied}: __cluster_metadata-0" in (told := capfd.readouterr().err)
+    assert "unknown which topics are compacted" in told
 
 
 def test_what_is_asked_wrongly_ends_with_2(sides, tmp_path):

@@ -68,6 +68,12 @@ def test_no_file_is_written_into_a_data_directory(data, capsys):
     assert not (data / "out").exists()
 
 
+def test_without_a_data_directory_it_says_what_to_name(tmp_path, capsys):
+    assert main(["export", "--to", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "kafkafs: name a data directory to export, one of log.dirs\n"
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_directory_that_is_not_there_is_a_sentence(tmp_path, capsys):
     assert main(["export", str(tmp_path / "nowhere"), "--to", str(tmp_path / "out")]) == 2
     told = capsys.readouterr().err

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.test_topic_partitions import FEATURE, ORDERS, OTHER, topic
+from tests.cluster.writing import Data
 from tests.kafka import aiven, registered, tiers
 from tests.kafka.tiered import Tiered
 from tests.log.making import made, spread, write_partition
@@ -84,6 +86,30 @@ def test_exit_codes_are_grep_s(data):
         assert (code, lines, told.count("\n")) == (2, [], 1)
         assert told.startswith("kafkafs: ")
     assert grep("-F", "(", data)[0] == 1
+
+
+@pytest.mark.parametrize("everywhere", [(), ("--everywhere",)], ids=["plain", "everywhere"])
+def test_a_partition_that_no_disk_here_has_is_named(tmp_path, everywhere):
+    """Regression: the answer lacked its records, and nothing told."""
+    data = Data(tmp_path / "one")
+    known = [*topic("orders", ORDERS, 3), *topic("whole", OTHER, 1)]
+    data.write("__cluster_metadata-0", [FEATURE, *known])
+    for name in ("orders-1", "whole-0"):
+        data.write(name, [(None, b"needle"), (None, b"hay")])
+    old = time.time() - 3600
+    for log in data.path.glob("*/*.log"):
+        os.utime(log, (old, old))
+    code, lines, told = grep("-F", "needle", *everywhere, "--topics", "orders,whole", data.path)
+    assert {json.loads(line)["topic"] for line in lines} == {"orders", "whole"}
+    assert (code, told.count("\n")) == (2, 1)
+    assert "of orders partitions 0, 2 of 3 are not on these disks" in told
+    code, lines, told = grep("-c", "needle", *everywhere, "--topics", "whole", data.path)
+    assert (code, len(lines), told) == (0, 1, "")
+    other = Data(tmp_path / "two")
+    for number in (0, 2):
+        other.write(f"orders-{number}", [(None, b"needle")])
+    code, lines, told = grep("needle", *everywhere, "--topics", "orders", data.path, other.path)
+    assert (code, len(lines), told) == (0, 3, "")
 
 
 def test_a_corrupt_batch_is_named_and_all_else_is_printed(data):

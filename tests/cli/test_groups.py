@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.cli.groups import by_lag, time_span
+from kafkafs.cli.main import main
 from kafkafs.sample import unpack
 from tests.cli.asking import in_process
 from tests.cluster.writing import Data, commit, metadata, pair
 from tests.kafka.clusters import Cluster
 from tests.mounting import KAFKAFS, run
+from tests.nobody import as_nobody, let_in, takes_root
 
 CLUSTER = Cluster("4.3.1", "killed")
 
@@ -273,6 +275,22 @@ def test_what_is_left_out_is_told_by_the_exit_code(tmp_path, record):
     assert done.returncode == 1
     assert b"__consumer_offsets-0: " in done.stderr
     assert [json.loads(line)["group"] for line in done.stdout.splitlines()] == ["known"]
+
+
+@takes_root
+def test_of_a_metadata_log_that_may_not_be_read_no_other_reason_is_told(tmp_path, capfd):
+    """Regression: a false sentence said that the log is empty."""
+    let_in(tmp_path)
+    data = Data(tmp_path / "data")
+    data.write("__cluster_metadata-0", [metadata("FeatureLevelRecord", name="metadata.version", featureLevel=20)])
+    data.write("__consumer_offsets-0", [commit("g", "t", 0, 5)])
+    (data.path / "__cluster_metadata-0/00000000000000000000.log").chmod(0)
+    with as_nobody():
+        assert main(["groups", str(data.path)]) == 0
+    told = capfd.readouterr()
+    assert json.loads(told.out)["group"] == "g"
+    assert told.err.count("\n") == 1
+    assert "00000000000000000000.log' may not be read" in told.err
 
 
 def test_what_is_left_out_of_others_is_said_alone(tmp_path):

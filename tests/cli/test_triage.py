@@ -2,14 +2,17 @@
 
 import json
 import shlex
+from pathlib import Path
 
 import pytest
 
 from kafkafs.cli.main import main
 from kafkafs.cli.triage import WIDTH
 from tests.cli.asking import in_process
+from tests.cluster.writing import Data, commit, metadata
 from tests.kafka.clusters import Cluster
 from tests.log.making import made, write_partition
+from tests.nobody import as_nobody, let_in, takes_root
 
 CLUSTER = Cluster("4.3.1", "stopped")
 
@@ -41,3 +44,75 @@ def test_the_exit_code_tells_whether_something_is_wrong(break_it, code, tmp_path
     assert bool(done.stdout) == (code != 2)
     if code != 2:
         assert bool(json.loads(done.stdout)["damage"]) == (code == 1)
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    """A data directory with one of each file that answers come from, all readable."""
+    let_in(tmp_path)
+    data = Data(tmp_path / "data")
+    data.write("__cluster_metadata-0", [metadata("FeatureLevelRecord", name="metadata.version", featureLevel=20)])
+    data.write("__consumer_offsets-0", [commit("g", "t", 0, 0)])
+    meta = (data.path / "meta.properties").read_text()
+    for name in ("t-0", "u-0"):
+        write_partition(data.path, {0: [made(0, [1000])], 1: [made(1, [2000])]}, name)
+    (data.path / "meta.properties").write_text(meta)
+    for kind in ("log-start", "replication", "recovery-point"):
+        (data.path / f"{kind}-offset-checkpoint").write_text("0\n1\nt 0 0\n")
+    (data.path / ".kafka_cleanshutdown").write_text("")
+    return data.path
+
+
+@takes_root
+@pytest.mark.parametrize(
+    ("name", "about_du"),
+    [
+        ("t-0/00000000000000000000.log", False),
+        ("t-0/00000000000000000001.log", False),
+        ("u-0/00000000000000000000.timeindex", True),
+        ("log-start-offset-checkpoint", True),
+        ("replication-offset-checkpoint", True),
+        ("recovery-point-offset-checkpoint", True),
+        ("meta.properties", True),
+        ("__cluster_metadata-0/00000000000000000000.log", True),
+        ("__consumer_offsets-0/00000000000000000000.log", False),
+    ],
+)
+def test_a_file_that_may_not_be_read_is_one_sentence(name, about_du, closed):
+    """Regression: logs and time indexes were passed over in silence, and checkpoints were named up to three times."""
+    assert in_process("triage", closed)[::2] == (0, "")
+    (closed / name).chmod(0)
+    with as_nobody():
+        screen, usage = in_process("triage", closed), in_process("du", closed)
+    about = [line for line in screen.stderr.splitlines() if name in line]
+    assert (screen.returncode, len(about), screen.stderr.count("\n")) == (2, 1, 1)
+    assert "run kafkafs as the owner" in about[0]
+    assert "counts as absent" not in screen.stdout
+    assert usage.returncode == (1 if about_du else 0)
+    assert (name in usage.stderr) == about_du
+    assert "the log is empty" not in screen.stderr + usage.stderr
+
+
+def test_a_torn_checkpoint_is_named_once(closed, caplog):
+    (closed / "replication-offset-checkpoint").write_text("0\n7\nt 0 2\n")
+    done = in_process("triage", closed)
+    assert (done.returncode, (done.stdout + done.stderr + caplog.text).count("counts as absent")) == (1, 1)
+    usage = in_process("du", closed)
+    assert (usage.returncode, (usage.stdout + usage.stderr + caplog.text).count("counts as absent")) == (1, 1)
+
+
+@takes_root
+def test_many_unread_files_leave_the_screen_alone(closed):
+    for number in range(20):
+        place = closed / f"__consumer_offsets-{number}"
+        place.mkdir(exist_ok=True)
+        (place / "00000000000000000000.log").write_bytes(b"")
+    for log in closed.glob("*/*.log"):
+        log.chmod(0)
+    with as_nobody():
+        done = in_process("triage", closed)
+        told = json.loads(in_process("triage", "--json", closed).stdout)["problems"]
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 9
+    assert f"{len(told) - 8} more problems" in done.stderr
+    assert sum("and 3 more .log files" in each for each in told) == 1

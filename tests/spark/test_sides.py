@@ -18,7 +18,7 @@ def test_partitions_are_paired_by_topic_and_number(tmp_path):
     sides = paired((tmp_path / "old",), (tmp_path / "new",), ALL_TOPICS)
     found = [(str(each.name), each.old is not None, each.new is not None) for each in sides.pairs]
     assert found == [("a-0", False, True), ("b-9", True, True), ("b-10", True, False)]
-    assert (sides.missing, sides.nowhere) == ([], [])
+    assert (sides.missing, sides.troubles) == ([], [])
 
 
 def test_a_topic_that_neither_side_has_is_an_error(tmp_path):

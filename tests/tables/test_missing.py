@@ -159,3 +159,18 @@ def test_export_and_profile_refuse_or_name_it(one, tmp_path, capsys):
         assert command(name, one.path, "--topics", "orders", *rest, "--fail-on-data-loss", "false") == 0
         assert "of orders partitions 0, 2 of 3 are not on these disks; going on" in capsys.readouterr().err
     assert command("export", one.path, "--topics", "whole", "--to", tmp_path / "whole") == 0
+
+
+def test_of_metadata_that_cannot_be_read_a_job_tells(one: Data, capfd: pytest.CaptureFixture[str]) -> None:
+    """Regression: the whole topic seemed to be there."""
+    log = one.path / METADATA / "00000000000000000000.log"
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1
+    log.write_bytes(bytes(content))
+    one.write(METADATA, [FEATURE])
+    stop(one)
+    out = one.path.parent / "profile.json"
+    assert main(["profile", str(one.path), "--topics", "orders", "--json", str(out)]) == 0
+    assert main(["export", str(one.path), "--topics", "orders", "--to", f"{out}.d", "--engine", "local"]) == 0
+    assert main(["audit", str(one.path), "--topics", "orders"]) == 0
+    assert capfd.readouterr().err.count("unknown if partitions are missing") == 3

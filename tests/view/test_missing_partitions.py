@@ -56,6 +56,19 @@ def test_a_topic_tells_what_is_missing(data):
     }  # fmt: skip
 
 
+def test_of_metadata_that_cannot_be_read_a_topic_tells(data):
+    """Regression: nothing was missing, though nobody could know."""
+    data.write("__cluster_metadata-0", topic(4))
+    log = data.path / "__cluster_metadata-0/00000000000000000000.log"
+    content = bytearray(log.read_bytes())
+    content[70] ^= 1
+    log.write_bytes(bytes(content))
+    data.write("__cluster_metadata-0", topic(4)[:1])
+    (problem,) = told(tree(data.path), ".topics/orders/info.json")["problems"]
+    assert "offsets 0 to 4 are missing" in problem
+    assert "unknown if partitions are missing" in problem
+
+
 def test_without_metadata_there_is_what_is_here(data):
     root = tree(data.path)
     about = told(root, ".topics/orders/info.json")

@@ -30,11 +30,12 @@ class Pair:
 
 class Sides(NamedTuple):
     """The pairs in the order of topics and numbers; sentences about partitions that are missing by the metadata of one
-    side, and about those that no side has, so that nothing can be compared."""
+    side; and `troubles`: about those that no side has, so that nothing can be compared, and about metadata that cannot
+    be read, so that nobody knows which topics are compacted."""
 
     pairs: list[Pair]
     missing: list[str]
-    nowhere: list[str]
+    troubles: list[str]
 
 
 def paired(old: tuple[Path, ...], new: tuple[Path, ...], topics: TopicChoice) -> Sides:
@@ -50,22 +51,33 @@ def paired(old: tuple[Path, ...], new: tuple[Path, ...], topics: TopicChoice) ->
         topic: any(each.has(topic) for each in compacted) for topic in dict.fromkeys(name.topic for name in every)
     }
     pairs = [Pair(name, found[0].get(name), found[1].get(name), answers[name.topic]) for name in every]
-    missing, nowhere = list[str](), list[str]()
-    for paths, word in ((old, "old"), (new, "new")):
+    missing, troubles = list[str](), list[str]()
+    for paths, word, metadata in ((old, "old", compacted[0]), (new, "new", compacted[1])):
+        if metadata.problem:
+            troubles.append(f"{word}: {metadata.problem}; so it is unknown which topics are compacted or missing")
         for each in missing_topics(paths, topics.takes):
             beside = [number for number in each.missing if TopicPartition(each.topic, number) in set(every)]
-            (missing if len(beside) == len(each.missing) else nowhere).extend(
+            (missing if len(beside) == len(each.missing) else troubles).extend(
                 f"{word}: {sentence}" for sentence in each.problems
             )
-    return Sides(pairs, missing, nowhere)
+    return Sides(pairs, missing, troubles)
 
 
 class _Compacted:
-    """Tells which topics one cluster compacts: by its metadata, or because a cleaner was at work."""
+    """Tells which topics one cluster compacts: by its metadata, or because a cleaner was at work. `problem`: why the
+    metadata are not whole; "" if they are, or if there are none."""
 
     def __init__(self, directories: Sequence[DataDirectory]) -> None:
         self._cleaned = {topic for each in directories for topic, _ in each.cleaner_offsets() or ()}
-        self._settings = _settings(directories)
+        self.problem, image = "", None
+        try:
+            log = furthest(replicas(directories, METADATA_LOG))
+            if log is not None:
+                metadata = read_once(log, ReadOptions())
+                self.problem, image = metadata.lost, metadata.image
+        except KafkafsError as error:
+            self.problem = f"{METADATA_LOG} cannot be read: {error}"
+        self._settings = Settings(image, None)
 
     def has(self, topic: str) -> bool:
         """True if the topic is or was compacted."""
@@ -75,12 +87,3 @@ class _Compacted:
             return self._settings.of(topic).limits.compact
         except UsageError:  # a value that no broker takes
             return False
-
-
-def _settings(directories: Sequence[DataDirectory]) -> Settings:
-    log = furthest(replicas(directories, METADATA_LOG))
-    try:
-        image = None if log is None else read_once(log, ReadOptions()).image
-    except KafkafsError:
-        image = None
-    return Settings(image, None)
