@@ -47,7 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
     question = Question(at_ms, parse_set(arguments.set, topics), file, arguments.partitions)
     counts = [(directory, count(directory, problems.append)) for directory in directories]
     for directory, counted in counts:
-        problems += [*(f"{directory.path}: {each}" for each in counted.checkpoints), *counted.times_denied(directory.path)]
+        problems += [
+            *(f"{directory.path}: {each}" for each in counted.checkpoints),
+            *counted.times_denied(directory.path),
+        ]
     read = _read(directories, counts, problems) if arguments.deep else None
     found = rows_of(counts, image, question, read)
     for problem in problems:

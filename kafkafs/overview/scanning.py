@@ -64,8 +64,8 @@ class Extent(NamedTuple):
 
 class Counted(NamedTuple):
     """A partition's directory. `log_start`, `high_watermark` and `recovery_point` are those of the checkpoints; None
-    without an entry. `suspects`: sentences about what the names and sizes of files tell of damage. `denied`: paths of logs
-    and time indexes that may not be read."""
+    without an entry. `suspects`: sentences about what the names and sizes of files tell of damage. `denied`: paths of
+    logs and time indexes that may not be read."""
 
     name: PartitionName
     size: int
@@ -88,7 +88,7 @@ class DirectoryCount:
     checkpoints: list[str] = field(default_factory=list)
 
     def logs_denied(self, place: object) -> list[str]:
-        """A sentence about the logs that may not be read, if there are some. A cluster names those of its own topics."""
+        """A sentence about the logs that may not be read, if there are some. `Cluster` names those of its topics."""
         return self._denied(place, ".log", "the records in them are unknown", _READ_BY_CLUSTER)
 
     def times_denied(self, place: object) -> list[str]:

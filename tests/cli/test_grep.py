@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.test_topic_partitions import FEATURE, ORDERS, OTHER, topic
+from tests.cluster.test_topic_partitions import FEATURE, ORDERS, OTHER
+from tests.cluster.test_topic_partitions import topic as known_topic
 from tests.cluster.writing import Data
 from tests.kafka import aiven, registered, tiers
 from tests.kafka.tiered import Tiered
@@ -92,7 +93,7 @@ def test_exit_codes_are_grep_s(data):
 def test_a_partition_that_no_disk_here_has_is_named(tmp_path, everywhere):
     """Regression: the answer lacked its records, and nothing told."""
     data = Data(tmp_path / "one")
-    known = [*topic("orders", ORDERS, 3), *topic("whole", OTHER, 1)]
+    known = [*known_topic("orders", ORDERS, 3), *known_topic("whole", OTHER, 1)]
     data.write("__cluster_metadata-0", [FEATURE, *known])
     for name in ("orders-1", "whole-0"):
         data.write(name, [(None, b"needle"), (None, b"hay")])

@@ -18,10 +18,11 @@ import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
 from kafkafs.disk.blocking import LOOKUP_S, patience
-from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, StoreError, Vanished, WouldBlock
+from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, StoreError, Unsupported, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, Metrics, answering
 from kafkafs.fuse.serve.inodes import Handles, Inode, Inodes, OpenDirectory, OpenFile, can, inode_number
 from kafkafs.fuse.serve.signals import interrupted
+from kafkafs.fuse.serve.trusting import Trusting, is_stream
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
 from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Growing, Laned, Node, Tree, Usage
@@ -50,6 +51,7 @@ class Operations(pyfuse3.Operations):
         self.directories: Handles[OpenDirectory] = Handles()
         self._on_init = on_init
         self._entry = EntryReply()
+        self._trusting = Trusting()
         self._opened = FileInfo()
 
     def init(self) -> None:
@@ -181,6 +183,12 @@ class Operations(pyfuse3.Operations):
         if _is_another(inode.told, content):
             content.close()
             raise Vanished("it is another file since it was looked up; open it again")  # as the kernel does by itself
+        if content.size is None:
+            try:
+                self._trusting.refuse(ctx.pid)
+            except Unsupported:
+                content.close()
+                raise
         opened = self._opened
         opened.keep_cache, opened.direct_io = _caching(inode, content.kept_as)
         opened.fh = self.files.add(OpenFile(inode, content, ctx.pid))
@@ -237,6 +245,8 @@ class Operations(pyfuse3.Operations):
             node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
         if attributes is None:
             attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
+        if not attributes.size and is_stream(attributes):
+            self._trusting.refuse(ctx.pid)
         return node, attributes
 
     async def _usage(self, disk: Disk) -> Usage:

@@ -46,9 +46,11 @@ TYPE, FIELDS = "is of another type than the field", "is a record without all its
 @pytest.mark.parametrize(
     ("schema", "default", "sentence"),
     [
-        ({"type": "int", "logicalType": "time-millis"}, 86_400_000, COLUMN), ("long", 2**63, NUMBER), ("int", 2**31, COLUMN),
-        (record(("x", "int")), {}, FIELDS), ({"type": "enum", "name": "E", "symbols": ["A"]}, "B", TYPE), ("null", 5, TYPE),
-        (["null", "int"], "x", "has a type that its union lacks"), (record(("r", ["null", "R"]), name="R"), {"r": {"r": None}}, COLUMN),
+        ({"type": "int", "logicalType": "time-millis"}, 86_400_000, COLUMN), ("long", 2**63, NUMBER),
+        ("int", 2**31, COLUMN), (record(("x", "int")), {}, FIELDS),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, "B", TYPE), ("null", 5, TYPE),
+        (["null", "int"], "x", "has a type that its union lacks"),
+        (record(("r", ["null", "R"]), name="R"), {"r": {"r": None}}, COLUMN),
         ({"type": "array", "items": "int"}, ["x"], TYPE), ({"type": "map", "values": "int"}, [], TYPE),
         ("int", True, TYPE), ("double", 10**400, NUMBER),
     ],
