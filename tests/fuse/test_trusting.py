@@ -37,9 +37,9 @@ def test_the_log_names_each_program_once(caplog):
         while program(server.pid) == "bash":
             os.sched_yield()
         for _ in range(2):
-            with pytest.raises(Unsupported, match="smbd would take .*; mount with -o exact=all"):
+            with pytest.raises(Unsupported, match=r"smbd would take .*; mount with -o exact=all"):
                 trusting.refuse(server.pid)
-        server.stdin.close()
+        server.terminate()
     assert caplog.text.count("exact=all") == 1
     trusting.refuse(os.getpid())
     trusting.refuse(0)
