@@ -88,6 +88,8 @@ def batches_of_others(
                 yield from further(begin, end)
             else:
                 rows = _between(item.rows, begin, last)
+                whole = (int(rows["base_offset"][0]), int(rows["last_offset"][-1])) if len(rows) else (end + 1, end)
+                yield from further(begin, whole[0] - 1)  # a batch goes over the border: none of it counts
                 fit = _fit(rows, epochs)
                 for start, stop in pairwise([0, *np.flatnonzero(np.diff(fit)) + 1, len(rows)] if len(rows) else ()):
                     some = rows[start:stop]
@@ -95,6 +97,7 @@ def batches_of_others(
                         yield OtherBatches(other.place, segment.log(), item._replace(rows=some))
                     else:
                         yield from further(int(some["base_offset"][0]), int(some["last_offset"][-1]))
+                yield from further(whole[1] + 1, end)
             at = end + 1
         if is_dense:
             yield from further(at, last)

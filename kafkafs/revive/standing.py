@@ -129,8 +129,14 @@ def _epochs(replica: Replica, log: Log) -> tuple[LeaderEpoch, ...]:
 
 def _parting(one: Standing, other: Standing) -> int:
     """The offset up to which the two logs are alike, as a follower finds it: by the newest epoch that both know."""
-    ends = {each.epoch: each.end for each in other.lineage}
-    common = [min(each.end, ends[each.epoch]) for each in one.lineage if each.epoch in ends]
+    others, common, cuts = {each.epoch: each for each in other.lineage}, list[int](), {one.span[0], other.span[0]}
+    for each in one.lineage:
+        found = others.get(each.epoch)
+        if found is None:
+            continue
+        if each.start != found.start and cuts.isdisjoint({each.start, found.start}):
+            break  # two leaders had that epoch: the metadata had been lost, and epochs began anew
+        common.append(min(each.end, found.end))
     if common:
         return common[-1]
     (start, end), (other_start, other_end) = one.span, other.span

@@ -102,3 +102,19 @@ def test_a_disk_of_a_node_that_is_not_known_may_have_been_in_sync(tmp_path):
     disks = [disk(tmp_path / str(node), node, {"t-0": LONG._replace(topic_id=ONE)}) for node in (1, 2)]
     (tmp_path / "2/meta.properties").write_text("version=1\n")
     assert chosen(disks, image(("t", ONE, 1), isr=(3,))).sentences == []
+
+
+def test_one_epoch_of_two_leaders_hides_no_record(tmp_path):
+    """Regression: the metadata had been lost once, and epochs began anew. The newest common epoch then told nothing."""
+    logs = [Made([(0, 20), (4, 60)]), Made([(0, 10), (2, 20), (4, 30)])]
+    taken, (sentence,) = told(tmp_path, logs)
+    assert taken == 1
+    assert (
+        f"'{tmp_path}/2/t-0' also has offsets 10 to 29 of leader epoch 2; offsets 30 to 59 of leader epoch" in sentence
+    )
+
+
+def test_epochs_that_a_log_start_cut_off_are_the_same(tmp_path):
+    (tmp_path / "2").mkdir()
+    logs = [Made([(0, 20), (4, 60)]), Made([(4, 30)], start=40)]
+    assert told(tmp_path / "2", logs) == (1, [])
