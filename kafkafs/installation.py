@@ -31,11 +31,11 @@ def _installed() -> Distribution | None:
 def _source(installed: Distribution | None) -> tuple[str, str]:
     """Flags of pip, and what stands before the bracket."""
     try:
-        told = json.loads((installed and installed.read_text("direct_url.json")) or "{}")
-        url = urlsplit(told.get("url", ""))
+        parsed = json.loads((installed and installed.read_text("direct_url.json")) or "{}")
+        url = urlsplit(parsed.get("url", ""))
         path = unquote(url.path)
         if url.scheme == "file" and os.path.exists(path):
-            return "-e " if told.get("dir_info", {}).get("editable") else "", path
+            return "-e " if parsed.get("dir_info", {}).get("editable") else "", path
     except (ValueError, AttributeError, OSError):  # somebody else's file: whatever it says
         pass
     return "", "kafkafs"

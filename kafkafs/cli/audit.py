@@ -77,5 +77,5 @@ def _write(lines: str, place: Path | None) -> None:
     except OSError as error:
         if place is None:
             drop_output()
-        told = "standard output" if place is None else repr(str(place))
-        raise UsageError(f"{told} cannot be written: {error.strerror}") from error
+        name = "standard output" if place is None else repr(str(place))
+        raise UsageError(f"{name} cannot be written: {error.strerror}") from error

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in problems:
         say(problem)
     if found.defaults:
-        say(_told_defaults(found.defaults))
+        say(_name_defaults(found.defaults))
     if arguments.json:
         for row in found.rows:
             print(json_line(row))
@@ -135,7 +135,7 @@ def _properties_of(path: str | None) -> Mapping[str, str]:
         raise UsageError(f"--server-properties {path!r} cannot be read: {error.strerror}") from error
 
 
-def _told_defaults(defaults: Mapping[str, int]) -> str:
+def _name_defaults(defaults: Mapping[str, int]) -> str:
     names = ", ".join(f"{name} ({number})" for name, number in sorted(defaults.items()))
     return f"Kafka's default was taken for so many topics: {names}; --server-properties FILE names the broker's own"
 
@@ -195,22 +195,22 @@ def _largest(item: tuple[str, int]) -> int:
 
 def _retention(row: Row) -> str:
     """The limits, such as `7d` or `7d, 1.0G`."""
-    told: list[str] = []
+    limits: list[str] = []
     if (row["retentionMs"] or -1) >= 0:
-        told.append(length(row["retentionMs"]))
+        limits.append(length(row["retentionMs"]))
     if (row["retentionBytes"] or -1) >= 0:
-        told.append(human(row["retentionBytes"]))
-    return ", ".join(told) or _NONE
+        limits.append(human(row["retentionBytes"]))
+    return ", ".join(limits) or _NONE
 
 
 def length(duration_ms: int) -> str:
     """A length of time in its two largest units, rounded down."""
-    told, left = list[str](), duration_ms
+    parts, left = list[str](), duration_ms
     for unit, size in _UNITS:
-        if left >= size and len(told) < 2:
-            told.append(f"{left // size}{unit}")
+        if left >= size and len(parts) < 2:
+            parts.append(f"{left // size}{unit}")
             left %= size
-    return "".join(told) or "0s"
+    return "".join(parts) or "0s"
 
 
 def day_and_time(timestamp_ms: int) -> str:

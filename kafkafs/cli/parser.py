@@ -143,9 +143,9 @@ def add_topics(parser: argparse._ActionsContainer, default: str = "all") -> None
     parser.add_argument("--topic-pattern", metavar="REGEX", help="topics whose whole name it matches: 'orders.*'")
 
 
-def add_options(parser: argparse._ActionsContainer, told: str) -> None:
-    """`-o`, whose words `mount_options` has; `told` is its help."""
-    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help=told)
+def add_options(parser: argparse._ActionsContainer, meaning: str) -> None:
+    """`-o`, whose words `mount_options` has; `meaning` is its help."""
+    parser.add_argument("-o", dest="options", metavar="OPT[,OPT...]", action="append", default=[], help=meaning)
 
 
 def add_tiered_key(parser: argparse.ArgumentParser) -> None:

@@ -112,8 +112,8 @@ def add_grep(commands: Commands) -> None:
     parser.add_argument(
         "-w", "--word-regexp", action="store_true", help="only where no letter, digit or _ is beside a match"
     )
-    told = "taken, without effect: whole directories are searched, and lines have offsets"
-    parser.add_argument("-r", "-R", "-n", "--recursive", "--line-number", action="store_true", help=told)
+    ignored = "taken, without effect: whole directories are searched, and lines have offsets"
+    parser.add_argument("-r", "-R", "-n", "--recursive", "--line-number", action="store_true", help=ignored)
     parser.add_argument("-v", "--invert-match", action="store_true", help="print records without PATTERN")
     parser.add_argument("-c", "--count", action="store_true", help="print TOPIC-PARTITION:COUNT, no records")
     parser.add_argument("-l", "--files-with-matches", action="store_true", help="print TOPIC-PARTITION, no records")

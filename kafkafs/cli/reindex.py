@@ -30,6 +30,6 @@ def run(arguments: argparse.Namespace) -> int:
         f" {sum(each.written for each in made):,} bytes in {target}", file=sys.stderr
     )  # fmt: skip
     if invalid:
-        told = f"{len(invalid):,} segments have {sum(invalid):,} bytes that are not valid: see kafkafs audit"
-        print(told, file=sys.stderr)
+        sentence = f"{len(invalid):,} segments have {sum(invalid):,} bytes that are not valid: see kafkafs audit"
+        print(sentence, file=sys.stderr)
     return 0

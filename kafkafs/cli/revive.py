@@ -30,18 +30,18 @@ def run(arguments: argparse.Namespace) -> int:
     line = StatusLine()
     try:
         if arguments.plan:
-            told = planned(paths, choices, lambda done, size: line.show("revive", done, size))
+            report = planned(paths, choices, lambda done, size: line.show("revive", done, size))
             line.clear()
-            print(json.dumps(told, indent=2, ensure_ascii=False))
+            print(json.dumps(report, indent=2, ensure_ascii=False))
             return 0
-        told = revive(paths, choices, lambda done, size: line.show("revive", done, size))
+        report = revive(paths, choices, lambda done, size: line.show("revive", done, size))
     finally:
         line.clear()
-    for sentence in (*told["problems"], *told["leftOut"]):
+    for sentence in (*report["problems"], *report["leftOut"]):
         say(sentence)
-    for name in told["madeAgain"]:
+    for name in report["madeAgain"]:
         say(f"{name} was made again: the disks have changed since the command that was interrupted")
-    for each in told["revived"]:
+    for each in report["revived"]:
         where = f"{each['topic']}-{each['partition']}"
         for loss in each.get("losses", ()):
             say(f"{where}: offsets {loss['first']} to {loss['last']}: {loss['reason']}")
@@ -52,8 +52,10 @@ def run(arguments: argparse.Namespace) -> int:
             say(f"{where}: the record that members left the group {printable(group)} was lost, and is written again")
     if choices.method == "link":
         say("logs are hard links: what changes their bytes, owner or mode in one directory changes the other's")
-    records, partitions = sum(each.get("records", 0) for each in told["revived"]), told["partitions"]
-    print(f"{records:,} records in {partitions:,} partitions of {told['topics']:,} topics, for Kafka {told['kafka']}")
+    records, partitions = sum(each.get("records", 0) for each in report["revived"]), report["partitions"]
+    print(
+        f"{records:,} records in {partitions:,} partitions of {report['topics']:,} topics, for Kafka {report['kafka']}"
+    )
     print(f"start it: kafka-server-start.sh {shlex.quote(printable(str(choices.to.absolute() / SERVER_PROPERTIES)))}")
     print(f"off until you take their lines out there: {', '.join(OFF)}")
     return 0

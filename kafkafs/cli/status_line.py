@@ -26,7 +26,7 @@ class StatusLine:
         self._is_terminal = sys.stderr.isatty()
         self._bar: tqdm[Never] | None = None
         self._name = ""
-        self._begun = self._told_at = time.monotonic()
+        self._begun = self._shown_at = time.monotonic()
 
     def say(self, text: str) -> None:
         """Shows words alone, while there is nothing to count."""
@@ -64,9 +64,9 @@ class StatusLine:
 
     def _is_time(self) -> bool:
         now = time.monotonic()
-        if now - self._told_at < LINE_EVERY_S:
+        if now - self._shown_at < LINE_EVERY_S:
             return False
-        self._told_at = now
+        self._shown_at = now
         return True
 
     def _on(self, name: str, size: int, bar_format: str, beside: str = "") -> "tqdm[Never]":

@@ -46,7 +46,7 @@ def lines(found: Triage, words: Sequence[str]) -> Iterator[str]:
     if len(first) > _LONG:
         place, first = "$D", "${D// /,}" if len(words) > 1 else "$D"
         yield f"D={shlex.quote(' '.join(words))}"
-    for subject, told, more in (
+    for subject, texts, more in (
         ("CLUSTER", _cluster(found), f"kafkafs cat {first} .cluster/state.json"),
         ("TOPICS", _topics(found), f"kafkafs cat {first} '.topics/*/info.json'"),
         ("NEWEST", _newest(found), f"kafkafs cat {first} '*/by-time/end-1m...jsonl'"),
@@ -57,7 +57,7 @@ def lines(found: Triage, words: Sequence[str]) -> Iterator[str]:
         ("TIER", _tier(found), f"kafkafs cat {first} .cluster/configs.jsonl"),
         ("DISK", _disk(found), f"kafkafs du {place}"),
     ):  # fmt: skip
-        head, *rest = told
+        head, *rest = texts
         yield _cut(f"{subject:13} {head}")
         yield from (_cut(_INDENT + line) for line in rest)
         yield f"{_INDENT}> {more}"
@@ -67,10 +67,10 @@ def _cluster(found: Triage) -> list[str]:
     brokers = f"broker {', '.join(map(str, found.brokers))}" if found.brokers else "an unknown broker"
     others = f" of {', '.join(map(str, found.registered))}" if len(found.registered) > len(found.brokers) else ""
     stop = "stopped cleanly" if all(found.clean) else "not stopped cleanly, or still running"
-    told = [f"{found.cluster_id or 'unknown cluster'}, {brokers}{others}: {stop}"]
+    sentences = [f"{found.cluster_id or 'unknown cluster'}, {brokers}{others}: {stop}"]
     if found.metadata_ms is not None:
-        told.append(f"the metadata are of {day_and_time(found.metadata_ms)}")
-    return told
+        sentences.append(f"the metadata are of {day_and_time(found.metadata_ms)}")
+    return sentences
 
 
 def _topics(found: Triage) -> list[str]:
@@ -87,12 +87,12 @@ def _some(sentences: Sequence[str], none: str) -> list[str]:
 
 def _newest(found: Triage) -> list[str]:
     if found.newest_ms is None:
-        told = ["no record with a time"]
+        sentences = ["no record with a time"]
     else:
-        told = [f"{day_and_time(found.newest_ms)} in {found.newest_partition}"]
+        sentences = [f"{day_and_time(found.newest_ms)} in {found.newest_partition}"]
     if found.future:
-        told.append(f"{found.future} partitions have timestamps in the future, which retention waits for")
-    return told
+        sentences.append(f"{found.future} partitions have timestamps in the future, which retention waits for")
+    return sentences
 
 
 def _groups(found: Triage) -> list[str]:

@@ -55,14 +55,14 @@ def _end_daemon(place: Path) -> None:
 
 def _daemon_pid(place: Path) -> int | None:
     """The daemon's process id, as it tells itself; None where it does not answer."""
-    told: list[int] = []
+    pids: list[int] = []
 
     def ask() -> None:
         """Reads it from the mount; notes nothing where that gives none."""
         with suppress(OSError, ValueError, KeyError):
-            told.append(int(json.loads((place / ".kafkafs/status.json").read_bytes())["pid"]))
+            pids.append(int(json.loads((place / ".kafkafs/status.json").read_bytes())["pid"]))
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(ANSWER_S)
-    return told[0] if told else None
+    return pids[0] if pids else None

@@ -61,11 +61,11 @@ _MOST_TASKS = 10_000
 
 
 class Connector(NamedTuple):
-    """A connector and what its topics say of it: `told` and `status` have the last values by key."""
+    """A connector and what its topics say of it: `configs` and `status` have the last values by key."""
 
     name: str
     topic: str
-    told: Mapping[bytes, tuple[Any, int]]
+    configs: Mapping[bytes, tuple[Any, int]]
     status: Mapping[bytes, tuple[Any, int]]
 
 
@@ -97,8 +97,8 @@ class _LastValues(Replay):
                 self.values.pop(bytes(key), None)
                 continue
             try:
-                told = json.loads(bytes(value), parse_constant=_refuse, parse_float=_finite)
-                self.values[bytes(key)] = told, timestamp
+                parsed = json.loads(bytes(value), parse_constant=_refuse, parse_float=_finite)
+                self.values[bytes(key)] = parsed, timestamp
             except (ValueError, RecursionError):
                 self.values.pop(bytes(key), None)
                 self.problems.add_record(self._where, int(records.rows["offset"][number]), "its value is not JSON")
@@ -166,13 +166,13 @@ class Connect:
         configs = [(each.name.topic, self._values(each)) for each in self._of_kind(directories, "config")]
         status = [(each.name.topic, self._values(each)) for each in self._of_kind(directories, "status")]
         found = []
-        for topic, told in configs:
-            for key, (value, _) in told.items():
+        for topic, latest in configs:
+            for key, (value, _) in latest.items():
                 if key.startswith(CONNECTOR) and isinstance(value, dict):
                     name = key[len(CONNECTOR) :]
                     own = [each for each in status if _CONNECTOR_STATUS + name in each[1]]
                     best = max(own, key=lambda each: _likeness(topic, each[0]), default=("", {}))
-                    found.append(Connector(os.fsdecode(name), topic, told, best[1]))
+                    found.append(Connector(os.fsdecode(name), topic, latest, best[1]))
         return sorted(found, key=lambda each: (each.topic, each.name))
 
     def _values(self, partition: Partition) -> Mapping[bytes, tuple[Any, int]]:
@@ -218,9 +218,11 @@ def connector_row(connector: Connector) -> Row:
     return {
         "name": text_of(name),
         "topic": connector.topic,
-        "config": _properties(connector.told.get(CONNECTOR + name)),
-        "targetState": _target_state(connector.told.get(_TARGET + name)),
-        "tasks": [_task(connector, name, number) for number in range(_task_count(connector.told.get(_COMMIT + name)))],
+        "config": _properties(connector.configs.get(CONNECTOR + name)),
+        "targetState": _target_state(connector.configs.get(_TARGET + name)),
+        "tasks": [
+            _task(connector, name, number) for number in range(_task_count(connector.configs.get(_COMMIT + name)))
+        ],
         "status": _status(connector.status.get(_CONNECTOR_STATUS + name)),
     }
 
@@ -229,25 +231,25 @@ def _task(connector: Connector, name: bytes, number: int) -> Json:
     which = name + b"-%d" % number
     return {
         "task": number,
-        "config": _properties(connector.told.get(TASK + which)),
+        "config": _properties(connector.configs.get(TASK + which)),
         "status": _status(connector.status.get(_TASK_STATUS + which)),
     }
 
 
-def _task_count(told: tuple[Any, int] | None) -> int:
-    count = told[0].get("tasks") if told is not None and isinstance(told[0], dict) else 0
+def _task_count(last: tuple[Any, int] | None) -> int:
+    count = last[0].get("tasks") if last is not None and isinstance(last[0], dict) else 0
     return min(count, _MOST_TASKS) if isinstance(count, int) and count > 0 else 0
 
 
-def _target_state(told: tuple[Any, int] | None) -> str:
-    value = told[0] if told is not None and isinstance(told[0], dict) else {}
+def _target_state(last: tuple[Any, int] | None) -> str:
+    value = last[0] if last is not None and isinstance(last[0], dict) else {}
     state = value.get("state.v2") or value.get("state")
     return state if isinstance(state, str) else _STARTED
 
 
-def _properties(told: tuple[Any, int] | None) -> Json:
+def _properties(last: tuple[Any, int] | None) -> Json:
     """The settings without secrets; None if no record tells them."""
-    properties = told[0].get(PROPERTIES) if told is not None and isinstance(told[0], dict) else None
+    properties = last[0].get(PROPERTIES) if last is not None and isinstance(last[0], dict) else None
     if not isinstance(properties, dict):
         return None
     return without_secrets({name: _scalar(value) for name, value in properties.items()})
@@ -258,11 +260,11 @@ def _scalar(value: Any) -> Json:
     return value if value is None or isinstance(value, bool | int | float | str) else None
 
 
-def _status(told: tuple[Any, int] | None) -> Json:
+def _status(last: tuple[Any, int] | None) -> Json:
     """A state, who reported it and when; None without a report."""
-    if told is None or not isinstance(told[0], dict):
+    if last is None or not isinstance(last[0], dict):
         return None
-    value, timestamp = told
+    value, timestamp = last
     trace = _scalar(value.get("trace"))
     row: Row = {
         "state": _scalar(value.get("state")),

@@ -270,16 +270,16 @@ def _offset(message: Message, outcome: int, state: _State, *, is_tombstone: bool
     """Make the fields of a commit, or of its tombstone."""
     key, value = message.key or {}, message.value
     place = key["topic"], key["partition"]
-    told: Row = {"event": EXPIRE if is_tombstone else COMMIT, "topic": place[0], "partition": place[1]}
+    row: Row = {"event": EXPIRE if is_tombstone else COMMIT, "topic": place[0], "partition": place[1]}
     if is_tombstone:
-        return told
-    told["transaction"] = _TRANSACTIONS[outcome]
+        return row
+    row["transaction"] = _TRANSACTIONS[outcome]
     if value is None:
-        return told
+        return row
     offset, before = value["offset"], state.committed.get(place)
     if outcome in (_NO_TRANSACTION, _COMMITTED):
         state.committed[place] = offset
-    return told | {
+    return row | {
         "offset": offset,
         "metadata": value["metadata"],
         "commitTimestamp": known(value["commitTimestamp"]),

@@ -139,19 +139,19 @@ class Image:
             value["leader"] if elected else before.leader,
             before.leader_epoch + elected,
             before.partition_epoch + 1,
-            self._told(value, "replicas", before.replicas),
-            self._told(value, "isr", before.isr),
-            self._told(value, "addingReplicas", before.adding),
-            self._told(value, "removingReplicas", before.removing),
-            self._told(value, "eligibleLeaderReplicas", before.eligible),
-            self._told(value, "lastKnownElr", before.last_known),
-            _known_directories(self._told(value, "directories", before.directories)),
+            self._changed(value, "replicas", before.replicas),
+            self._changed(value, "isr", before.isr),
+            self._changed(value, "addingReplicas", before.adding),
+            self._changed(value, "removingReplicas", before.removing),
+            self._changed(value, "eligibleLeaderReplicas", before.eligible),
+            self._changed(value, "lastKnownElr", before.last_known),
+            _known_directories(self._changed(value, "directories", before.directories)),
         )
 
-    def _told(self, value: Mapping[str, Any], field: str, before: Any) -> Any:
+    def _changed(self, value: Mapping[str, Any], field: str, before: Any) -> Any:
         """A field of a change; null means that it stays as it was."""
-        told = value.get(field)
-        return before if told is None else self._shared(told)
+        new = value.get(field)
+        return before if new is None else self._shared(new)
 
     def _clear_eligible(self, value: Mapping[str, Any]) -> None:
         name = value["topicName"]

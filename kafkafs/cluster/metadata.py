@@ -86,7 +86,7 @@ class Metadata(Replay):
         self._snapshot_ms: int | None = None
         self._waiting: list[tuple[str, Message]] | None = None  # records of a transaction that has not ended
         self._next: int | None = None  # the offset from which the log goes on; None where it does not
-        self._is_gap_told = False
+        self._is_gap_reported = False
 
     @property
     def lost(self) -> str:
@@ -97,7 +97,7 @@ class Metadata(Replay):
     def begin(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
         self.problems, self._waiting = Problems(), None
-        self.image, self.as_of, self._next, self._is_gap_told, self._is_unused = None, None, None, False, False
+        self.image, self.as_of, self._next, self._is_gap_reported, self._is_unused = None, None, None, False, False
         snapshots = self._snapshots()
         for same in snapshots:
             if not same[0].offset and log.end_offset:
@@ -155,11 +155,11 @@ class Metadata(Replay):
         if not len(records):
             return
         offsets = records.rows["offset"]
-        if not self._is_gap_told:
+        if not self._is_gap_reported:
             self._tell_gaps(np.concatenate(([self._next - 1], offsets)))
         self._apply(METADATA_LOG, records, batches)
         last = int(offsets[-1])
-        self._next, self._is_gap_told = last + 1, False
+        self._next, self._is_gap_reported = last + 1, False
         batch = batches[int(records.rows["batch"][-1])]
         snapshot = self.as_of.snapshot if self.as_of else None
         timestamp, epoch = int(records.rows["timestamp"][-1]), int(batch["leader_epoch"])
@@ -168,7 +168,7 @@ class Metadata(Replay):
     def tell(self, problem: str) -> None:
         """The records that could not be read."""
         self.problems.add(problem)
-        self._is_gap_told = True
+        self._is_gap_reported = True
 
     def _tell_gaps(self, offsets: Numbers) -> None:
         """This log is never compacted: where an offset is missing, a segment is."""
@@ -189,7 +189,7 @@ class Metadata(Replay):
         message = parse_record(InternalTopic.CLUSTER_METADATA, None, value)
         if isinstance(message, Unreadable):
             self.problems.add_record(place, offset, what_is_wrong(message))
-            self._is_gap_told = True
+            self._is_gap_reported = True
             return
         where = f"{place}: offset {offset}"
         match message.name:
@@ -284,10 +284,10 @@ def _may_be_read(log: Log) -> bool:
 
 def _last_contained(beginning: Records) -> int | None:
     """When the last record below a snapshot was written, as its header tells; where that is lost, when it was made."""
-    told = None
+    header = None
     if control_type(beginning.key(0) or b"") is ControlType.SNAPSHOT_HEADER:
-        told = parse_fields("clients", "SnapshotHeaderRecord", 0, bytes(beginning.value(0) or b""))
-    return known(told["lastContainedLogTimestamp"] if told else int(beginning.rows["timestamp"][0]))
+        header = parse_fields("clients", "SnapshotHeaderRecord", 0, bytes(beginning.value(0) or b""))
+    return known(header["lastContainedLogTimestamp"] if header else int(beginning.rows["timestamp"][0]))
 
 
 def read_once(partition: Partition, options: ReadOptions) -> Metadata:

@@ -106,8 +106,8 @@ class Progress:
         """The largest timestamp of a log's records, as `info.json` tells it."""
         if log not in self._newest:
             found = log.newest_data(log.largest_timestamps())
-            is_told = found is not None and found.base_offset >= log.start_offset
-            self._newest[log] = found.timestamp if found is not None and is_told else None
+            is_in_log = found is not None and found.base_offset >= log.start_offset
+            self._newest[log] = found.timestamp if found is not None and is_in_log else None
         return self._newest[log]
 
 

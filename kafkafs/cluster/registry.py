@@ -124,8 +124,10 @@ def _guid(text: str, references: Iterable[ReferenceTo], metadata: Mapping[str, o
     if metadata:
         checksum.update(b"\1")
         for name in ("tags", "properties"):
-            for key, told in sorted(_mapping(metadata.get(name)).items()):
-                words = [told] if name == "properties" else sorted(map(str, told if isinstance(told, list) else []))
+            for key, tagged in sorted(_mapping(metadata.get(name)).items()):
+                words = (
+                    [tagged] if name == "properties" else sorted(map(str, tagged if isinstance(tagged, list) else []))
+                )
                 checksum.update(_text(key + "".join(map(str, words))).encode())
         sensitive = metadata.get("sensitive")
         for word in sorted(map(str, sensitive if isinstance(sensitive, list) else [])):

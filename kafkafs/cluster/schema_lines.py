@@ -46,6 +46,6 @@ class _ReaderRegistry:
         """The schema that a record of `topic` names; None where not even the registry of now has it."""
         found = self._registry.found(name, topic, is_key)
         if found is None and not self._is_newest:
-            self._registry, self._is_newest = self._schemas.registry(anew=True), True
+            self._registry, self._is_newest = self._schemas.registry(now=True), True
             found = self._registry.found(name, topic, is_key)
         return found

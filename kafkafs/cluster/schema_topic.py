@@ -141,15 +141,15 @@ class SchemaTopic:
         self._records = SchemaRecords()
         self._nothing = Registry()
 
-    def registry(self, *, anew: bool = False) -> Registry:
-        """The registry as it is now (`anew`) or was a moment ago; an empty one where no directory has the topic."""
-        fresh = None if anew else self._registry.fresh()
+    def registry(self, *, now: bool = False) -> Registry:
+        """The registry as it is now (`now`) or was a moment ago; an empty one where no directory has the topic."""
+        fresh = None if now else self._registry.fresh()
         if fresh is None:
             may_block()
             with acquired(self._lock):
-                fresh = None if anew else self._registry.fresh()
+                fresh = None if now else self._registry.fresh()
                 if fresh is None:
-                    fresh = self._registry.store(self._look(anew))
+                    fresh = self._registry.store(self._look(now))
         return fresh
 
     def partition(self) -> Partition | None:
@@ -160,7 +160,7 @@ class SchemaTopic:
         """Sentences about records that could not be read."""
         return list(self._records.problems)
 
-    def _look(self, anew: bool) -> Registry:
+    def _look(self, now: bool) -> Registry:
         chosen = self.partition()
         if chosen is None:
             self._following = None
@@ -168,7 +168,7 @@ class SchemaTopic:
         if self._following is None or self._following.partition is not chosen:
             self._records = SchemaRecords()
             self._following = Following(chosen, self._records, self._options)
-        if anew:
+        if now:
             chosen.look_again()
         try:
             self._following.catch_up()

@@ -16,18 +16,18 @@ from kafkafs.disk.system_calls import signal_at_parents_end
 from kafkafs.errors import Exhausted
 
 Task = TypeVar("Task")
-Told = TypeVar("Told")
-Serve = Callable[[Task, Callable[[Told], None]], None]
+Message = TypeVar("Message")
+Serve = Callable[[Task, Callable[[Message], None]], None]
 """What a process does with a task, and whom it tells of it."""
 
 _LEFT = (BrokenPipeError, ConnectionResetError)
 """What a pipe answers who writes to it where the process at its other end is gone."""
 
 
-class ForkedProcess(Generic[Task, Told]):
+class ForkedProcess(Generic[Task, Message]):
     """A process that calls `serve` with each task that it is given."""
 
-    def __init__(self, serve: Serve[Task, Told]) -> None:
+    def __init__(self, serve: Serve[Task, Message]) -> None:
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
         self._process = context.Process(target=_served, args=(theirs, serve, os.getpid()), daemon=True)
@@ -43,14 +43,14 @@ class ForkedProcess(Generic[Task, Told]):
         with _alive():
             self.pipe.send(task)
 
-    def received(self) -> Told:
+    def received(self) -> Message:
         """Wait for the next message of the process. An exception that ended a task is raised here, and Exhausted as by
         `give`."""
         with _alive():
-            told: Told | Exception = self.pipe.recv()
-        if isinstance(told, Exception):
-            raise told
-        return told
+            message: Message | Exception = self.pipe.recv()
+        if isinstance(message, Exception):
+            raise message
+        return message
 
     def end(self) -> None:
         """At once, whatever it does."""
@@ -60,8 +60,8 @@ class ForkedProcess(Generic[Task, Told]):
 
 
 def heard(
-    processes: Sequence[ForkedProcess[Task, Told]], timeout_s: float | None = None
-) -> list[ForkedProcess[Task, Told]]:
+    processes: Sequence[ForkedProcess[Task, Message]], timeout_s: float | None = None
+) -> list[ForkedProcess[Task, Message]]:
     """Those that have told something, or are gone: waits until there is one, or that long."""
     ready = wait([each.pipe for each in processes], timeout_s)
     return [each for each in processes if each.pipe in ready]
@@ -75,7 +75,7 @@ def _alive() -> Iterator[None]:
         raise Exhausted("a process that was to help was killed, as happens where memory runs out") from None
 
 
-def _served(pipe: Connection, serve: Serve[Task, Told], parent: int) -> None:
+def _served(pipe: Connection, serve: Serve[Task, Message], parent: int) -> None:
     """In the new process."""
     signal_at_parents_end(signal.SIGKILL)
     with suppress(EOFError, *_LEFT):

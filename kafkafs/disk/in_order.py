@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 from kafkafs.disk.forked import ForkedProcess, Serve, heard
 
 Task = TypeVar("Task")
-Told = TypeVar("Told")
+Message = TypeVar("Message")
 
 
 class Job(NamedTuple, Generic[Task]):
@@ -24,19 +24,19 @@ class Job(NamedTuple, Generic[Task]):
     task: Task
 
 
-class Ready(NamedTuple, Generic[Told]):
+class Ready(NamedTuple, Generic[Message]):
     """Something to tell that needs no process."""
 
     lane: str
-    told: Told
+    message: Message
 
 
 @dataclass(eq=False)
-class _Given(Generic[Told]):
+class _Given(Generic[Message]):
     """A job that a process has, and what it has told and nobody has got yet."""
 
     lane: str
-    told: deque[Told] = field(default_factory=deque)
+    messages: deque[Message] = field(default_factory=deque)
 
 
 def _nothing() -> None:
@@ -44,22 +44,22 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True)
-class Rules(Generic[Told]):
+class Rules(Generic[Message]):
     """`is_last`: true of what ends a job. `size`: bytes that something told takes, of which `ahead` are held before
     their turn. `looked` is called after each wait, which lasts `look_s` at most."""
 
-    is_last: Callable[[Told], bool]
-    size: Callable[[Told], int] = lambda _: 0
+    is_last: Callable[[Message], bool]
+    size: Callable[[Message], int] = lambda _: 0
     ahead: int = 1
     looked: Callable[[], None] = _nothing
     look_s: float | None = None
 
 
 def in_order(
-    jobs: Iterator[Job[Task] | Ready[Told]], serve: Serve[Task, Told], processes: int, rules: Rules[Told]
-) -> Generator[tuple[str, Told], None, None]:
+    jobs: Iterator[Job[Task] | Ready[Message]], serve: Serve[Task, Message], processes: int, rules: Rules[Message]
+) -> Generator[tuple[str, Message], None, None]:
     """Yield what the jobs tell, each with its lane. Exhausted if the system ends a process."""
-    started = list[ForkedProcess[Task, Told]]()
+    started = list[ForkedProcess[Task, Message]]()
     try:
         yield from _handed_on(jobs, serve, processes, rules, started)
     finally:
@@ -68,22 +68,22 @@ def in_order(
 
 
 def _handed_on(
-    jobs: Iterator[Job[Task] | Ready[Told]],
-    serve: Serve[Task, Told],
+    jobs: Iterator[Job[Task] | Ready[Message]],
+    serve: Serve[Task, Message],
     processes: int,
-    rules: Rules[Told],
-    started: list[ForkedProcess[Task, Told]],
-) -> Iterator[tuple[str, Told]]:
-    idle, held = deque[ForkedProcess[Task, Told]](), 0
-    busy: dict[ForkedProcess[Task, Told], _Given[Told]] = {}
-    lanes: defaultdict[str, deque[_Given[Told]]] = defaultdict(deque)  # of each lane, in the order of its jobs
+    rules: Rules[Message],
+    started: list[ForkedProcess[Task, Message]],
+) -> Iterator[tuple[str, Message]]:
+    idle, held = deque[ForkedProcess[Task, Message]](), 0
+    busy: dict[ForkedProcess[Task, Message], _Given[Message]] = {}
+    lanes: defaultdict[str, deque[_Given[Message]]] = defaultdict(deque)  # of each lane, in the order of its jobs
     while True:
         while idle or len(started) < processes:
             job = next(jobs, None)
             if job is None:
                 break
             if isinstance(job, Ready):
-                yield job.lane, job.told
+                yield job.lane, job.message
                 continue
             if not idle:
                 started.append(ForkedProcess(serve))
@@ -97,30 +97,30 @@ def _handed_on(
             return
         turns = dict[str, None]()  # the lanes that may go on: a look at all of them took minutes of 100,000
         for process in heard(listened, rules.look_s):
-            told = process.received()
+            message = process.received()
             turns[busy[process].lane] = None
-            busy[process].told.append(told)
-            held += rules.size(told)
-            if rules.is_last(told):
+            busy[process].messages.append(message)
+            held += rules.size(message)
+            if rules.is_last(message):
                 del busy[process]
                 idle.append(process)
         rules.looked()
         for lane in turns:
-            for told in _in_turn(lanes[lane], rules.is_last):
-                held -= rules.size(told)
-                yield lane, told
+            for message in _in_turn(lanes[lane], rules.is_last):
+                held -= rules.size(message)
+                yield lane, message
             if not lanes[lane]:
                 del lanes[lane]
 
 
-def _is_next(given: _Given[Told], lanes: Mapping[str, deque[_Given[Told]]]) -> bool:
+def _is_next(given: _Given[Message], lanes: Mapping[str, deque[_Given[Message]]]) -> bool:
     return lanes[given.lane][0] is given
 
 
-def _in_turn(given: deque[_Given[Told]], is_last: Callable[[Told], bool]) -> Iterator[Told]:
+def _in_turn(given: deque[_Given[Message]], is_last: Callable[[Message], bool]) -> Iterator[Message]:
     """Return the results of those of a lane's jobs whose turn it is, and remove finished jobs."""
-    while given and given[0].told:
-        told = given[0].told.popleft()
-        if is_last(told):
+    while given and given[0].messages:
+        message = given[0].messages.popleft()
+        if is_last(message):
             given.popleft()
-        yield told
+        yield message

@@ -139,7 +139,7 @@ class OffsetCheck:
         self._log = log
         self._options = options
         self._findings = findings
-        self._is_told = False
+        self._is_reported = False
 
     def entry(self, offset: int, position: int) -> None:
         """Checks one entry. The first that leads to no batch ends Kafka's tool, so it is a problem; of others the
@@ -147,8 +147,8 @@ class OffsetCheck:
         end = min(self._log.size, position + self._options.max_message_size)
         batch = _entry_in_log(self._log, position, end)
         last = batch.last_offset if batch is not None else NOT_FOUND
-        if batch is None and not self._is_told:
-            self._is_told = True
+        if batch is None and not self._is_reported:
+            self._is_reported = True
             where = f"the entry of offset {offset} leads to position {position} of the log, where no batch begins."
             self._findings.problem(self._source, where)
         if last != offset:
@@ -166,7 +166,7 @@ class TimeCheck:
         self._starts = _Starts(source)
         self._start, self._position, self._asked = -1, 0, 0
         self._before = NO_TIMESTAMP
-        self._is_told = False
+        self._is_reported = False
 
     def entry(self, timestamp: int, offset: int) -> None:
         """Checks one entry; they come in the order of the file."""
@@ -200,8 +200,8 @@ class TimeCheck:
         fatal = f"the offset index leads to position {start}, outside of it"
         if 0 <= start <= end:
             fatal = fatal_at(self._log.read(self._position, LARGEST_HEADER), self._position, end)
-        if fatal and not self._is_told:
-            self._is_told = True
+        if fatal and not self._is_reported:
+            self._is_reported = True
             self._findings.problem(self._source, f"offset {offset} cannot be looked for in the log: {fatal}.")
 
     def _max_timestamp(self, batch: Batch) -> int:
@@ -266,12 +266,12 @@ def transaction_index(source: Source, options: DumpOptions, findings: Findings) 
     """A line for each aborted transaction; Kafka checks nothing of them but the version. 4.4.0's tool ends at any but
     0; older ones read one byte of it, end where that is above 0, and list the others."""
     fields = FieldLines(source, options, TRANSACTION_FIELDS)
-    is_told = False
+    is_reported = False
     for piece in _whole_entries(source.data, ABORTED):
         for stored, *numbers in piece.tolist():
             version = stored >> 8
-            if stored and not is_told:
-                is_told = True
+            if stored and not is_reported:
+                is_reported = True
                 findings.problem(source, f"an entry has version {stored}, and only 0 is known.")
             if version > 0:
                 return

@@ -323,8 +323,8 @@ def batch_bytes(
     attributes, last = CONTROL if is_control else 0, len(records) - 1
     last = last if last_offset is None else last_offset - base_offset
     attributes |= TRANSACTIONAL if producer != _NO_PRODUCER else 0
-    told = attributes, last, timestamp, timestamp, *producer, _NO_SEQUENCE, len(records)
-    rest = struct.pack(">hiqqqhii", *told) + body
+    fields = attributes, last, timestamp, timestamp, *producer, _NO_SEQUENCE, len(records)
+    rest = struct.pack(">hiqqqhii", *fields) + body
     length = HEADER_V2.size - LOG_OVERHEAD + len(body)
     return _UNCHECKED.pack(base_offset, length, leader_epoch, 2) + struct.pack(">I", kernels.crc32c(rest)) + rest
 

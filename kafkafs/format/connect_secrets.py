@@ -71,18 +71,18 @@ def _without(key: bytes, value: bytes) -> bytes | None:
     if not (is_session or key.startswith((CONNECTOR, TASK))):
         return None
     try:
-        told = json.loads(value)
+        parsed = json.loads(value)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, dict):
+    if not isinstance(parsed, dict):
         return None
     if is_session:
-        if not {"key", "algorithm"} <= told.keys():
+        if not {"key", "algorithm"} <= parsed.keys():
             return None
-        told |= {"key": None, REDACTED: True}
+        parsed |= {"key": None, REDACTED: True}
     else:
-        properties = told.get(PROPERTIES)
+        properties = parsed.get(PROPERTIES)
         if not isinstance(properties, dict) or not any(is_secret(*each) for each in properties.items()):
             return None
-        told[PROPERTIES] = without_secrets(properties)
-    return escape_controls(json.dumps(told, ensure_ascii=False, separators=(",", ":"))).encode()
+        parsed[PROPERTIES] = without_secrets(properties)
+    return escape_controls(json.dumps(parsed, ensure_ascii=False, separators=(",", ":"))).encode()

@@ -82,7 +82,7 @@ def _mirror_texts(layout: _Layout, version: bytes, records: Records, first: int,
 
 def _structure(data: bytes, fields: Sequence[tuple[str, str]]) -> bytes | None:
     """The fields as JSON; None if the bytes are others, or more."""
-    told: dict[str, str | int] = {}
+    parsed: dict[str, str | int] = {}
     at = 0
     try:
         for name, kind in fields:
@@ -91,18 +91,18 @@ def _structure(data: bytes, fields: Sequence[tuple[str, str]]) -> bytes | None:
                 at += _SIZE.size
                 if not 0 <= size <= len(data) - at:
                     return None
-                told[name] = data[at : at + size].decode()
+                parsed[name] = data[at : at + size].decode()
                 at += size
             else:
-                (told[name],) = _NUMBERS[kind].unpack_from(data, at)
+                (parsed[name],) = _NUMBERS[kind].unpack_from(data, at)
                 at += _NUMBERS[kind].size
     except (struct.error, UnicodeDecodeError):
         return None
-    return _json(told) if at == len(data) else None
+    return _json(parsed) if at == len(data) else None
 
 
-def _json(told: object) -> bytes:
-    return escape_controls(json.dumps(told, ensure_ascii=False, separators=(",", ":"))).encode()
+def _json(value: object) -> bytes:
+    return escape_controls(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
 
 
 _WINDOW, _SESSION = struct.Struct(">qi"), struct.Struct(">qq")
@@ -119,16 +119,16 @@ def _windowed_keys(records: Records, first: int, stop: int) -> Texts:
     is_session = (session[1] >= _OLDEST_MS) & (session[1] <= session[0]) & (session[0] <= newest)
     for number in np.flatnonzero(is_window ^ is_session).tolist():
         key = bytes(records.key(first + number) or b"")
-        told: dict[str, object]
+        bounds: dict[str, object]
         if is_window[number]:
             inner, (start, sequence) = key[: -_WINDOW.size], _WINDOW.unpack(key[-_WINDOW.size :])
             if sequence < 0:
                 continue
-            told = {"window": {"start": start}} | ({"sequence": sequence} if sequence else {})
+            bounds = {"window": {"start": start}} | ({"sequence": sequence} if sequence else {})
         else:
             inner, (end, start) = key[: -_SESSION.size], _SESSION.unpack(key[-_SESSION.size :])
-            told = {"window": {"start": start, "end": end}}
-        yield 2 * (first + number), b"{" + _inner(inner) + b"," + _json(told)[1:]
+            bounds = {"window": {"start": start, "end": end}}
+        yield 2 * (first + number), b"{" + _inner(inner) + b"," + _json(bounds)[1:]
 
 
 def _times(records: Records, rows: np.ndarray[tuple[int], np.dtype[np.void]], size: int, count: int) -> list[Numbers]:

@@ -29,7 +29,7 @@ _WARM = (
 )
 
 
-def probes_told(
+def list_probes(
     index: OffsetIndex | TimeIndex, probes: Sequence[Probe], entry: Callable[[Probe], str], sides: tuple[str, str]
 ) -> str:
     """Below a step: each look of the binary search in an index; `sides`: how an entry stands to what is looked for, if

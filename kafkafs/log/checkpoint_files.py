@@ -51,9 +51,9 @@ class CheckpointFiles:
         self._known: CachedValue[Checkpoints] = CachedValue(options.names_fresh_s, options.clock)
         self._cleaned: ValidatedValue[CheckpointOffsets] = ValidatedValue()
 
-    def read(self, *, anew: bool = False) -> Checkpoints:
-        """The checkpoints as they are now (`anew`) or were a moment ago; a file is read again when it was replaced."""
-        known = None if anew else self._known.fresh()
+    def read(self, *, now: bool = False) -> Checkpoints:
+        """The checkpoints as they are now (`now`) or were a moment ago; a file is read again when it was replaced."""
+        known = None if now else self._known.fresh()
         if known is not None:
             return known
         with acquired(self._lock):

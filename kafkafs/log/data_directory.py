@@ -260,10 +260,10 @@ class DataDirectory:
     def node_id(self) -> int | None:
         """The id of the node that the directory is of; None where nothing tells it."""
         try:
-            told = self.meta_properties()
+            properties = self.meta_properties()
         except UNREADABLE:
             return None
-        word = next((told[key] for key in NODE_KEYS if key in told), "")
+        word = next((properties[key] for key in NODE_KEYS if key in properties), "")
         is_number = word.isascii() and word.isdigit() and len(word) <= _NODE_DIGITS
         return int(word) if is_number and int(word) <= LARGEST_NODE else None
 

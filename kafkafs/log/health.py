@@ -87,14 +87,14 @@ def _look(segment: Segment, size: int) -> SegmentHealth:
     for kind, state in zip(INDEX_KINDS, states, strict=True):
         if state == "damaged":
             what = "cannot be read" if _is_refused(segment, kind) else "is damaged"
-            told = f"{what} and not relied on; lookups take longer"
+            sentence = f"{what} and not relied on; lookups take longer"
         elif state == "padded" and not is_last:
-            told = "is padded with zeros though its segment is closed, as an unclean stop leaves it"
+            sentence = "is padded with zeros though its segment is closed, as an unclean stop leaves it"
         elif state == "missing" and kind != "txnindex" and not is_last and size > 0:
-            told = "is missing; lookups take longer"
+            sentence = "is missing; lookups take longer"
         else:
             continue
-        problems.append(f"{segment.name_of(kind)} {told}")
+        problems.append(f"{segment.name_of(kind)} {sentence}")
     largest = None if is_last or segment.overlaps_next else -1 if found is None else found.timestamp
     return SegmentHealth(*states, tuple(problems), largest)
 

@@ -12,14 +12,14 @@ def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[s
     ids, problems = [], []
     for directory in directories:
         try:
-            told = directory.meta_properties().get("cluster.id")
+            cluster_id = directory.meta_properties().get("cluster.id")
         except NotFound:
             continue
         except UNREADABLE as error:
             problems.append(f"{META_PROPERTIES} of {str(directory.path)!r} cannot be read: {error}")
             continue
-        if told is not None and told not in ids:
-            ids.append(told)
+        if cluster_id is not None and cluster_id not in ids:
+            ids.append(cluster_id)
     if len(ids) > 1:
         problems.append(
             f"these directories are of {len(ids)} clusters ({', '.join(ids)}): name the directories of one cluster"
@@ -36,18 +36,18 @@ def check_one_cluster(directories: Iterable[DataDirectory]) -> None:
     """UsageError where two are of different clusters: partitions of one name are no replicas of each other there."""
     known: tuple[DataDirectory, str] | None = None
     for directory in directories:
-        told = directory.cluster_id()
-        if told is None:
+        cluster_id = directory.cluster_id()
+        if cluster_id is None:
             continue
-        if known is not None and told != known[1]:
+        if known is not None and cluster_id != known[1]:
             raise UsageError(
-                f"{str(known[0].path)!r} is of the cluster {known[1]} and {str(directory.path)!r} of {told}; name the"
-                " directories of one cluster"
+                f"{str(known[0].path)!r} is of the cluster {known[1]} and {str(directory.path)!r} of {cluster_id};"
+                " name the directories of one cluster"
             )
-        known = known or (directory, told)
+        known = known or (directory, cluster_id)
 
 
 def node_ids(directories: Iterable[DataDirectory]) -> list[int]:
     """The ids of all nodes that these directories are of, in their order."""
-    told = (directory.node_id() for directory in directories)
-    return list(dict.fromkeys(number for number in told if number is not None))
+    numbers = (directory.node_id() for directory in directories)
+    return list(dict.fromkeys(number for number in numbers if number is not None))

@@ -81,7 +81,7 @@ class Partition:
         self._log: CachedValue[Log] = CachedValue(options.log_fresh_s, options.clock)
         self._listing: CachedValue[Listing] = CachedValue(RELIST_S, options.clock)
         self._made: CachedValue[_Segments] = CachedValue(options.log_fresh_s, options.clock)
-        self._told: tuple[str, ...] = ()
+        self._reported: tuple[str, ...] = ()
 
     def log(self) -> Log:
         """The log as it is now, with all the segments that a tier has. NotFound where the directory is gone."""
@@ -185,7 +185,7 @@ class Partition:
         local = self._segments(listing)
         segments, tail = self._to_the_end(self._with_remote(local), before)
         self._made.store(_Segments(listing, segments[len(segments) - len(local) :]))
-        start, high = self._checkpoints.read(anew=not _went_on(before, tail)).of(self.name)
+        start, high = self._checkpoints.read(now=not _went_on(before, tail)).of(self.name)
         if (
             before is not None
             and before.segments == segments
@@ -205,9 +205,9 @@ class Partition:
             if (about.st_ino, about.st_mtime_ns) == known.stamp:
                 return known
         listing = list_partition(self.root, self.name.directory, self._indexes)
-        for problem in sorted({*listing.problems} - {*self._told}):
+        for problem in sorted({*listing.problems} - {*self._reported}):
             logger.warning("%s: %s", self.name.directory, problem)
-        self._told = listing.problems
+        self._reported = listing.problems
         return self._listing.store(listing)
 
     def _segments(self, listing: Listing) -> tuple[Segment, ...]:

@@ -48,15 +48,15 @@ class ProducerStates:
         if not control.any() and (rows["producer_id"] == rows["producer_id"][0]).all():
             self._take(rows, control, [])  # most are like that
             return
-        told = np.zeros(len(rows), np.bool_)
-        told[~control] = True
+        counts = np.zeros(len(rows), np.bool_)
+        counts[~control] = True
         epochs: dict[int, int] = {}
         numbers = np.flatnonzero(control)
         for marker, epoch in _coordinator_epochs(run, chosen(rows, control)):
-            told[numbers[marker]] = True
+            counts[numbers[marker]] = True
             if epoch is not None:
                 epochs[int(numbers[marker])] = epoch
-        rest = np.flatnonzero(told)
+        rest = np.flatnonzero(counts)
         by_producer = rest[np.argsort(rows["producer_id"][rest], kind="stable")]
         borders = np.flatnonzero(np.diff(rows["producer_id"][by_producer])) + 1
         for own in np.split(by_producer, borders):

@@ -28,11 +28,11 @@ def furthest(found: Sequence[Partition]) -> Partition | None:
 def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
     """The cluster's and the broker's id, as the directory's meta.properties tells; None where it does not."""
     try:
-        told = directory.meta_properties()
+        properties = directory.meta_properties()
     except UNREADABLE:
         return None
-    broker = next((told[key] for key in NODE_KEYS if key in told), None)
-    return None if broker is None else (told.get("cluster.id", ""), broker)
+    broker = next((properties[key] for key in NODE_KEYS if key in properties), None)
+    return None if broker is None else (properties.get("cluster.id", ""), broker)
 
 
 def of_one_broker(directories: Iterable[DataDirectory]) -> tuple[DataDirectory, DataDirectory] | None:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
 from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOffset
-from kafkafs.format.trace import Trace, moment, no_trace, probes_told
+from kafkafs.format.trace import Trace, list_probes, moment, no_trace
 from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.overlaps import first_offset, span
 from kafkafs.log.segment import ANY_OFFSET, Segment
@@ -40,10 +40,10 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     while entry.slot >= 0:
         confirmed = _confirmed(segment, file, entry) if entry.offset <= offset else None
         if trace is not no_trace:
-            step_told = f"offset index {segment.name_of('index')}: slot {entry.slot} of {index.entries}: "
-            step_told += f"offset {entry.offset} -> position {entry.position}"
-            step_told += "" if confirmed else ", which the log contradicts"
-            trace(step_told + _probes(index, probes, offset))
+            described = f"offset index {segment.name_of('index')}: slot {entry.slot} of {index.entries}: "
+            described += f"offset {entry.offset} -> position {entry.position}"
+            described += "" if confirmed else ", which the log contradicts"
+            trace(described + _probes(index, probes, offset))
             probes = None  # they led to the first entry; the others are tried because of the log
         if confirmed is not None:
             return confirmed
@@ -58,11 +58,11 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
 
 
 def _probes(index: OffsetIndex, probes: list[Probe] | None, offset: int) -> str:
-    def told(probe: Probe) -> str:
+    def probed(probe: Probe) -> str:
         """Its entry."""
         return f"offset {index.base_offset + probe.fields[0]} -> position {probe.fields[1]}"
 
-    return probes_told(index, probes or (), told, (f"at or before {offset}", f"after {offset}"))
+    return list_probes(index, probes or (), probed, (f"at or before {offset}", f"after {offset}"))
 
 
 def _confirmed(segment: Segment, file: DataFile, entry: OffsetPosition) -> Start | None:
@@ -214,11 +214,11 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
         return entry
     name = segment.name_of("timeindex")
 
-    def told(probe: Probe) -> str:
+    def probed(probe: Probe) -> str:
         """Its entry, with a time that can be read."""
         return f"{probe.fields[0]} ({moment(probe.fields[0])}) -> offset {index.base_offset + probe.fields[1]}"
 
-    looks = probes_told(index, probes or (), told, (f"before {timestamp}", f"not before {timestamp}"))
+    looks = list_probes(index, probes or (), probed, (f"before {timestamp}", f"not before {timestamp}"))
     if entry.slot >= 0:
         found = f"slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}"
         trace(f"time index {name}: {found} (its time: {moment(entry.timestamp)}){looks}")
@@ -296,8 +296,8 @@ def largest_timestamp(segment: Segment, log_end: int) -> int:
     For a healthy closed segment, only the part behind the batch of the last time index entry is read. For a remote
     segment, the told value counts, as it does for a broker: a read of each would be a request for each.
     """
-    if segment.object is not None and (told := segment.indexes.indexed_largest()) >= 0:
-        return told
+    if segment.object is not None and (stated := segment.indexes.indexed_largest()) >= 0:
+        return stated
     known = segment.indexes.known_largest
     if known is None or known[0] != log_end:
         found = newest(segment, log_end)

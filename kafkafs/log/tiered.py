@@ -43,8 +43,8 @@ def uploaded_epochs(log: Log) -> tuple[LeaderEpoch, ...] | None:
     starts: dict[int, int] = {}
     for segment in reversed(log.segments):
         with suppress(*UNREADABLE):
-            told = segment.files.told.epochs if isinstance(segment.files, RemoteFiles) else None
-            starts |= {epoch: min(start, starts.get(epoch, start)) for epoch, start in told or ()}
+            epochs = segment.files.completed.epochs if isinstance(segment.files, RemoteFiles) else None
+            starts |= {epoch: min(start, starts.get(epoch, start)) for epoch, start in epochs or ()}
         if min(starts.values(), default=log.end_offset) <= log.start_offset:
             break
     return tuple(LeaderEpoch(epoch, start) for epoch, start in sorted(starts.items())) or None

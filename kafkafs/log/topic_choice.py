@@ -32,8 +32,8 @@ class TopicChoice:
         return cls(names, pattern)
 
     @staticmethod
-    def check_pattern(pattern: str, told: str) -> None:
-        """Raise UsageError, which names the pattern as `told`, if it is none, or one that Java takes for another."""
+    def check_pattern(pattern: str, name: str) -> None:
+        """Raise UsageError, which names the pattern as `name`, if it is none, or one that Java takes for another."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", FutureWarning)  # sets such as [a&&b], which Java has and Python has not
@@ -42,7 +42,7 @@ class TopicChoice:
             java = _OF_JAVA.search(pattern)
             hint = "; {} is Java's, and this takes Python's expressions: write [a-z], (?P<name>...)"
             hint = "" if java is None else hint.format(java[0])
-            raise UsageError(f"{told} is malformed: {error}{hint}") from None
+            raise UsageError(f"{name} is malformed: {error}{hint}") from None
 
     @property
     def is_all(self) -> bool:

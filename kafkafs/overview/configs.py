@@ -100,13 +100,13 @@ class Settings:
         own = self._configs.get((TOPIC_RESOURCE, topic), {})
         if self._image is None or topic not in self._image.ids:
             own = {**_MADE_WITH.get(topic, {}), **own}
-        for told in (self._asked.get(topic, {}), own):
-            if name in told:
-                yield told[name]
-        for told in (*self._dynamic, self._file):
+        for source in (self._asked.get(topic, {}), own):
+            if name in source:
+                yield source[name]
+        for source in (*self._dynamic, self._file):
             for key, factor in _UNITS_MS.get(name, {f"log.{name}": 1}).items():
-                if key in told:
-                    yield told[key] if factor == 1 else _times(name, key, told[key], factor)
+                if key in source:
+                    yield source[key] if factor == 1 else _times(name, key, source[key], factor)
 
 
 def _names_of(node_id: int | None) -> Sequence[str]:
@@ -124,7 +124,7 @@ def _words(policy: str) -> set[str]:
     return {word.strip() for word in policy.split(",")} - {""}
 
 
-def _checked(name: str, value: str, told_as: str = "") -> str:
+def _checked(name: str, value: str, called: str = "") -> str:
     """The value; UsageError if the setting cannot have it. A setting that decides nothing here may have any."""
     value = value.strip()
     if name == CLEANUP_POLICY:
@@ -134,7 +134,7 @@ def _checked(name: str, value: str, told_as: str = "") -> str:
     else:
         is_one, what = not name.endswith((".ms", ".bytes")) or _is_whole(value), "a whole number"
     if not is_one:
-        raise UsageError(f"{told_as or name} cannot be {value!r}: it is {what}")
+        raise UsageError(f"{called or name} cannot be {value!r}: it is {what}")
     return value
 
 

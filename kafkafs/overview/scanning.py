@@ -160,8 +160,8 @@ class _Ends:
         """The end of a log with segments, and the newest timestamp that its end tells."""
         last = max(found.logs)
         end = max(int(last), found.snapshot, self.recovered.get((name.topic, name.partition), 0))
-        is_told = end > int(last) or not found.logs[last][0]
-        if is_told and self._is_clean and name.directory != METADATA_LOG:
+        is_known = end > int(last) or not found.logs[last][0]
+        if is_known and self._is_clean and name.directory != METADATA_LOG:
             return LogEnd(end, None)
         return read_log_end(self._root, name.directory, int(last))
 

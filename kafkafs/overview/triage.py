@@ -99,11 +99,11 @@ def triage(directories: Sequence[DataDirectory], now_ms: int | None = None) -> T
         found.problems += cluster.problems()
         _of_cluster(found, cluster)
         _of_topics(found, cluster)
-        told, problems = counting.received()
+        totals, problems = counting.received()
     finally:
         counting.end()
     found.problems += problems
-    counts = list(zip(directories, told, strict=True))
+    counts = list(zip(directories, totals, strict=True))
     _of_partitions(found, counts, now_ms)
     found.damage += (each for _, counted in counts for each in damage(counted))
     for directory, counted in counts:

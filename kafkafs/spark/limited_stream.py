@@ -35,7 +35,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         super().__init__(options, frame)
         self._target: PartitionOffsets | None = None
         self._triggered = -math.inf
-        self._is_new = self._has_told = False
+        self._is_new = self._has_warned = False
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """The values of `maxOffsetsPerTrigger` or `minOffsetsPerTrigger`."""
@@ -60,9 +60,9 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 
     def _tell_what_is_not_read(self) -> None:
         """A query that reads nothing of a disk full of records looks like one of an empty disk."""
-        is_due = self._is_new and not self._has_told
+        is_due = self._is_new and not self._has_warned
         if is_due and self._target is not None and self._options.starting == AllAt(LATEST):
-            self._has_told = True
+            self._has_warned = True
             logger.warning(
                 "this new stream (availableNow) reads none of the records that are there: startingOffsets is latest"
                 " unless it is given, as in Spark's own source; set it to earliest to read them"

@@ -35,10 +35,10 @@ class StreamOffset:
         return to_dict(self.at) | _member({name: self.logs[name] for name in sorted(self.at) if name in self.logs})
 
 
-def stream_offset(told: Mapping[str, Any]) -> StreamOffset:
+def stream_offset(words: Mapping[str, Any]) -> StreamOffset:
     """The offset in such an object. Without the member nothing is known of the logs. UsageError for a damaged one."""
     logs: dict[TopicPartition, LogIdentity] = {}
-    for name in told:
+    for name in words:
         if name.startswith(LOGS):
             try:
                 logs |= _logs(json.loads(name.removeprefix(LOGS)))
@@ -47,7 +47,7 @@ def stream_offset(told: Mapping[str, Any]) -> StreamOffset:
                     "the checkpoint's offset names logs that this release of kafkafs cannot read; go on with the"
                     " release that wrote the checkpoint, or begin a new checkpoint"
                 ) from error
-    return StreamOffset(from_dict(told), logs)
+    return StreamOffset(from_dict(words), logs)
 
 
 def _member(logs: Logs) -> dict[str, dict[str, int]]:

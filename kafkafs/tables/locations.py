@@ -116,12 +116,12 @@ def chosen(
     if choice.assign:
         missing = set(choice.assign) - set(every)
         if missing:
-            raise UsageError(f"there is no partition {names(missing)} in {_told(paths)}")
+            raise UsageError(f"there is no partition {names(missing)} in {_listed(paths)}")
         return {p: every[p] for p in choice.assign}
     topics = {p.topic for p in every}
     for topic in choice.topics:
         if topic not in topics:
-            raise UsageError(f"there is no topic {topic!r} in {_told(paths)}{did_you_mean(topic, topics)}")
+            raise UsageError(f"there is no topic {topic!r} in {_listed(paths)}{did_you_mean(topic, topics)}")
     wanted = set(filter(takes(choice), topics))
     return {p: location for p, location in every.items() if p.topic in wanted}
 
@@ -134,5 +134,5 @@ def takes(choice: Choice) -> Callable[[str], bool]:
     return {*choice.topics, *(name.topic for name in choice.assign)}.__contains__
 
 
-def _told(paths: tuple[Path, ...]) -> str:
+def _listed(paths: tuple[Path, ...]) -> str:
     return ", ".join(str(path) for path in paths)

@@ -15,7 +15,7 @@ from kafkafs.tables.locations import data_directories
 
 def registry_of(paths: Sequence[str | Path]) -> Registry:
     """The registry in `_schemas-0` of these data directories now, of several replicas the furthest; UsageError."""
-    return _topic(tuple(data_directories(map(data_path, paths)))).registry(anew=True)
+    return _topic(tuple(data_directories(map(data_path, paths)))).registry(now=True)
 
 
 def registry_with_schemas(paths: Sequence[str | Path]) -> Registry:

@@ -86,7 +86,7 @@ class BatchesPoint(PointView[_Line]):
 
     def open(self) -> BytesContent:
         """The line, whole in memory; where the point leads to damage, all lines of that."""
-        return BytesContent(self._view.ask(self._told).text)
+        return BytesContent(self._view.ask(self._last_answer).text)
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the raw batch: see `RawPoint`."""

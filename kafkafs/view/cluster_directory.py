@@ -105,12 +105,12 @@ class LinesFile(ClusterFile):
         """The rights that all its sources grant, and the true size, unless it is a long file."""
         if not self._is_long(self._sources.lines(self._name)):
             return super().attributes()
-        self._told = None
+        self._shown = None
         return self._about()
 
     def open(self) -> Content:
         """The text whose size was told; of a long file a stream of its lines as of now."""
-        lines = self._sources.lines(self._name) if self._told is None else None
+        lines = self._sources.lines(self._name) if self._shown is None else None
         if lines is None or not self._is_long(lines):
             return super().open()
         return Stream(lines.pieces, 0, self._sources.budget)

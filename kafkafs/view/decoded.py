@@ -202,14 +202,14 @@ class _OneRecord(PointView[RecordAnswer]):
 
     def open(self) -> BytesContent:
         """The bytes that `attributes` has mostly decoded already, whole in memory. Raise NoData for null."""
-        found = self._view.ask(self._told)
+        found = self._view.ask(self._last_answer)
         if found.shown is None:
             raise NoData(f"{self._view.shown_as}: the record at offset {found.offset} has null there")
         return BytesContent(found.shown)
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the record's batch, and the record's own offset."""
-        found = self._view.ask(self._told)
+        found = self._view.ask(self._last_answer)
         return batch_xattrs(found.segment, found.batch, found.offset)
 
 

@@ -47,7 +47,7 @@ class Explanation(PointView[Explained]):
 
     def open(self) -> BytesContent:
         """The text that was measured, whole in memory; told anew where the log is another since."""
-        return BytesContent(self._view.ask(self._told).text)
+        return BytesContent(self._view.ask(self._last_answer).text)
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the raw batch: see `RawPoint`."""

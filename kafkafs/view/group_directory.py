@@ -65,10 +65,10 @@ class GroupDirectory(_OfGroup):
     def entries(self) -> Sequence[Entry]:
         """The same five for each group, though it may have no offsets. Only the history of a deleted one; NotFound
         without that."""
-        is_there, is_told = self._sources.ask(
+        is_there, is_known = self._sources.ask(
             lambda cluster: (cluster.group(self._path) is not None, _has_history(cluster, self._path))
         )
-        if not is_there and not is_told:
+        if not is_there and not is_known:
             raise NotFound(f"there is no group {self._path!r} any more")
         return [Entry(name, node.kind, None) for name, node in self._nodes().items() if is_there or name == _HISTORY]
 
@@ -127,12 +127,12 @@ class HistoryFile(ClusterFile, _OfGroup):
         """The rights that all its sources grant, and the true size of a small one."""
         if self._is_small():
             return super().attributes()
-        self._told = None
+        self._shown = None
         return self._about()
 
     def open(self) -> Content:
         """The text whose size was told; of a longer one a stream of what is there now."""
-        if self._told is not None:
+        if self._shown is not None:
             return super().open()
         return Stream(self._sources.ask(self._history).pieces, 0, self._sources.budget)
 

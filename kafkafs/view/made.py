@@ -43,7 +43,7 @@ class MadeFile(NoXattrs):
     """A file whose text is made anew whenever its size is asked for; opening it gives the text whose size was told."""
 
     _texts: MadeTexts
-    _told: ReferenceType[MadeText] | None = None
+    _shown: ReferenceType[MadeText] | None = None
 
     def _make(self) -> bytes:
         raise NotImplementedError
@@ -59,16 +59,16 @@ class MadeFile(NoXattrs):
         text = MadeText(self._make())
         about = self._about()
         if len(text.data) > self._texts.limit:
-            self._told = None
+            self._shown = None
             return about
         self._texts.keep(text)
-        self._told = ref(text)
+        self._shown = ref(text)
         return about._replace(size=len(text.data), version=text.number, is_fixed=True)
 
     def open(self) -> Content:
         """The text whose size was told, or, where it was forgotten or none was told, one that is made now."""
-        told = self._told  # another thread may be told of another text meanwhile
-        text = told() if told is not None else None
+        shown = self._shown  # another thread may be told of another text meanwhile
+        text = shown() if shown is not None else None
         if text is None:
             text = MadeText(self._make())
         return TextContent(text.data) if len(text.data) > self._texts.limit else BytesContent(text.data, text.number)

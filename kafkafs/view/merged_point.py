@@ -43,12 +43,12 @@ class MergedPoint:
         self._views = views
         self._target = target
         self._lines = lines
-        self._told: JsonPoint | None = None
+        self._shown: JsonPoint | None = None
 
     def attributes(self) -> Attributes:
         """The true size, and the record's time; what all partitions grant together. NotFound without a record."""
         views = self._all()
-        point = self._told = self._point(views)
+        point = self._shown = self._point(views)
         own = point.attributes()
         above = each_there(views, PartitionView.directory_attributes)
         granted = [Access(own.uid, own.gid, own.mode)]
@@ -59,11 +59,11 @@ class MergedPoint:
 
     def open(self) -> BytesContent:
         """The line that `attributes` told of, or the one that is last now."""
-        return (self._told or self._point(self._all())).open()
+        return (self._shown or self._point(self._all())).open()
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the record, as in its partition."""
-        return (self._told or self._point(self._all())).xattrs()
+        return (self._shown or self._point(self._all())).xattrs()
 
     def _all(self) -> Sequence[PartitionView]:
         may_block()  # as many are asked

@@ -269,7 +269,7 @@ class PointView(Generic[PlacedAnswer]):
         self._answers.put(self, look, answer, size + OVERHEAD)
         return answer
 
-    def _told(self, look: Look) -> PlacedAnswer:
+    def _last_answer(self, look: Look) -> PlacedAnswer:
         """The answer that was told of last, if it still stands in the log; without one, that as of the look."""
         last = self._answers.last(self)
         return _checked(last) if last is not None and look.log.has(last.segment) else self._find(look)[0]

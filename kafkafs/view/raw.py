@@ -197,7 +197,7 @@ class RawPoint:
         known = self._known
         return _checked(known[1]) if known is not None and known[0]() is look else self._target.batch(look)
 
-    def _told(self, look: Look) -> LocatedBatch:
+    def _last_answer(self, look: Look) -> LocatedBatch:
         """The last attributes that were found, as `PointView` has them."""
         known = self._known
         return _checked(known[1]) if known is not None and look.log.has(known[1][0]) else self._found(look)
@@ -217,7 +217,7 @@ class RawPoint:
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> BatchContent:
-        segment, found = self._told(look)
+        segment, found = self._last_answer(look)
         extent = Extent.of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
 
@@ -246,14 +246,16 @@ class RawRange(NoXattrs):
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
         self._view = view
         self._target = target
-        self._told: tuple[int, int | None] | None = None  # what the name means moves with the log: an `open` gives this
+        self._shown: tuple[int, int | None] | None = (
+            None  # what the name means moves with the log: an `open` gives this
+        )
 
     def attributes(self) -> Attributes:
         """The exact size as of now; the largest timestamp that the indexes tell. Kept no moment where it may grow."""
         return self._view.ask(self._attributes)
 
     def _attributes(self, look: Look) -> Attributes:
-        start, end = self._told = self._target.offsets(look, isolated=False)
+        start, end = self._shown = self._target.offsets(look, isolated=False)
         extents = Extent.between(look.log, start, end)
         size = sum(extent.end - extent.position for extent in extents)
         settled = end is not None and end < look.log.end_offset
@@ -269,7 +271,7 @@ class RawRange(NoXattrs):
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> RawContent:
-        start, end = self._told or self._target.offsets(look, isolated=False)
+        start, end = self._shown or self._target.offsets(look, isolated=False)
         growth = Growth(self._view, look, self._target) if end is None else None
         extents = Extent.between(look.log, start, end)
         extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]

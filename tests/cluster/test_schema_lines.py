@@ -18,8 +18,8 @@ class Topic:
     def __init__(self) -> None:
         self.looks: list[bool] = []
 
-    def registry(self, *, anew: bool = False) -> Any:
-        self.looks.append(anew)
+    def registry(self, *, now: bool = False) -> Any:
+        self.looks.append(now)
         return self
 
     def found(self, *_: object) -> None:

@@ -50,7 +50,7 @@ def topic_of(*places: Path, clock: Clock | None = None) -> SchemaTopic:
 
 
 def told(topic: SchemaTopic) -> dict[tuple[str, int], RegisteredSchema]:
-    return {(each.subject, each.version): each for each in topic.registry(anew=True)}
+    return {(each.subject, each.version): each for each in topic.registry(now=True)}
 
 
 SUBJECTS, VERSIONS = st.sampled_from("abc"), st.integers(1, 3)
@@ -90,7 +90,7 @@ def test_records_leave_what_a_dictionary_of_them_does(tmp_path_factory, steps, l
                 pair = record("NOOP", {}, magic=0)
         data.write(SCHEMAS, [pair])
         if number == looked_after:
-            topic.registry(anew=True)
+            topic.registry(now=True)
     found = {place: [each.offset, each.text, each.deleted, each.gone] for place, each in told(topic).items()}
     assert found == model
     assert topic.problems() == []
@@ -183,7 +183,7 @@ def test_a_look_is_good_for_a_moment_and_no_new_record_makes_no_new_registry(tmp
     assert topic.registry() is first
     data.write(SCHEMAS, [schema("b", 1, 2)])
     assert topic.registry() is first, "looked at a moment ago"
-    assert len(topic.registry(anew=True)) == 2
+    assert len(topic.registry(now=True)) == 2
     data.write(SCHEMAS, [schema("c", 1, 3)])
     clock.now += 1.0
     with non_blocking(), pytest.raises(WouldBlock):
@@ -195,7 +195,7 @@ def test_the_topic_may_come_and_go(tmp_path):
     """A directory without it has an empty registry; of several the one that got furthest counts."""
     here, there = Data(tmp_path / "here"), Data(tmp_path / "there")
     topic = topic_of(here.path, there.path)
-    assert len(topic.registry(anew=True)) == 0
+    assert len(topic.registry(now=True)) == 0
     assert topic.partition() is None
     here.write(SCHEMAS, [schema("a", 1, 1)])
     assert set(told(topic)) == {("a", 1)}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.index import OffsetIndex, Probe
-from kafkafs.format.trace import moment, no_trace, probes_told
+from kafkafs.format.trace import list_probes, moment, no_trace
 from kafkafs.log.places import AtTime
 from kafkafs.view.grammar import Query, Suffix, parse_time_name
 
@@ -41,7 +41,7 @@ def test_every_probe_is_told_with_its_slot_its_section_and_its_side(entries, dat
     table = np.stack([np.arange(1, entries + 1) * 10, np.arange(entries)], axis=1).astype(">i4").tobytes()
     index, probes = OffsetIndex(lambda at, size: table[at : at + size], len(table), 0), list[Probe]()
     index.lookup(wanted, probes)
-    told = probes_told(index, probes, lambda probe: f"offset {probe.slot * 10 + 10}", ("goes on", "stops"))
+    told = list_probes(index, probes, lambda probe: f"offset {probe.slot * 10 + 10}", ("goes on", "stops"))
     first, lines = index.first_warm_slot, told.strip().split("\n")
     assert f"all {entries} are in" in lines[0] if first == 0 else f"{first} to {entries - 1} are" in lines[0]
     found = [re.fullmatch(r" *probe (\d+): slot (\d+) \((\w+)\): offset (\d+), ([\w ]+)", line) for line in lines[1:]]
@@ -54,5 +54,5 @@ def test_every_probe_is_told_with_its_slot_its_section_and_its_side(entries, dat
 
 
 def test_a_search_without_a_look_has_nothing_to_tell():
-    assert probes_told(OffsetIndex(lambda *_: b"", 0, 0), [], lambda _: "", ("", "")) == ""
+    assert list_probes(OffsetIndex(lambda *_: b"", 0, 0), [], lambda _: "", ("", "")) == ""
     assert no_trace("anything") is None  # type: ignore[func-returns-value]

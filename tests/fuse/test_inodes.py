@@ -94,7 +94,7 @@ def test_a_size_that_the_kernel_keeps_is_that_of_its_inode_for_good(tmp_path, ke
     assert not first.may_become(about(size=4, version=3))
     second = inodes.refer(root, b"name", about(size=4, version=3)._replace(**kept), root.node)
     assert second is not first
-    assert first.told.size == 3
+    assert first.shown.size == 3
 
 
 def test_pages_are_dropped_behind_a_reader_once_they_are_many_or_nobody_has_them_open(tmp_path):

@@ -54,7 +54,7 @@ def test_a_look_is_good_for_a_moment_and_a_file_that_stays_is_read_once(files, t
     assert known.read() is first
     clock.now += 1.0
     assert known.read().of(parse_partition_name("t-0")) == (5, 9)
-    assert known.read(anew=True) is known.read()
+    assert known.read(now=True) is known.read()
     assert reads == [LOG_STARTS, HIGH_WATERMARKS] * 2
 
 
@@ -64,8 +64,8 @@ def test_who_cannot_wait_for_the_clock_looks_anew(files, tmp_path):
     checkpoint(tmp_path / LOG_STARTS, t=4)
     assert known.read().start_offsets == {("t", 0): 4}
     (tmp_path / LOG_STARTS).unlink()
-    assert known.read(anew=True).start_offsets == {}
-    assert known.read(anew=True).problems == ()
+    assert known.read(now=True).start_offsets == {}
+    assert known.read(now=True).problems == ()
 
 
 def test_what_is_broken_counts_as_absent_and_is_told_once(files, tmp_path, caplog):
@@ -116,7 +116,7 @@ def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name,
     make(tmp_path / name)
     directory = open_data_directory(tmp_path)
     for _ in range(3):
-        (problem,) = directory.checkpoints.read(anew=True).problems
+        (problem,) = directory.checkpoints.read(now=True).problems
         assert problem.startswith(f"{name} counts as absent: '{name}' is ")
     assert caplog.messages == [f"{tmp_path}: {problem}"]
 

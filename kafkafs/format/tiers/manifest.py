@@ -109,10 +109,10 @@ def parse_manifest(data: bytes) -> Manifest:
     if len(data) > LARGEST or sum(map(data.count, (b",", b"[", b"{"))) > _MOST_PARTS:
         raise CorruptData("it is larger than a manifest can be")
     try:
-        told = json.loads(data)
-        if told["version"] != "1":
-            raise Unsupported(f"the manifest has version {told['version']!r}, which kafkafs does not know")
-        return _manifest(told)
+        fields = json.loads(data)
+        if fields["version"] != "1":
+            raise Unsupported(f"the manifest has version {fields['version']!r}, which kafkafs does not know")
+        return _manifest(fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
         raise CorruptData(f"it is no manifest of Aiven's plug-in: {type(error).__name__} at {error}") from error
 
@@ -123,19 +123,19 @@ def unpacked_frame(frame: bytes, limit: int) -> bytes:
     The library believes the size that a frame states, and the window where it states none: that is looked at first.
     """
     try:
-        told = zstandard.get_frame_parameters(frame)
-        is_stated = told.content_size != zstandard.CONTENTSIZE_UNKNOWN
-        if is_stated and told.content_size > limit:
-            raise CorruptData(f"a frame states {told.content_size} bytes where {limit} can be")
-        if not is_stated and told.window_size > max(limit, _WINDOW):
-            raise CorruptData(f"a frame asks for a window of {told.window_size} bytes where {limit} can be")
+        stated = zstandard.get_frame_parameters(frame)
+        is_stated = stated.content_size != zstandard.CONTENTSIZE_UNKNOWN
+        if is_stated and stated.content_size > limit:
+            raise CorruptData(f"a frame states {stated.content_size} bytes where {limit} can be")
+        if not is_stated and stated.window_size > max(limit, _WINDOW):
+            raise CorruptData(f"a frame asks for a window of {stated.window_size} bytes where {limit} can be")
         return zstandard.ZstdDecompressor().decompress(frame, max_output_size=limit, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise CorruptData(str(error)) from error
 
 
-def _manifest(told: dict[str, Any]) -> Manifest:
-    about = told["remoteLogSegmentMetadata"]
+def _manifest(fields: dict[str, Any]) -> Manifest:
+    about = fields["remoteLogSegmentMetadata"]
     ids = about["remoteLogSegmentId"]
     topic_id, place = str(ids["topicIdPartition"]["topicId"]), ids["topicIdPartition"]["topicPartition"]
     name = parse_partition_name(f"{place['topic']}-{place['partition']}")
@@ -146,7 +146,7 @@ def _manifest(told: dict[str, Any]) -> Manifest:
                     for epoch, first in about["segmentLeaderEpochs"].items())  # fmt: skip
     if end < start or not epochs:
         raise CorruptData(f"the manifest says that its segment goes from offset {start} to {end} in {epochs}")
-    is_compressed, encryption = bool(told["compression"]), _encryption(told.get("encryption"))
+    is_compressed, encryption = bool(fields["compression"]), _encryption(fields.get("encryption"))
     return Manifest(
         name.topic,
         topic_id,
@@ -156,8 +156,8 @@ def _manifest(told: dict[str, Any]) -> Manifest:
         end,
         _within(about["maxTimestampMs"] + 1, _INT64) - 1,
         tuple(epochs),
-        _chunks(told["chunkIndex"], not is_compressed and encryption is None),
-        dict(_indexes(told["segmentIndexes"])),
+        _chunks(fields["chunkIndex"], not is_compressed and encryption is None),
+        dict(_indexes(fields["segmentIndexes"])),
         is_compressed,
         encryption,
     )
@@ -169,16 +169,16 @@ def _within(number: Any, limit: int) -> int:
     return number
 
 
-def _indexes(told: dict[str, Any]) -> list[tuple[str, tuple[int, int]]]:
+def _indexes(fields: dict[str, Any]) -> list[tuple[str, tuple[int, int]]]:
     return [
-        (kind, (_within(told[name]["position"], _INT32), _within(told[name]["size"], LARGEST_CHUNK)))
+        (kind, (_within(fields[name]["position"], _INT32), _within(fields[name]["size"], LARGEST_CHUNK)))
         for name, kind in _INDEXES.items()
-        if told.get(name) is not None
+        if fields.get(name) is not None
     ]
 
 
-def _chunks(told: dict[str, Any], is_plain: bool) -> Chunks:
-    size, chunk_size = _within(told["originalFileSize"], _INT32), _within(told["originalChunkSize"], _INT32)
+def _chunks(fields: dict[str, Any], is_plain: bool) -> Chunks:
+    size, chunk_size = _within(fields["originalFileSize"], _INT32), _within(fields["originalChunkSize"], _INT32)
     if is_plain:
         return Chunks(size, max(size, 1), np.array((0, size), np.int64))
     count = -(-size // chunk_size) if chunk_size else 0
@@ -186,12 +186,12 @@ def _chunks(told: dict[str, Any], is_plain: bool) -> Chunks:
         raise CorruptData(
             f"its {size} bytes are in chunks of {chunk_size}, and kafkafs reads {MOST_CHUNKS} of up to {LARGEST_CHUNK}"
         )
-    if told["type"] == "fixed":
-        sizes = np.full(count, _within(told["transformedChunkSize"], _INT32), np.int64)
+    if fields["type"] == "fixed":
+        sizes = np.full(count, _within(fields["transformedChunkSize"], _INT32), np.int64)
         if count:
-            sizes[-1] = _within(told["finalTransformedChunkSize"], _INT32)
+            sizes[-1] = _within(fields["finalTransformedChunkSize"], _INT32)
     else:
-        sizes = _sizes(base64.b64decode(told["transformedChunks"], validate=True), count)
+        sizes = _sizes(base64.b64decode(fields["transformedChunks"], validate=True), count)
     if count and not 0 <= int(sizes.min()) <= int(sizes.max()) <= _LARGEST_PIECE:
         raise CorruptData("the manifest has a chunk of a size that cannot be")
     return Chunks(size, chunk_size, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))))
@@ -201,9 +201,9 @@ def _sizes(packed: bytes, count: int) -> Positions:
     """The sizes of `count` chunks: int32 count; one int32, or int32 base, a width, differences of that width, int32."""
     data = unpacked_frame(packed, 13 + 4 * count)
     try:
-        (told,) = struct.unpack_from(">i", data)
-        if told != count:
-            raise CorruptData(f"the manifest has sizes of {told} chunks, and its segment has {count}")
+        (stated,) = struct.unpack_from(">i", data)
+        if stated != count:
+            raise CorruptData(f"the manifest has sizes of {stated} chunks, and its segment has {count}")
         if count == 0:
             return np.zeros(0, np.int64)
         if count == 1:
@@ -221,8 +221,8 @@ def _sizes(packed: bytes, count: int) -> Positions:
     return sizes
 
 
-def _encryption(told: dict[str, Any] | None) -> Encryption | None:
-    if told is None:
+def _encryption(fields: dict[str, Any] | None) -> Encryption | None:
+    if fields is None:
         return None
-    key_id, _, wrapped = told["dataKey"].partition(":")
-    return Encryption(key_id, base64.b64decode(wrapped, validate=True), base64.b64decode(told["aad"], validate=True))
+    key_id, _, wrapped = fields["dataKey"].partition(":")
+    return Encryption(key_id, base64.b64decode(wrapped, validate=True), base64.b64decode(fields["aad"], validate=True))

@@ -42,29 +42,29 @@ def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
     Until then the daemon shares the caller's standard error, where it says what is wrong. If the caller is interrupted,
     both end, and no mount stays.
     """
-    heard, told = os.pipe()
+    readable, writable = os.pipe()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FORWARDED)  # a Ctrl-C is the caller's, until we leave its session
     supervisor = os.fork()
     if supervisor == 0:
-        os.close(heard)
+        os.close(readable)
         os.setsid()
         os.chdir("/")
         _post_guard(mountpoint)
         null = os.open(os.devnull, os.O_RDWR)  # the daemon can open nothing by the time that it needs it
-        child = _fork(daemon, lambda: _detach(told, null))
-        os.close(told)
+        child = _fork(daemon, lambda: _detach(writable, null))
+        os.close(writable)
         _close_standard_streams(null)
         os._exit(_stay(mountpoint, child))
-    os.close(told)
+    os.close(writable)
     try:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        ready = os.read(heard, 1)
+        ready = os.read(readable, 1)
     except BaseException:
         os.kill(supervisor, signal.SIGTERM)
         os.waitpid(supervisor, 0)
         raise
     finally:
-        os.close(heard)
+        os.close(readable)
     if ready == READY:
         return 0
     _, status = os.waitpid(supervisor, 0)
@@ -138,14 +138,14 @@ def _pass_on(number: int, child: int) -> None:
         os.kill(child, number)
 
 
-def _detach(told: int, null: int) -> None:
+def _detach(writable: int, null: int) -> None:
     """The mount answers: says so, and lets the caller's terminal go. If any signal has ended the caller meanwhile, no
     mount stays either."""
     try:
-        os.write(told, READY)
+        os.write(writable, READY)
     except BrokenPipeError:
         signal.raise_signal(signal.SIGTERM)
-    os.close(told)
+    os.close(writable)
     _close_standard_streams(null)
 
 

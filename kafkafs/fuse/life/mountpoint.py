@@ -157,10 +157,10 @@ def unmount(path: Path | str, lazily: bool = False) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
     if done.returncode != 0:
         number = errno.EBUSY if "busy" in done.stderr else errno.EPERM
-        told = done.stderr.strip() or os.strerror(number)
-        if "not found in /etc/mtab" in told:  # among those of who asks
-            told = "another user has mounted it, and only he or root may"
-        raise OSError(number, told, target)
+        reason = done.stderr.strip() or os.strerror(number)
+        if "not found in /etc/mtab" in reason:  # among those of who asks
+            reason = "another user has mounted it, and only he or root may"
+        raise OSError(number, reason, target)
 
 
 def take_away_if_dead(path: Path | str) -> bool:

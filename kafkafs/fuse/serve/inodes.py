@@ -49,7 +49,7 @@ class Inode:
 
     __slots__ = (
         "growing", "kept_as", "kind", "lane", "lookups", "name", "node", "node_id", "number", "opened", "parent",
-        "read_since", "told",
+        "read_since", "shown",
     )  # fmt: skip
 
     def __init__(
@@ -60,7 +60,7 @@ class Inode:
         name: bytes,
         kind: Kind,
         node: Node,
-        told: Attributes | None = None,
+        shown: Attributes | None = None,
     ) -> None:
         self.node_id = node_id
         self.number = number
@@ -73,7 +73,7 @@ class Inode:
         self.opened = 0  # handles
         self.kept_as: Hashable = None  # of which content the kernel may have pages: see `operations.open`
         self.growing: tuple[Growing, ...] = ()  # of those, what grows with the log
-        self.told = told  # what the kernel was told last; None of the root
+        self.shown = shown  # what the kernel was told last; None of the root
         self.read_since = 0  # bytes, since its pages were dropped
 
     def may_become(self, about: Attributes) -> bool:
@@ -82,10 +82,10 @@ class Inode:
         If two answers are under way at once, the kernel takes the first one and drops the other. So it may keep a size
         that it is told for another one.
         """
-        told = self.told
-        if told is None or (told.size, told.version) == (about.size, about.version):
+        shown = self.shown
+        if shown is None or (shown.size, shown.version) == (about.size, about.version):
             return True
-        return not self.opened and (told.size == about.size or not (told.is_fixed or told.timeout_s))
+        return not self.opened and (shown.size == about.size or not (shown.is_fixed or shown.timeout_s))
 
 
 class Inodes:
@@ -124,7 +124,7 @@ class Inodes:
                 self._leaves[inode.node_id] = inode
         else:
             inode.node, inode.lane = node, parent.lane or getattr(node, "lane", "")  # another replica, on another disk
-        inode.told = about
+        inode.shown = about
         inode.lookups += 1
         return inode
 

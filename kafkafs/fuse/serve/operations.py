@@ -79,18 +79,18 @@ class Operations(pyfuse3.Operations):
         new node, since one opens what it told of last, and the kernel may not take the new size.
         """
         inode = self.inodes[node_id]
-        told = inode.told
-        if told is None or not (inode.opened or told.is_fixed):
+        shown = inode.shown
+        if shown is None or not (inode.opened or shown.is_fixed):
             if inode.kind == "file" and inode.parent is not None:
                 node, now = await self._looked_up(inode.parent, inode.name, ctx)
             else:
                 node, now = inode.node, await self._ask(inode.lane, inode.node.attributes)
             if inode.may_become(now):  # it may have been opened meanwhile
-                inode.node, inode.told = node, now
-            told = inode.told or now
+                inode.node, inode.shown = node, now
+            shown = inode.shown or now
         elif inode.growing:
-            told = told._replace(size=await self._ask(inode.lane, inode.growing[-1].grow))
-        return self._entry.fill(node_id, inode.number, told)
+            shown = shown._replace(size=await self._ask(inode.lane, inode.growing[-1].grow))
+        return self._entry.fill(node_id, inode.number, shown)
 
     async def forget(self, forgotten: Sequence[tuple[int, int]]) -> None:
         """References are taken back. The kernel waits for no answer, and none can fail."""
@@ -180,7 +180,7 @@ class Operations(pyfuse3.Operations):
             content = inode.node.open()
         except WouldBlock:
             content = await self.workers.run(inode.lane, inode.node.open, unclaimed=lambda content: content.close())
-        if _is_another(inode.told, content):
+        if _is_another(inode.shown, content):
             content.close()
             raise Vanished("it is another file since it was looked up; open it again")  # as the kernel does by itself
         if content.size is None:
@@ -318,14 +318,14 @@ def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:
     return False, False
 
 
-def _is_another(told: Attributes | None, content: Content) -> bool:
+def _is_another(shown: Attributes | None, content: Content) -> bool:
     """True if the opened content differs from what the kernel was told. Then its size would not be the size that
     `fstat` gives."""
-    if told is None:
+    if shown is None:
         return False
     if can(type(content), "grow"):
-        return cast(Growing, content).version != told.version
-    return (content.size or 0) != told.size or (content.size is None and told.is_fixed)
+        return cast(Growing, content).version != shown.version
+    return (content.size or 0) != shown.size or (content.size is None and shown.is_fixed)
 
 
 async def _refuse(self: Operations, *args: object) -> None:

@@ -4,7 +4,7 @@
     layouts               how a tier is laid out, told by what lies there: its uploads, and the files of each
     remote_log_metadata   what `__remote_log_metadata` on these disks says of uploads
     remote_partitions     which partitions of a data directory go on in a tier
-    told_uploads          what uploads tell before they are counted: epochs, ends, the lineage of the newest
+    upload_facts          what uploads tell before they are counted: epochs, ends, the lineage of the newest
     counting              which uploads make the log, and up to where each
     lost_partitions       partitions that a tier has and no disk
     opening               a remote segment's files, read by range; `remote_files`: those of one, by kind

@@ -179,10 +179,10 @@ def gap(first: int, stop: int) -> Piece:
     return Piece(Upload(first, "", {}, trouble=trouble), stop)
 
 
-def contradicts(piece: Piece, told: Upload, lineage: Epochs) -> bool:
+def contradicts(piece: Piece, upload: Upload, lineage: Epochs) -> bool:
     """True if what was read of an upload, once it was opened, says that the pieces have to be found again: it ends
     elsewhere than its piece, or is of another lineage."""
-    until = good_until(told, lineage)
+    until = good_until(upload, lineage)
     if until is None or piece.stop is None:
         return False
-    return until < piece.stop if told.end_offset is None else until != piece.stop
+    return until < piece.stop if upload.end_offset is None else until != piece.stop

@@ -49,7 +49,7 @@ class Layout(Protocol):
     def uploads(self, partition: TierPartition) -> list[Upload]:
         """Those of a partition that are complete, as far as names tell, sorted by base offset."""
 
-    def told(self, upload: Upload) -> Upload:
+    def completed(self, upload: Upload) -> Upload:
         """The upload with all that can be read of it. DiskError, NotFound where that cannot be had."""
 
     def lineage(self, partition: TierPartition, upload: Upload) -> Epochs:
@@ -94,7 +94,7 @@ class LocalTiered(_BrokersFiles):
             if wanted <= files.keys()
         ]
 
-    def told(self, upload: Upload) -> Upload:
+    def completed(self, upload: Upload) -> Upload:
         """See `Layout`: its epochs. Only its log tells where it ends."""
         return upload._replace(epochs=self._read_epochs(upload.files[EPOCHS]))
 
@@ -121,7 +121,7 @@ class Plain(_BrokersFiles):
                 grouped[parsed.offset][parsed.kind] = found
         return [Upload(base, "", files, files["log"].size) for base, files in sorted(grouped.items()) if "log" in files]
 
-    def told(self, upload: Upload) -> Upload:
+    def completed(self, upload: Upload) -> Upload:
         """See `Layout`: there is nothing else."""
         return upload
 
@@ -181,7 +181,7 @@ class Aiven:
         if folder is not None:
             self._topics[topic_id] = folder
 
-    def told(self, upload: Upload) -> Upload:
+    def completed(self, upload: Upload) -> Upload:
         """See `Layout`."""
         found = self._manifest(upload)
         return upload._replace(
@@ -217,16 +217,21 @@ class Aiven:
         try:
             if found.size > LARGEST:
                 raise CorruptData(f"it has {found.size} bytes")
-            told = parse_manifest(self._cache.get(found, lambda: self._objects.read(found.key, 0, found.size)))
+            manifest = parse_manifest(self._cache.get(found, lambda: self._objects.read(found.key, 0, found.size)))
         except (CorruptData, Unsupported) as error:
             if isinstance(error, CorruptData):  # a store may send otherwise the next time
                 self._cache.forget(found)
             kind = Sealed if isinstance(error, Unsupported) else Lost
             raise kind(f"the manifest {found.key!r} cannot be used: {error}") from error
         place = parse_object_directory(found.key.rpartition("/")[0])
-        if (told.start_offset, told.segment_id, (told.topic_id, told.partition)) != (*upload[:2], place):
-            raise Lost(f"the manifest {found.key!r} is of another segment: {told.segment_id} of {told.topic_id}")
-        return told
+        if (manifest.start_offset, manifest.segment_id, (manifest.topic_id, manifest.partition)) != (
+            *upload[:2],
+            place,
+        ):
+            raise Lost(
+                f"the manifest {found.key!r} is of another segment: {manifest.segment_id} of {manifest.topic_id}"
+            )
+        return manifest
 
 
 def layout_of(
@@ -276,7 +281,7 @@ def _grouped(found: Iterator[Object]) -> dict[tuple[int, str], dict[str, Object]
         stem, _, kind = each.key[each.key.rfind("/") + 1 :].partition(".")
         stems[stem][kind] = each
     parsed = ((parse_tier_file(f"{stem}.log"), files) for stem, files in stems.items())
-    return {(told.base_offset, told.segment_id): files for told, files in parsed if told is not None}
+    return {(name.base_offset, name.segment_id): files for name, files in parsed if name is not None}
 
 
 def _epochs(data: bytes, key: str) -> Epochs:

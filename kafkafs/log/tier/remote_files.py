@@ -16,7 +16,7 @@ _KINDS = ("log", *INDEX_KINDS)
 
 
 class RemoteFiles:
-    """Those of one piece. `told` is what has been read of its upload; None before a file of it was opened.
+    """Those of one piece. `completed` is what has been read of its upload; None before a file of it was opened.
 
     Any thread opens: two that do so together open the same, and the later one's stays.
     """
@@ -30,7 +30,7 @@ class RemoteFiles:
         self._piece = piece
         self._lineage = lineage
         self._doubted = doubted
-        self._told: Upload | None = None
+        self._completed: Upload | None = None
         self._open: dict[str, ReferenceType[DataFile]] = {}
         self._listed: dict[str, ListedFile] | None = None
 
@@ -54,19 +54,19 @@ class RemoteFiles:
         return self.upload.object
 
     @property
-    def told(self) -> Upload:
+    def completed(self) -> Upload:
         """The upload with what its manifest or the metadata tell of it."""
-        told = self._told
-        if told is None:
-            told = self.upload if self.upload.epochs is not None else self._read()
-            self._told = told
-        return told
+        completed = self._completed
+        if completed is None:
+            completed = self.upload if self.upload.epochs is not None else self._read()
+            self._completed = completed
+        return completed
 
     @property
     def trouble(self) -> str:
         """See `Files`: of those that nothing else tells of, the manifest is read."""
         try:
-            return self.upload.trouble or self.told.trouble
+            return self.upload.trouble or self.completed.trouble
         except DiskError as error:
             return str(error)
 
@@ -80,36 +80,36 @@ class RemoteFiles:
 
     def _read(self) -> Upload:
         try:
-            told = self._readable.told(self.upload)
+            completed = self._readable.completed(self.upload)
         except NotFound as error:
             raise Vanished(f"{self.object!r} went away: {error}") from error
         except Denied as error:  # no right of whoever reads the mount
             raise Sealed(str(error)) from error
-        if contradicts(self._piece, told, self._lineage):
+        if contradicts(self._piece, completed, self._lineage):
             self._doubted.add(self.upload.segment_id)
             raise Vanished(f"{self.object!r} is another piece of the log than its name says; open it again")
-        return told
+        return completed
 
     @property
     def largest(self) -> int | None:
         """The largest timestamp of its records; None where only its time index tells."""
-        return self.told.largest
+        return self.completed.largest
 
     @property
     def is_cut_short(self) -> bool:
         """True if its log may go on behind the piece that counts."""
-        told, stop = self.told, self._piece.stop
-        return stop is not None and (told.end_offset is None or told.end_offset + 1 > stop)
+        completed, stop = self.completed, self._piece.stop
+        return stop is not None and (completed.end_offset is None or completed.end_offset + 1 > stop)
 
     @property
     def may_be_cut(self) -> bool:
         """See `Files`: the metadata topic and a manifest tell how long an object has to be."""
-        return not self.told.is_measured
+        return not self.completed.is_measured
 
     @property
     def is_open_ended(self) -> bool:
         """See `Files`."""
-        return self.told.end_offset is None
+        return self.completed.end_offset is None
 
     def name_of(self, kind: str) -> str:
         """The name that the file had on the broker's disk."""
@@ -121,7 +121,7 @@ class RemoteFiles:
         file = known() if known is not None else None
         if file is None:
             try:
-                file = self._readable.open(self.told, kind)
+                file = self._readable.open(self.completed, kind)
             except NotFound as error:
                 raise Vanished(f"{self.object!r} went away: {error}") from error
             except Denied as error:
@@ -140,7 +140,7 @@ class RemoteFiles:
         """The log's size, and when the object was written [ns]."""
         size, found = self.upload.size, self.upload.files.get("log")
         if size is None and not self.upload.trouble:
-            size = self.told.size
+            size = self.completed.size
         return size or 0, 0 if found is None else found.mtime_ns
 
     def log_size(self) -> int:

@@ -89,12 +89,12 @@ class RemoteLogMetadata:
                 self._read.store(True)
             key = (partition.topic_id, partition.partition)
             states = [self._states[each] for each in self._counted if each in self._states]
-            told = [state.uploads[key] for state in states if key in state.uploads]
-        if not told:
+            known = [state.uploads[key] for state in states if key in state.uploads]
+        if not known:
             return None
         return {
             segment_id: upload
-            for uploads in told
+            for uploads in known
             for segment_id, (upload, state) in uploads.items()
             if state == FINISHED
         }

@@ -26,8 +26,8 @@ from kafkafs.log.tier.counting import Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
 from kafkafs.log.tier.sources import open_objects, read_keys
-from kafkafs.log.tier.told_uploads import ToldUploads, newest_lineage
 from kafkafs.log.tier.upload import Epochs, Upload
+from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 
 if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Keys
@@ -118,7 +118,7 @@ class TierPart:
         self._lock, self._relisting = threading.Lock(), threading.Lock()
         self._known: CachedValue[tuple[int | None, tuple[Segment, ...]]] = CachedValue(RELIST_S, tier.options.clock)
         self._doubted: set[str] = set()
-        self._told = ToldUploads()
+        self._facts = UploadFacts()
         self._is_expired = True
         self._unlisted: Segment | None = None  # what stands for all that was not asked for yet
 
@@ -215,27 +215,27 @@ class TierPart:
             return self._unknown(str(error), local_start, earlier)
         made = pieces(uploads, lineage, local_start, start)
         if local_start is None and made:
-            made[-1] = self._told.to_the_end(layout, made[-1])
+            made[-1] = self._facts.to_the_end(layout, made[-1])
         known = {each.base_offset: each for each in earlier}
         return tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in made)
 
     def _with_what_decides(
-        self, layout: Layout, partition: TierPartition, uploads: list[Upload], is_told: bool
+        self, layout: Layout, partition: TierPartition, uploads: list[Upload], is_in_metadata: bool
     ) -> tuple[list[Upload], Epochs]:
         """The uploads with all that decides which of them count, and the lineage.
 
         Names are enough for a bucket as long as no two uploads begin together: whoever opens an upload that is not as
-        its name says has all of them read (`doubted`). `is_told`: the metadata topic tells of them.
+        its name says has all of them read (`doubted`). `is_in_metadata`: the metadata topic tells of them.
         """
         lineage, is_near = self._lineage(), not self._tier.is_far
-        if is_told and lineage:
+        if is_in_metadata and lineage:
             return uploads, lineage
         is_plain = len({each.base_offset for each in uploads}) == len(uploads)
         if is_near or self._doubted or not (lineage and is_plain):
-            uploads = self._told.told(layout, uploads)
+            uploads = self._facts.completed(layout, uploads)
             lineage = lineage or newest_lineage(layout, partition, uploads)
         if is_near or self._doubted or needs_ends(uploads, lineage):
-            uploads = self._told.with_ends(layout, uploads)
+            uploads = self._facts.with_ends(layout, uploads)
         return uploads, lineage
 
     def _unknown(self, trouble: str, local_start: int | None, earlier: tuple[Segment, ...]) -> tuple[Segment, ...]:
@@ -256,9 +256,11 @@ def _counted(found: Sequence[Upload], finished: dict[str, Upload] | None) -> lis
     if finished is None:
         return list(found)
     there = {each.segment_id: each for each in found}
-    counted = [there[name].told(told) for name, told in finished.items() if name in there]
+    counted = [there[name].completed(upload) for name, upload in finished.items() if name in there]
     gone = "{!r} is not in the tier, and the metadata topic calls it finished"
-    missing = [told._replace(trouble=gone.format(told.object)) for name, told in finished.items() if name not in there]
+    missing = [
+        upload._replace(trouble=gone.format(upload.object)) for name, upload in finished.items() if name not in there
+    ]
     return counted + missing
 
 

@@ -33,7 +33,7 @@ class Upload(NamedTuple):
         name = f"{self.base_offset:020}-{self.segment_id}".rstrip("-")
         return f"{name}.log" if found is None else found.key
 
-    def told(self, other: "Upload") -> "Upload":
+    def completed(self, other: "Upload") -> "Upload":
         """This one, with what is known of it elsewhere."""
         return self._replace(
             size=other.size, end_offset=other.end_offset, epochs=other.epochs, largest=other.largest,

@@ -215,8 +215,8 @@ def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
             yield from _last_offset(run, piece, where)
             continue
         yield _refused(run, piece, where)
-    told = (largest != _NONE) & (rows["magic"] >= 2) & (rows["attributes"] & APPEND_TIME == 0)
-    for row in np.flatnonzero(told & (largest != rows["max_timestamp"])).tolist():
+    stated = (largest != _NONE) & (rows["magic"] >= 2) & (rows["attributes"] & APPEND_TIME == 0)
+    for row in np.flatnonzero(stated & (largest != rows["max_timestamp"])).tolist():
         batch = batch_at(rows, row)
         yield where.finding(
             "record-timestamp", f"the largest timestamp of the batch's records is {largest[row]}, and its header states"

@@ -95,21 +95,21 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
     for offset, name in listing.producer_snapshots.items():
         if clean or not _is_being_written(partition, name, offset):
             where = Where(data_directory, f"{directory}/{name}")
-            _told(partition.root, where, "snapshot", parse_producer_snapshot, findings)
+            _parsed(partition.root, where, "snapshot", parse_producer_snapshot, findings)
     if PARTITION_METADATA in listing.names:
         where = Where(data_directory, f"{directory}/{PARTITION_METADATA}")
-        _told(partition.root, where, "partition-metadata", parse_partition_metadata, findings)
+        _parsed(partition.root, where, "partition-metadata", parse_partition_metadata, findings)
     for offset in listing.logless:
         where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
         findings.append(where.finding("missing-log", "the log is missing though its indexes are there", offset=offset))
     return findings
 
 
-def check_epochs(partition: Partition, data_directory: str, told: EpochSpans) -> list[Finding]:
+def check_epochs(partition: Partition, data_directory: str, spans: EpochSpans) -> list[Finding]:
     """The batches' leader epochs against each other and against the checkpoint."""
     findings: list[Finding] = []
     where = Where(data_directory, f"{partition.name.directory}/{LEADER_EPOCHS}")
-    epochs = _told(partition.root, where, "leader-epoch-checkpoint", parse_leader_epochs, findings)
+    epochs = _parsed(partition.root, where, "leader-epoch-checkpoint", parse_leader_epochs, findings)
     if epochs is None:
         return findings
     for before, after in pairwise(epochs):
@@ -121,12 +121,12 @@ def check_epochs(partition: Partition, data_directory: str, told: EpochSpans) ->
     if findings:
         return findings
     if not epochs:
-        named = [each for each in told if each[0] >= 0]
+        named = [each for each in spans if each[0] >= 0]
         message = "it is empty, and batches are of leader epoch {0} from offset {1} on"
         return [where.finding("leader-epoch-checkpoint", message.format(*each), offset=each[1]) for each in named[:1]]
     return [
         where.finding("leader-epoch-checkpoint", message, offset=first)
-        for epoch, first, _ in told
+        for epoch, first, _ in spans
         if epoch >= 0 and (message := _against_batches(epochs, epoch, first))
     ]
 
@@ -152,15 +152,16 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
     findings: list[Finding] = []
     for name, meaning in OFFSET_CHECKPOINTS.items():
         where = Where(str(directory.path), name)
-        offsets = _told(directory.root, where, "checkpoint", parse_offset_checkpoint, findings) or {}
+        offsets = _parsed(directory.root, where, "checkpoint", parse_offset_checkpoint, findings) or {}
         for place, offset in sorted(offsets.items()):
             end = ends.get(place)
             if end is not None and offset > end and not clean:
                 end = _end_of(directory, place)  # the checkpoint was written since
-            told = _contradiction(offset, end, exact=clean and name == RECOVERY_POINTS)
-            if told:
+            contradiction = _contradiction(offset, end, exact=clean and name == RECOVERY_POINTS)
+            if contradiction:
                 finding = where.finding(
-                    "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {told}", offset=offset,
+                    "checkpoint-offset", f"the {meaning} {offset} of {place[0]}-{place[1]} {contradiction}",
+                    offset=offset,
                     severity="data loss" if end is not None and offset > end else "note",
                 )  # fmt: skip
                 findings.append(replace(finding, topic=place[0], partition=place[1]))
@@ -205,7 +206,7 @@ def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
     return f"is above the end of its log, {end}" if offset > end else f"is not the end of its log, {end}"
 
 
-def _told(
+def _parsed(
     root: Directory, where: Where, kind: str, parse: Callable[[bytes], Content], findings: list[Finding]
 ) -> Content | None:
     """Return the content of a small file. Return None if there is none, or if it cannot be read, which is a finding."""
@@ -256,7 +257,7 @@ def check_names(directory: DataDirectory) -> list[Finding]:
 def _properties(directory: DataDirectory) -> list[Finding]:
     findings: list[Finding] = []
     where = Where(str(directory.path), META_PROPERTIES)
-    if _told(directory.root, where, "properties", _is_identity, findings) is False:
+    if _parsed(directory.root, where, "properties", _is_identity, findings) is False:
         message = "it does not give a node's identity as 'name=value' lines, version 0 or 1"
         findings.append(where.finding("properties", message))
     return findings
@@ -269,21 +270,23 @@ def _is_identity(data: bytes) -> bool:
     except UnicodeDecodeError:
         raise CorruptData("it is not text") from None
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", "!"))]
-    told = dict(line.split("=", 1) for line in lines if "=" in line)
-    return len(told) == len(lines) and told.get("version", "0").strip() in ("0", "1")
+    properties = dict(line.split("=", 1) for line in lines if "=" in line)
+    return len(properties) == len(lines) and properties.get("version", "0").strip() in ("0", "1")
 
 
 def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
     """Partitions whose topic id is not that of their topic's other partitions."""
-    told: dict[str, dict[Where, str]] = {}
+    by_topic: dict[str, dict[Where, str]] = {}
     for directory in directories:
         for name, parsed in sorted(directory.names_on_disk().items()):
             if parsed.mark:
                 continue
             if (identity := directory.topic_id(name)) is not None:
-                told.setdefault(parsed.topic, {})[Where(str(directory.path), f"{name}/{PARTITION_METADATA}")] = identity
+                by_topic.setdefault(parsed.topic, {})[Where(str(directory.path), f"{name}/{PARTITION_METADATA}")] = (
+                    identity
+                )
     findings = []
-    for topic, identities in sorted(told.items()):
+    for topic, identities in sorted(by_topic.items()):
         usual, _ = Counter(identities.values()).most_common(1)[0]
         findings += [
             where.finding("topic-id", f"it is {identity}, and that of {topic} is {usual}")

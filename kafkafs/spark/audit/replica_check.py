@@ -112,13 +112,13 @@ def _start(partition: Partition) -> int:
 
 def _may_be_cleaned(directories: Iterable[DataDirectory], name: PartitionName) -> bool:
     """True if one of the brokers has compacted the partition, or if no cleaner ever wrote a checkpoint."""
-    told = False
+    is_stated = False
     for directory in directories:
         cleaned = directory.cleaner_offsets()
         if cleaned is not None and (name.topic, name.partition) in cleaned:
             return True
-        told = told or cleaned is not None
-    return not told
+        is_stated = is_stated or cleaned is not None
+    return not is_stated
 
 
 def _finding(one: Path, other: Path, directory: str, found: Divergence) -> Finding:

@@ -33,8 +33,8 @@ def odd_times(valid: ValidBatches) -> OddTimes:
         rows = np.flatnonzero((times >= first) & (times < end))
         if len(rows):
             at = int(rows[0])
-            told = times[at], valid.positions[at], valid.base_offsets[at]
-            found[unit] = Odd(len(rows), *map(int, told))
+            place = times[at], valid.positions[at], valid.base_offsets[at]
+            found[unit] = Odd(len(rows), *map(int, place))
     return found
 
 

@@ -84,7 +84,7 @@ class _Side:
         is_open = reader is not None and start < end
         self._items = reader.visible.batches(start, end) if reader is not None and is_open else iter(())
         self._damaged: list[tuple[int, int]] = []
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._segment: Segment | None = None
         self._run: BatchRun | None = None
         self.rows: Batches = np.empty(0, np.dtype([]))
@@ -149,8 +149,8 @@ class _Side:
 
     def _keep_damage(self, first: int, last: int, where: str) -> None:
         self._damaged.append((first, last))
-        if where not in self._told and self._reader is not None:
-            self._told.add(where)
+        if where not in self._reported and self._reader is not None:
+            self._reported.add(where)
             self._tell(f"{self._reader.log.name.directory}: {where}; its offsets are not compared")
 
 

@@ -20,7 +20,7 @@ class Bar:
 
     name: str
     value: float
-    told: str
+    label: str
 
 
 def bars(rows: Sequence[Bar], kind: str = "") -> Markup:
@@ -41,8 +41,8 @@ def duration(seconds: int) -> str:
     """A length of time, about, in its largest unit."""
     for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
         if seconds >= length:
-            told = f"{seconds / length:,.1f}".removesuffix(".0")
-            return f"{told} {unit}" + ("" if told == "1" else "s")
+            number = f"{seconds / length:,.1f}".removesuffix(".0")
+            return f"{number} {unit}" + ("" if number == "1" else "s")
     return "no time"
 
 
@@ -124,7 +124,7 @@ class Rectangle:
 class Chart:
     """All that is to be drawn and said: scale, times at both ends, what is not drawn, topics by colour."""
 
-    told: str
+    label: str
     shapes: Sequence[Rectangle]
     scale: Sequence[int]
     ends: tuple[str, str]
@@ -153,12 +153,12 @@ def over_time(volumes: Mapping[str, Volume], step_s: int) -> Markup:
         for shape in _column(at, columns, list(shown), count, highest, window, (step_s, bundle))
     ]  # fmt: skip
     largest = max(size for _, size in totals)
-    told = (
+    label = (
         f"up to {counted(highest, 'record')} in {duration(length_s)}: {highest / length_s:,.1f} records/s;"
         f" up to {amount(largest / length_s)}/s"
     )
     ends = moment(window.first * step_s), moment((window.last + 1) * step_s)
-    chart = Chart(told, shapes, (highest, highest // 2, 0), ends, _outside(total, window, step_s), list(shown))
+    chart = Chart(label, shapes, (highest, highest // 2, 0), ends, _outside(total, window, step_s), list(shown))
     return rendered("columns", chart, _WIDTH, _HEIGHT)
 
 
@@ -224,12 +224,12 @@ def _column(
 
 
 def _outside(total: Volume, window: Axis, step_s: int) -> str:
-    told = []
+    parts = []
     if window.before:
-        told.append(f"{_are(window.before)} older, the oldest of {moment(min(total) * step_s)}")
+        parts.append(f"{_are(window.before)} older, the oldest of {moment(min(total) * step_s)}")
     if window.behind:
-        told.append(f"{_are(window.behind)} newer, the newest of {moment(max(total) * step_s)}")
-    return "; ".join(told)
+        parts.append(f"{_are(window.behind)} newer, the newest of {moment(max(total) * step_s)}")
+    return "; ".join(parts)
 
 
 def _are(records: int) -> str:

@@ -61,8 +61,8 @@ def _volume(topics: Mapping[str, Figures]) -> Markup:
     note = "By the records' own timestamps, UTC."
     own = {topic: each.records for topic, each in topics.items() if topic not in shown and each.records}
     if own:
-        told = counted(sum(own.values()), "record")
-        note += f" Without {told} of Kafka's own topics ({', '.join(sorted(own))})."
+        records = counted(sum(own.values()), "record")
+        note += f" Without {records} of Kafka's own topics ({', '.join(sorted(own))})."
     return _section("Volume over time", note, over_time(volumes, whole.step_s))
 
 
@@ -165,8 +165,8 @@ def _lags(total: Figures) -> list[Bar]:
 
 def _order(total: Figures) -> str:
     out_of_order = sum(total.lags[1:])
-    told = f"{counted(out_of_order, 'record')} {'is' if out_of_order == 1 else 'are'} out of order"
-    return f"How much older a record is than the newest one before it in its segment: {told}."
+    sentence = f"{counted(out_of_order, 'record')} {'is' if out_of_order == 1 else 'are'} out of order"
+    return f"How much older a record is than the newest one before it in its segment: {sentence}."
 
 
 def _topics(topics: Mapping[str, Figures], numbers: Mapping[TopicPartition, Figures]) -> Markup:

@@ -56,9 +56,9 @@ class ReaderSchema:
     have this word, and its table goes on with text."""
 
     @classmethod
-    def of_words(cls, told: dict[str, Any]) -> Self:
+    def of_words(cls, words: dict[str, Any]) -> Self:
         """The value that `words` made."""
-        return cls(**told | {"references": tuple(Reference(*one) for one in told["references"])})
+        return cls(**words | {"references": tuple(Reference(*one) for one in words["references"])})
 
     def words(self) -> dict[str, Any]:
         """In a form to be written down as JSON."""

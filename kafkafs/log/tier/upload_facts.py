@@ -23,31 +23,31 @@ _MOST_ENTRIES = 1 << 20
 """Of an index that is read whole: Kafka's default limit for the file is 10 MiB."""
 
 
-class ToldUploads:
+class UploadFacts:
     """The facts that were read of one partition's uploads. Its user holds a lock, or can do without what another thread
     reads."""
 
     def __init__(self) -> None:
-        self._told: dict[object, Upload] = {}
+        self._completed: dict[object, Upload] = {}
         self._ends: dict[object, int | None] = {}
         self._last: tuple[object, int] | None = None
 
-    def told(self, layout: Layout, uploads: Iterable[Upload]) -> list[Upload]:
+    def completed(self, layout: Layout, uploads: Iterable[Upload]) -> list[Upload]:
         """The uploads with their epochs. An upload that cannot be read stays as it is: whoever opens it hears why."""
-        before, self._told = self._told, {}
+        before, self._completed = self._completed, {}
         return [self._of(layout, each, before) for each in uploads]
 
     def _of(self, layout: Layout, upload: Upload, before: dict[object, Upload]) -> Upload:
         if upload.epochs is not None or upload.trouble:
             return upload
         key = _identity(upload)
-        if (told := before.get(key)) is None:
+        if (completed := before.get(key)) is None:
             try:
-                told = layout.told(upload)
+                completed = layout.completed(upload)
             except (NotFound, Lost):
                 return upload
-        self._told[key] = told
-        return told
+        self._completed[key] = completed
+        return completed
 
     def with_ends(self, layout: Layout, uploads: Iterable[Upload]) -> list[Upload]:
         """The uploads with their ends, which a log tells if nothing else does."""

@@ -9,8 +9,8 @@ from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.tier.layouts import LocalTiered
-from kafkafs.log.tier.told_uploads import ToldUploads, newest_lineage
 from kafkafs.log.tier.upload import Upload
+from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 from tests.log.tier.lives import TOPIC_ID, Past
 from tests.log.tier.test_lives import cut
 
@@ -22,9 +22,9 @@ class Counting(LocalTiered):
 
     asked = 0
 
-    def told(self, upload: Upload) -> Upload:
+    def completed(self, upload: Upload) -> Upload:
         self.asked += 1
-        return super().told(upload)
+        return super().completed(upload)
 
 
 def layout_of(place: Path, past: Past) -> Counting:
@@ -33,9 +33,9 @@ def layout_of(place: Path, past: Past) -> Counting:
 
 def test_epochs_and_ends_are_those_of_the_logs_and_are_read_once(tmp_path):
     past = cut()
-    layout, told = layout_of(tmp_path, past), ToldUploads()
+    layout, facts = layout_of(tmp_path, past), UploadFacts()
     for _ in range(2):
-        found = told.with_ends(layout, told.told(layout, layout.uploads(PARTITION)))
+        found = facts.with_ends(layout, facts.completed(layout, layout.uploads(PARTITION)))
         assert {(each.base_offset, each.end_offset, each.epochs) for each in found} == {
             (each.base, each.stop - 1, each.epochs) for each in past.uploads
         }
@@ -44,10 +44,10 @@ def test_epochs_and_ends_are_those_of_the_logs_and_are_read_once(tmp_path):
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 500, b"noise" * 100])
 def test_a_log_without_a_batch_is_trouble_up_to_where_its_indexes_go(tmp_path, data):
-    layout, told = layout_of(tmp_path, cut()), ToldUploads()
+    layout, facts = layout_of(tmp_path, cut()), UploadFacts()
     first = min(tmp_path.rglob("*.log"))
     first.write_bytes(data)
-    found = told.with_ends(layout, layout.uploads(PARTITION))
+    found = facts.with_ends(layout, layout.uploads(PARTITION))
     assert found[0].end_offset == 29
     assert found[0].trouble == f"{found[0].object!r} has no batch that can be read"
 
@@ -55,6 +55,6 @@ def test_a_log_without_a_batch_is_trouble_up_to_where_its_indexes_go(tmp_path, d
 def test_the_newest_upload_tells_the_lineage(tmp_path):
     past = cut()
     layout = layout_of(tmp_path, past)
-    uploads = ToldUploads().told(layout, layout.uploads(PARTITION))
+    uploads = UploadFacts().completed(layout, layout.uploads(PARTITION))
     assert newest_lineage(layout, PARTITION, uploads) == ((0, 0), (6, 50))
     assert newest_lineage(layout, PARTITION, []) == ()
