@@ -67,11 +67,7 @@ class KeyCollector:
             self._settle()
             self._pending = np.empty((2, max(_FEW, len(records), len(self._settled[0]))), np.int64)
         rows, checks = self._pending[0, self._count :], self._pending[1, self._count :]
-        table = np.ascontiguousarray(records.rows)
-        made = kernels.hash_keys(table, len(table), records.data, self._seed, self._base, rows, checks)
-        if made < 0:
-            raise CorruptData(f"an offset is more than 32 bits above the segment's base offset {self._base}")
-        self._count += made
+        self._count += _hash(records, self._seed, self._base, rows, checks)
 
     def finish(self) -> KeyRows:
         """The rows of all records so far."""
@@ -83,6 +79,25 @@ class KeyCollector:
             rows, checks = self._pending[0, : self._count], self._pending[1, : self._count]
             self._settled = _settled(self._settled, (rows, checks))
             self._count = 0
+
+
+def key_hashes(records: Records, seed: bytes) -> tuple[Numbers, Numbers]:
+    """Return 64 bits for each record that has a key, in order; their first half is a hash. And 64 more bits, all of
+    them a hash. CorruptData if the offsets are too far apart."""
+    if not len(records):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    rows, checks = np.empty(len(records), np.int64), np.empty(len(records), np.int64)
+    made = _hash(records, seed, int(records.rows["offset"].min()), rows, checks)
+    return rows[:made], checks[:made]
+
+
+def _hash(records: Records, seed: bytes, base: int, rows: Numbers, checks: Numbers) -> int:
+    """Fills in the rows and checks, and returns how many there are."""
+    table = np.ascontiguousarray(records.rows)
+    made = kernels.hash_keys(table, len(table), records.data, seed, base, rows, checks)
+    if made < 0:
+        raise CorruptData(f"an offset is more than 32 bits above {base}, the first one")
+    return made
 
 
 def merged(earlier: KeyRows, later: KeyRows) -> KeyRows:

@@ -18,7 +18,7 @@ import numpy as np
 
 from kafkafs.errors import NotFound
 from kafkafs.format.batch import Batches
-from kafkafs.format.differences import ALONE, UNLIKE, marks
+from kafkafs.format.differences import ALONE, UNLIKE, marks, unlike
 from kafkafs.format.records import Records, decode
 from kafkafs.format.tables import Flags, Numbers
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
@@ -26,7 +26,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.read_options import MAX_BATCH
 
 _BEHIND_ALL = (1 << 63) - 1
-_HEADER = ("base_offset", "last_offset", "crc", "leader_epoch")
+HEADER = ("base_offset", "last_offset", "crc", "leader_epoch")
 
 
 class Divergence(NamedTuple):
@@ -144,7 +144,7 @@ def _compared(sides: tuple[_Side, _Side], limit: int, start: int, cleaned: bool)
     ones, others = one.up_to(limit), other.up_to(limit)
     if not len(ones) and not len(others):
         return None
-    odd, beside = unlike(ones, others) if len(ones) and len(others) else (slice(None), slice(None))
+    odd, beside = unlike(ones, others, HEADER) if len(ones) and len(others) else (slice(None), slice(None))
     ones, others = ones[odd], others[beside]
     ones = ones[~other.is_damaged(ones)] if len(ones) else ones
     others = others[~one.is_damaged(others)] if len(others) else others
@@ -176,20 +176,6 @@ def _unlike_record(one: _Side, ones: Batches, other: _Side, others: Batches) -> 
         else:
             counterpart = next(beside, None)
     return None
-
-
-def unlike(one: Batches, other: Batches) -> tuple[Flags, Flags]:
-    """Return masks of the rows of two tables in offset order that have no equal in the other one: offsets, CRC and
-    leader epoch."""
-    if not len(one) or not len(other):
-        return np.ones(len(one), np.bool_), np.ones(len(other), np.bool_)
-    beside = np.minimum(np.searchsorted(other["base_offset"], one["base_offset"]), len(other) - 1)
-    equal = np.ones(len(one), np.bool_)
-    for name in _HEADER:
-        equal &= one[name] == other[name][beside]
-    alone = np.ones(len(other), np.bool_)
-    alone[beside[equal]] = False
-    return ~equal, alone
 
 
 def sharing_offsets(one: Batches, first: Numbers, last: object) -> Flags:

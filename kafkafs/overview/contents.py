@@ -4,6 +4,7 @@ All batches that are in its files count, also those below the log start. Control
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,9 +21,23 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import BatchRun, Damage
 from kafkafs.overview.record_sizes import RecordSizes, header_bytes
-from kafkafs.overview.superseded import Superseded, key_hashes
+from kafkafs.overview.superseded import Superseded, hashes_of
 
 _OPTIONS = ReadOptions()
+
+
+_SUMS = ("stored", "unpacked", "key", "value", "header", "superseded", "tombstones", "schemas")
+
+
+def add_up(one: object, other: object, sums: Sequence[str], first: str = "", last: str = "") -> None:
+    """Add the other's fields `sums` to those of `one`. The field `first` gets the smaller value of both, and `last` the
+    larger; None is no value."""
+    for name in sums:
+        setattr(one, name, getattr(one, name) + getattr(other, name))
+    for name, choose in ((first, min), (last, max)):
+        if name:
+            values = (getattr(each, name) for each in (one, other))
+            setattr(one, name, choose((value for value in values if value is not None), default=None))
 
 
 @dataclass
@@ -46,13 +61,9 @@ class Contents:
 
     def add(self, other: "Contents") -> None:
         """Adds those of another partition."""
-        for name in ("stored", "unpacked", "key", "value", "header", "superseded", "tombstones"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.oldest_ms = min((each for each in (self.oldest_ms, other.oldest_ms) if each is not None), default=None)
-        self.newest_ms = max((each for each in (self.newest_ms, other.newest_ms) if each is not None), default=None)
+        add_up(self, other, _SUMS, "oldest_ms", "newest_ms")
         self.producers |= other.producers
         self.transactional |= other.transactional
-        self.schemas += other.schemas
 
 
 def read_contents(partition: Partition) -> Contents:
@@ -99,7 +110,7 @@ def _take(log: Log, run: BatchRun, found: Contents | None, replaced: Superseded)
         if not is_data.all():
             piece, taken = Records(piece.data, piece.rows[is_data]), taken[is_data]
         if len(piece):
-            replaced.add(key_hashes(piece), taken[piece.rows["key_size"] >= 0])
+            replaced.add(hashes_of(piece), taken[piece.rows["key_size"] >= 0])
             if found is not None:
                 _take_records(log, piece, found)
     if found is None:

@@ -6,9 +6,7 @@ the hashes are counted, and another pass over the log takes the rest; and so on,
 
 import numpy as np
 
-from kafkafs.errors import CorruptData
-from kafkafs.format import kernels
-from kafkafs.format.key_index import new_seed
+from kafkafs.format.key_index import key_hashes, new_seed
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers
 
@@ -19,15 +17,9 @@ _SEED = new_seed()
 _LAST = 2**63 - 1
 
 
-def key_hashes(records: Records) -> Numbers:
+def hashes_of(records: Records) -> Numbers:
     """A number of 63 bits for each record that has a key, in their order."""
-    table = np.ascontiguousarray(records.rows)
-    spare, hashes = np.empty(len(table), np.int64), np.empty(len(table), np.int64)
-    made = kernels.hash_keys(table, len(table), records.data, _SEED, int(table["offset"][0]), spare, hashes)
-    if made < 0:
-        raise CorruptData("an offset is more than 32 bits above another one of the same segment")
-    found: Numbers = hashes[:made] & np.int64(_LAST)
-    return found
+    return key_hashes(records, _SEED)[1] & np.int64(_LAST)
 
 
 class Superseded:

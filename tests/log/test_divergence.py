@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kafkafs.format.batch import Batches, walk
-from kafkafs.log.divergence import Divergence, first_divergence, sharing_offsets, unlike
+from kafkafs.format.differences import unlike
+from kafkafs.log.divergence import HEADER, Divergence, first_divergence, sharing_offsets
 from tests.format.batch_maker import record_bytes, v2_around
 from tests.log.making import Made, log_of, made, write_partition, write_start
 
@@ -146,9 +147,9 @@ def table(*batches: Made) -> Batches:
 
 def test_each_row_without_an_equal_is_named():
     one, two, three, other = made(0, [1, 2]), made(2, [3]), made(3, [4]), made(2, [3], size=9)
-    odd, beside = unlike(table(one, two, three), table(one, other, three))
+    odd, beside = unlike(table(one, two, three), table(one, other, three), HEADER)
     assert (odd.tolist(), beside.tolist()) == ([False, True, False], [False, True, False])
-    odd, beside = unlike(table(one, three), table(two))
+    odd, beside = unlike(table(one, three), table(two), HEADER)
     assert (odd.tolist(), beside.tolist()) == ([True, True], [True])
 
 

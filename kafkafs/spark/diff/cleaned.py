@@ -12,9 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkafs.errors import CorruptData
-from kafkafs.format import kernels
-from kafkafs.format.key_index import new_seed
+from kafkafs.format.key_index import key_hashes, new_seed
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.tables import Flags, Numbers
 from kafkafs.log.look import Reader
@@ -89,12 +87,5 @@ def _sound(reader: Reader) -> Iterator[Records]:
 
 def _hashes(records: Records) -> tuple[Words, Words]:
     """31 bits and 64 more for each record that has a key."""
-    table = np.ascontiguousarray(records.rows)
-    if not len(table):
-        return np.empty(0, np.uint64), np.empty(0, np.uint64)
-    rows, checks = np.empty(len(table), np.int64), np.empty(len(table), np.int64)
-    made = kernels.hash_keys(table, len(table), records.data, _SEED, int(table["offset"][0]), rows, checks)
-    if made < 0:
-        raise CorruptData("an offset is more than 32 bits above another one of the same batch")
-    words = (each[:made].view(np.uint64) for each in (rows, checks))
-    return next(words) >> np.uint64(32), next(words)
+    rows, checks = key_hashes(records, _SEED)
+    return rows.view(np.uint64) >> np.uint64(32), checks.view(np.uint64)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.format.batch import Batches, is_overfull, is_wrapped
-from kafkafs.format.differences import ALONE, SAME, Marks, marks
+from kafkafs.format.differences import ALONE, SAME, Marks, marks, unlike
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.tables import Flags, Numbers
 from kafkafs.log.look import Reader
@@ -187,16 +187,10 @@ def _compared(sides: tuple[_Side, _Side], start: int, upper: int) -> Iterator[St
 
 
 def _unlike(olds: Batches, news: Batches) -> tuple[Flags, Flags]:
-    """Masks of the rows of either side that have no equal on the other."""
-    if not len(olds) or not len(news) or is_overfull(olds) or is_overfull(news):
+    """Masks of the rows of either side that have no equal on the other; all of them if a header contradicts itself."""
+    if len(olds) and len(news) and (is_overfull(olds) or is_overfull(news)):
         return np.ones(len(olds), np.bool_), np.ones(len(news), np.bool_)
-    beside = np.minimum(np.searchsorted(news["base_offset"], olds["base_offset"]), len(news) - 1)
-    equal = np.ones(len(olds), np.bool_)
-    for name in _HEADER:
-        equal &= olds[name] == news[name][beside]
-    alone = np.ones(len(news), np.bool_)
-    alone[beside[equal]] = False
-    return ~equal, alone
+    return unlike(olds, news, _HEADER)
 
 
 def _count_whole(rows: Batches, start: int, upper: int) -> tuple[int, Batches]:

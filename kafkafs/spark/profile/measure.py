@@ -15,15 +15,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
 from kafkafs.format.batch import CODEC, CODECS, Batches, data_batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
+from kafkafs.format.key_index import key_hashes
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import marker_types
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
+from kafkafs.overview.contents import add_up
 from kafkafs.spark.segment_units import SegmentLook
 
 
@@ -48,11 +51,10 @@ class KeptBytes:
 
     def add(self, other: "KeptBytes") -> None:
         """Adds those of another segment."""
-        for name in ("active", "future", "below_start", "untimed", "waiting"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        untils = [each for each in (self.future_until_ms, other.future_until_ms) if each is not None]
-        sinces = [each for each in (self.waits_since_ms, other.waits_since_ms) if each is not None]
-        self.future_until_ms, self.waits_since_ms = max(untils, default=None), min(sinces, default=None)
+        add_up(
+            self, other, ("active", "future", "below_start", "untimed", "waiting"), first="waits_since_ms",
+            last="future_until_ms",
+        )  # fmt: skip
 
 
 def why_kept(look: SegmentLook, newest_ms: int, now_ms: int) -> KeptBytes:
@@ -71,7 +73,7 @@ def why_kept(look: SegmentLook, newest_ms: int, now_ms: int) -> KeptBytes:
 
 KEPT_KEYS = 512
 _SHOWN = 64
-_SEED = np.zeros(2, np.int64)
+_SEED = bytes(16)
 
 
 class HeavyKey(NamedTuple):
@@ -102,8 +104,11 @@ class TopKeys:
 
     def take(self, piece: Records, sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """Adds a piece of a log; `sizes` are its records' bytes."""
-        hashes = _hashes(piece)
-        if hashes is None or not len(hashes):
+        try:
+            hashes = key_hashes(piece, _SEED)[1]
+        except CorruptData:  # offsets that are too far apart for the kernel, as in no real piece
+            return
+        if not len(hashes):
             return
         keyed = np.flatnonzero(piece.rows["key_size"] >= 0)
         found, first, which = np.unique(hashes, return_index=True, return_inverse=True)
@@ -125,15 +130,6 @@ class TopKeys:
             self._found = dict(ranked[:KEPT_KEYS])
 
 
-def _hashes(piece: Records) -> np.ndarray[tuple[int], np.dtype[np.int64]] | None:
-    """The hash of each key, in order. None if the offsets lie too far apart for the kernel, as in no real piece."""
-    table = np.ascontiguousarray(piece.rows)
-    rows, hashes = np.empty(len(table), np.int64), np.empty(len(table), np.int64)
-    base = int(table["offset"].min())
-    made = kernels.hash_keys(table, len(table), piece.data, _SEED, base, rows, hashes)
-    return None if made < 0 else hashes[:made]
-
-
 SKETCH_BITS = 12
 MOST_BUCKETS = 1000
 TIME_STEPS_S = (1, 10, 60, 600, 3600, 21600, 86400, 604800, 2592000, 31536000)
@@ -152,10 +148,7 @@ class Codec:
 
     def add(self, other: "Codec") -> None:
         """Adds what another segment holds of it."""
-        self.batches += other.batches
-        self.records += other.records
-        self.stored += other.stored
-        self.content += other.content
+        add_up(self, other, ("batches", "records", "stored", "content"))
 
 
 @dataclass(slots=True)
@@ -188,17 +181,14 @@ class Figures:
 
     def add(self, other: "Figures") -> None:
         """Adds the numbers of another segment."""
-        for name in ("size", "index_size", "segments", "batches", "records", "damaged", "untimed", "null_keys",
-                     "tombstones", "transactional", "markers", "aborts"):  # fmt: skip
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        add_up(
+            self, other, ("size", "index_size", "segments", "batches", "records", "damaged", "untimed", "null_keys",
+            "tombstones", "transactional", "markers", "aborts", "record_sizes", "batch_sizes"), "first_ms", "last_ms",
+        )  # fmt: skip
         for name, codec in other.codecs.items():
             self.codecs.setdefault(name, Codec()).add(codec)
-        self.record_sizes += other.record_sizes
-        self.batch_sizes += other.batch_sizes
         self._add_volume(other.volume, other.step_s)
         self.lags = [one + two for one, two in zip(self.lags, other.lags, strict=True)]
-        self.first_ms = min((each for each in (self.first_ms, other.first_ms) if each is not None), default=None)
-        self.last_ms = max((each for each in (self.last_ms, other.last_ms) if each is not None), default=None)
         merged = np.maximum(np.frombuffer(self.sketch, np.uint8), np.frombuffer(other.sketch, np.uint8))
         self.sketch = merged.tobytes()
         self.top_keys.add(other.top_keys)
