@@ -3,7 +3,7 @@
 import argparse
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
@@ -14,7 +14,7 @@ from kafkafs.cli.search_output import SearchOutput
 from kafkafs.cli.window import limits
 from kafkafs.disk.data_paths import data_path
 from kafkafs.disk.whereabouts import each_once
-from kafkafs.errors import KafkafsError, UsageError
+from kafkafs.errors import KafkafsError, NotFound, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import METADATA_LOG, PartitionName
 from kafkafs.format.times import FromEnd
@@ -26,7 +26,7 @@ from kafkafs.log.replicas import read_from
 from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.search.everywhere import FileTask, search_files
 from kafkafs.search.record_files import Given, left_out, record_files, takes
-from kafkafs.search.search_units import OPTIONS, Searched
+from kafkafs.search.search_units import OPTIONS, size_of
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
 from kafkafs.search.side_by_side import SearchTask, search
 
@@ -54,14 +54,14 @@ def _logs(
     lines_of, fields_of = _makers(directories, partitions, arguments)
     task = SearchTask(selection, window, lines_of, fields_of, output.limit)
     with output:
-        for partition in partitions.values() if output.is_progress_shown else ():
+        for partition in partitions.left() if output.is_progress_shown else ():
             with suppress(KafkafsError):
-                output.expect(Searched(partition, window).size())
+                output.expect(size_of(partition, window))
         for event in search(partitions, task, output.is_full):
             output.take(event)
         output.write_counts(partitions)
         _tell_missing(arguments, directories, output)
-    left = left_out(directories, partitions.values(), TopicChoice.parse(arguments.topics, arguments.topic_pattern))
+    left = left_out(directories, partitions.left(), TopicChoice.parse(arguments.topics, arguments.topic_pattern))
     if left.files:
         say(_LEFT_OUT.format(left.files, "s" if left.files > 1 else "", left.size))
     return output.code()
@@ -147,7 +147,31 @@ def _directories(arguments: argparse.Namespace) -> dict[str, DataDirectory]:
     return directories
 
 
-def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> tuple[dict[str, Partition], list[str]]:
+class _Partitions(Mapping[str, Partition]):
+    """Partitions by directory name. Each is made when it is asked for: there can be 100,000, and what a search
+    remembers of one is good for nobody afterwards."""
+
+    def __init__(self, directories: Mapping[str, DataDirectory]) -> None:
+        """`directories`: in which data directory each is."""
+        self._directories = directories
+
+    def __getitem__(self, name: str) -> Partition:
+        return self._directories[name].partition(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._directories)
+
+    def __len__(self) -> int:
+        return len(self._directories)
+
+    def left(self) -> Iterator[Partition]:
+        """Those that are still there."""
+        for name in self:
+            with suppress(NotFound):
+                yield self[name]
+
+
+def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> tuple[_Partitions, list[str]]:
     """The partitions to be searched, by directory name, of replicas the furthest; and what is wrong with others.
 
     UsageError for topics that are not there.
@@ -160,10 +184,10 @@ def _chosen(directories: list[DataDirectory], arguments: argparse.Namespace) -> 
     for name, parsed in sorted(names.items(), key=lambda each: (each[1].topic, each[1].partition)):
         if topics.takes(parsed.topic):
             try:
-                chosen[name] = read_from([each for each in directories if name in each.names()], name).partition(name)
+                chosen[name] = read_from([each for each in directories if name in each.names()], name)
             except KafkafsError as error:
                 problems.append(str(error))
-    return chosen, problems
+    return _Partitions(chosen), problems
 
 
 def _check_topics(topics: TopicChoice, directories: list[DataDirectory], marked: bool = False) -> None:

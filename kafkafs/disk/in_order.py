@@ -3,7 +3,7 @@
 A process takes the next job when it has done one, and tells at once what it finds. A result that comes before its turn
 is held, up to a number of bytes. Beyond that only the first unfinished job of each lane is listened to, and a process
 that is ahead waits with what it has found. Jobs are taken one by one, so the first result need not wait for the last
-job.
+job. A job may follow from what an earlier one told: until then the jobs yield None.
 """
 
 from collections import defaultdict, deque
@@ -56,7 +56,10 @@ class Rules(Generic[Message]):
 
 
 def in_order(
-    jobs: Iterator[Job[Task] | Ready[Message]], serve: Serve[Task, Message], processes: int, rules: Rules[Message]
+    jobs: Iterator[Job[Task] | Ready[Message] | None],
+    serve: Serve[Task, Message],
+    processes: int,
+    rules: Rules[Message],
 ) -> Generator[tuple[str, Message], None, None]:
     """Yield what the jobs tell, each with its lane. Exhausted if the system ends a process."""
     started = list[ForkedProcess[Task, Message]]()
@@ -68,7 +71,7 @@ def in_order(
 
 
 def _handed_on(
-    jobs: Iterator[Job[Task] | Ready[Message]],
+    jobs: Iterator[Job[Task] | Ready[Message] | None],
     serve: Serve[Task, Message],
     processes: int,
     rules: Rules[Message],

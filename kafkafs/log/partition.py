@@ -106,6 +106,11 @@ class Partition:
         """False for a partition that has no directory, and is in a tier alone."""
         return self._on_disk
 
+    @property
+    def may_be_in_a_tier(self) -> bool:
+        """False if a look at it asks nobody but the disk."""
+        return self._remote is not None
+
     def listing(self) -> Listing:
         """Return the present content of the directory, by name. No log is read for it."""
         return self._listed().listing

@@ -31,6 +31,8 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
 
     Entries are tried back from the one that the index names, at growing steps.
     """
+    if offset <= segment.base_offset and segment.object is None and trace is no_trace:
+        return Start(0, segment.base_offset)  # no entry leads there: each names the end of a batch behind the first
     index = segment.indexes.offset_index
     probes: list[Probe] | None = None if trace is no_trace else []
     entry = index.lookup(offset, probes)

@@ -44,6 +44,11 @@ class Searched:
         """All of it, cut; nothing where it holds nothing."""
         return resume(lambda start: ((unit.end, unit) for unit in self._units_from(start)), self._start, self._renew)
 
+    def whole(self) -> SearchUnit | None:
+        """All of it in one unit; None if it is larger than the first of several."""
+        size = self.size()
+        return None if size > _FIRST_UNIT_BYTES else SearchUnit(self._partition, self._start, self._end, size)
+
     def _renew(self) -> None:
         self._partition.look_again()
         self._log = self._partition.log()
@@ -64,6 +69,13 @@ class Searched:
     def size(self) -> int:
         """About how many bytes it takes, without a look at indexes."""
         return sum(map(self._log.walk_end, self._log.segments_between(self._start, self._end)))
+
+
+def size_of(partition: Partition, window: Between) -> int:
+    """About how many bytes of a partition a search reads. Without a window no log is looked at."""
+    if window == Between():
+        return sum(segment.files.log_seen[0] for segment in partition.visible_segments())
+    return Searched(partition, window).size()
 
 
 def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:

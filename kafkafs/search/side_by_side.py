@@ -1,13 +1,15 @@
 """A search through whole partitions on all processors, in the order of offsets (`disk.in_order`).
 
-Units are cut as they are given out, in order, so the one that others wait for is always being searched, and the first
-match need not wait for a look at all the rest.
+A process looks at several partitions in one job, and searches the small ones at once: of 100,000 small partitions the
+look is most of the work. A large partition is cut into units here. Units are cut as they are given out, in order, so
+the one that others wait for is always being searched, and the first match need not wait for a look at all the rest.
 """
 
-import functools
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
 from kafkafs.disk.forked import Serve
@@ -22,6 +24,10 @@ from kafkafs.search.selection import FieldMaker, Selection
 
 AHEAD = 64 << 20
 """Bytes of lines that are kept before their turn."""
+
+_MOST_TOGETHER = 64
+_SHARES = 4
+"""Partitions in one job, at most; and jobs for each process that those left make, at least: all end together."""
 
 
 class FoundLines(NamedTuple):
@@ -60,8 +66,22 @@ class SearchTask(NamedTuple):
     most: int | None = None
 
 
-_Sent = tuple[str, int, int, int]
+_Cut = tuple[str, int, int, int]
 """A `SearchUnit`, its partition by name."""
+
+_Sent = _Cut | list[str]
+"""A unit, or the names of partitions to look at."""
+
+
+class _Looked(NamedTuple):
+    """Partitions were looked at: the last one's name, about how many bytes were searched, and those that are large."""
+
+    partition: str
+    size: int
+    large: list[str]
+
+
+_Heard = Event | _Looked
 
 
 def search(
@@ -69,28 +89,61 @@ def search(
 ) -> Iterator[Event]:
     """Yield the results, in order within each partition. Those of which `is_over` says so are not searched any
     further."""
-    jobs = _jobs(partitions, task.window, is_over)
-    rules = Rules[Event](lambda event: isinstance(event, Done), _size, AHEAD)
     count = processes or len(os.sched_getaffinity(0))
-    with closing(in_order(jobs, _searcher(partitions, task), count, rules)) as events:
-        for name, event in events:
-            if isinstance(event, Done) or not is_over(name):
+    jobs = _Jobs(partitions, task.window, is_over, count)
+    rules = Rules[_Heard](lambda event: isinstance(event, Done | _Looked), _size, AHEAD)
+    with closing(in_order(jobs.all(), _searcher(partitions, task), count, rules)) as events:
+        for _, event in events:
+            if isinstance(event, _Looked):
+                jobs.take(event)
+                yield from [Done(event.partition, event.size)] if event.size else []
+            elif isinstance(event, Done) or not is_over(event.partition):
                 yield event
 
 
-def _size(event: Event) -> int:
+def _size(event: _Heard) -> int:
     return len(event.lines) if isinstance(event, FoundLines) else 0
 
 
-def _jobs(
-    partitions: Mapping[str, Partition], window: Between, is_over: Callable[[str], bool]
-) -> Iterator[Job[_Sent] | Ready[Event]]:
-    """All units, cut one by one; what cannot be cut, or not be read at all."""
-    for name, partition in partitions.items():
+class _Jobs:
+    """The jobs of a search: looks at several partitions each, and the units of the large ones that a look has found."""
+
+    def __init__(
+        self, partitions: Mapping[str, Partition], window: Between, is_over: Callable[[str], bool], processes: int
+    ) -> None:
+        self._partitions = partitions
+        self._window = window
+        self._is_over = is_over
+        self._shares = _SHARES * processes
+        self._left = deque(partitions)
+        self._large = deque[str]()
+        self._looks = 0
+        """Those that are not done."""
+
+    def take(self, looked: _Looked) -> None:
+        """A process has looked."""
+        self._looks -= 1
+        self._large.extend(looked.large)
+
+    def all(self) -> Iterator[Job[_Sent] | Ready[_Heard] | None]:
+        """All of them; None while there may be more, and a look has to end first."""
+        while self._large or self._left or self._looks:
+            if self._large:
+                yield from self._cut(self._large.popleft())
+            elif self._left:
+                together = min(_MOST_TOGETHER, max(1, len(self._left) // self._shares))
+                names = [self._left.popleft() for _ in range(together)]
+                self._looks += 1
+                yield Job(names[0], names)
+            else:
+                yield None
+
+    def _cut(self, name: str) -> Iterator[Job[_Sent] | Ready[_Heard]]:
+        """The units of a partition, cut one by one; why it cannot be cut, or not be read at all."""
         try:
-            searched = Searched(partition, window)
+            searched = Searched(self._partitions[name], self._window)
             for unit in searched.units():
-                if is_over(name):
+                if self._is_over(name):
                     break
                 yield Job(name, (name, *unit[1:]))
             for log_name in searched.unreadable():
@@ -99,23 +152,57 @@ def _jobs(
             yield Ready(name, Trouble(name, f"{name}: {error}"))
 
 
-def _searcher(partitions: Mapping[str, Partition], task: SearchTask) -> Serve[_Sent, Event]:
+def _searcher(partitions: Mapping[str, Partition], task: SearchTask) -> Serve[_Sent, _Heard]:
     """The work of one process."""
     own = task._replace(
-        lines_of=task.lines_of and functools.cache(task.lines_of),
-        fields_of=task.fields_of and functools.cache(task.fields_of),
+        lines_of=task.lines_of and lru_cache(task.lines_of),
+        fields_of=task.fields_of and lru_cache(task.fields_of),
     )
 
-    def searched(sent: _Sent, tell: Callable[[Event], None]) -> None:
-        """Tells of all that is found in a unit, and then that it was searched."""
+    def searched(sent: _Sent, tell: Callable[[_Heard], None]) -> None:
+        """Tells of all that is found in a unit, or in the small ones of several partitions, and then that it was
+        searched."""
+        if isinstance(sent, list):
+            tell(_looked(partitions, sent, own, tell))
+            return
         name, start, end, size = sent
-        try:
+        with _troubles_told(name, tell):
             _search_one(SearchUnit(partitions[name], start, end, size), own, tell)
-        except KafkafsError as error:
-            tell(Trouble(name, f"{name}: {error}"))
         tell(Done(name, size))
 
     return searched
+
+
+def _looked(
+    partitions: Mapping[str, Partition], names: list[str], task: SearchTask, tell: Callable[[Event], None]
+) -> _Looked:
+    """Looks at partitions, and searches those that are no larger than a unit."""
+    size, large = 0, []
+    for name in names:
+        with _troubles_told(name, tell):
+            partition = partitions[name]
+            if partition.may_be_in_a_tier:  # which answers the process that was there before the others
+                large.append(name)
+                continue
+            searched = Searched(partition, task.window)
+            unit = searched.whole()
+            if unit is None:
+                large.append(name)
+                continue
+            size += unit.size
+            with _troubles_told(name, tell):
+                _search_one(unit, task, tell)
+            for log_name in searched.unreadable():
+                tell(Trouble(name, f"{name}: {log_name} may not be read"))
+    return _Looked(names[-1], size, large)
+
+
+@contextmanager
+def _troubles_told(name: str, tell: Callable[[Trouble], None]) -> Iterator[None]:
+    try:
+        yield
+    except KafkafsError as error:
+        tell(Trouble(name, f"{name}: {error}"))
 
 
 def _search_one(unit: SearchUnit, task: SearchTask, tell: Callable[[Event], None]) -> None:

@@ -55,6 +55,21 @@ def test_jobs_are_taken_one_by_one():
     assert len(taken) <= 10
 
 
+def test_a_job_may_follow_from_what_another_has_told():
+    """Until then there is none, and nothing ends."""
+    told: list[Event] = []
+
+    def jobs():
+        for number in range(3):
+            while len(told) < number * (LAST + 1):
+                yield None
+            yield Job("a", number)
+
+    for _, event in in_order(jobs(), tell_all, 2, rules()):
+        told.append(event)
+    assert told == [(number, part) for number in range(3) for part in range(LAST + 1)]
+
+
 def test_lanes_that_are_done_are_not_looked_at_again(monkeypatch):
     """Regression: a search of 100,000 partitions took minutes to look at all lanes after each message."""
     looks, in_turn = Counter[str](), module._in_turn

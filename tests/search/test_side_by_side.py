@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.disk.forked import ForkedProcess
 from kafkafs.errors import Denied, Exhausted
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.memory import Buffers
@@ -59,8 +60,9 @@ class _Slow:
         yield memoryview(b"%d\n" % first + b"x" * (1 << 20 if first else 0))
 
 
-def test_a_process_that_is_ahead_goes_on(tmp_path):
+def test_a_process_that_is_ahead_goes_on(tmp_path, monkeypatch):
     """What it finds is kept for its turn: `grep .` keeps all processors at work, not the one whose turn it is."""
+    monkeypatch.setattr("kafkafs.search.search_units._FIRST_UNIT_BYTES", 20_000)
     write_partition(tmp_path, spread([made(at * 100, [1] * 100) for at in range(11)], 1))
     partitions = {"t-0": partition_of(tmp_path)}
     task = SearchTask(Selection(Pattern("v")), lines_of=lambda _: _Slow(tmp_path / "done"))
@@ -126,6 +128,33 @@ def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeyp
     events = list(search(partitions, SearchTask(Selection(Pattern("v"))), lambda _: False, 2))
     assert [each for each in events if isinstance(each, Trouble)] == [Trouble("t-0", "t-0: not for you")]
     assert sum(each.records for each in events if isinstance(each, FoundLines)) == 2000
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_small_partitions_are_looked_at_together_and_the_large_ones_among_them_are_cut(
+    partitions, tmp_path, monkeypatch, processes
+):
+    """Regression: of 100,000 small partitions each was looked at twice, and cost a job; nothing is lost among them."""
+    for number in range(60):
+        write_partition(tmp_path, {0: [made(0, [1] * (number % 3))] if number % 3 else []}, f"small-{number}")
+    small = {f"small-{number}": partition_of(tmp_path, f"small-{number}") for number in range(60)}
+    given, give = [], ForkedProcess.give
+
+    def counted(process: ForkedProcess[object, object], task: object) -> None:
+        given.append(task)
+        give(process, task)
+
+    monkeypatch.setattr(ForkedProcess, "give", counted)
+    found = Counter[str]()
+    for event in search({**small, **partitions}, SearchTask(Selection(Pattern("v"))), lambda _: False, processes):
+        assert not isinstance(event, Trouble)
+        found[event.partition] += event.records if isinstance(event, FoundLines) else 0
+    wanted = {f"small-{number}": number % 3 for number in range(60)} | {"t-0": 2000, "t-1": 2000}
+    assert +found == +Counter(wanted)
+    looks = [each for each in given if isinstance(each, list)]
+    assert sorted(name for names in looks for name in names) == sorted(wanted)
+    assert len(looks) < 50
+    assert {each[0] for each in given if isinstance(each, tuple)} == {"t-0", "t-1"}
 
 
 @pytest.mark.parametrize(("window", "is_told"), [
