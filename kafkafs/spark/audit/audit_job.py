@@ -37,6 +37,7 @@ from kafkafs.spark.audit.partition_check import (
     check_small_files,
     check_topic_ids,
     check_twins,
+    foreign_names,
     is_compacted,
     known_end,
     missing_partitions,
@@ -63,6 +64,8 @@ class SegmentReport:
     span: OffsetSpan | None = None
     transactions: SegmentTransactions | None = None
     units: OddTimes = field(default_factory=dict)
+    log_end: int | None = None
+    """The log end offset, as the partition's last segment tells it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,7 @@ def joined(
     coming = _Coming(reports, [directory.path for directory in directories])
     for directory in directories:
         ends: dict[tuple[str, int], int] = {}
+        names: dict[str, tuple[str, ...]] = {}
         for name in sorted(name for name, parsed in directory.names().items() if topics.takes(parsed.topic)):
             mine = []
             for each in coming.up_to(directory.path, name):
@@ -149,11 +153,11 @@ def joined(
                 if each.unit.partition_directory == name:
                     report.tell(each.findings)
                     mine.append(each)
-            report.tell(_partition(directory, name, mine, ends, _is_clean(directory.path)))
+            report.tell(_partition(directory, name, mine, ends, names, _is_clean(directory.path)))
             report.partitions += 1
         for each in coming.up_to(directory.path, None):  # of partitions that the broker has deleted meanwhile
             report.add(each)
-        report.tell(check_names(directory))
+        report.tell(check_names(directory, names))
         report.tell(check_data_directory(directory, ends, _is_clean(directory.path)))
     return Report(report.findings, report.partitions, report.segments, report.batches, report.size)
 
@@ -207,13 +211,15 @@ def _is_of(topics: TopicChoice, finding: Finding) -> bool:
 
 
 def _partition(
-    directory: DataDirectory, name: str, reports: list[SegmentReport], ends: dict[tuple[str, int], int], clean: bool
-) -> list[Finding]:
-    """A partition's own findings, beside its segments'; where its log ends goes into `ends`. None where the broker has
-    deleted it meanwhile."""
+    directory: DataDirectory, name: str, reports: list[SegmentReport], ends: dict[tuple[str, int], int],
+    names: dict[str, tuple[str, ...]], clean: bool,
+) -> list[Finding]:  # fmt: skip
+    """A partition's own findings, beside its segments'; where its log ends goes into `ends`, what else is there than a
+    broker's files into `names`. None where the broker has deleted it meanwhile."""
     findings: list[Finding] = []
     try:
         partition = directory.partition(name)
+        names[name] = foreign_names(partition)
         findings += check_small_files(partition, str(directory.path), clean)
         findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
         compacted = is_compacted(directory, partition)
@@ -223,7 +229,9 @@ def _partition(
         if not compacted and not partition.name.mark:
             findings += check_joints([report.span for report in left])
         findings += check_units([(report.span.where, report.units, report.batches) for report in left if report.span])
-        end = known_end(partition.log())
+        end = reports[-1].log_end if reports else None
+        if end is None:
+            end = known_end(partition.log())
         if not partition.name.mark and end is not None:
             ends[partition.name.topic, partition.name.partition] = end
     except Denied as error:
@@ -283,6 +291,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
             valid.events, transaction_index, segment.next_base if segment.overlaps_next else None,
         ),
         odd_times(valid),
+        look.log.tail.end_offset if segment.next_base is None and look.log.tail is not None else None,
     )  # fmt: skip
 
 

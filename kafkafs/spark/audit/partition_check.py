@@ -67,7 +67,7 @@ class OffsetSpan:
 def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
     """True if the broker has ever compacted the partition, here or at the place its files come from, or compacts it now
     for the first time: then offsets and transactions may be missing."""
-    if partition.listing().compacting or any(map(is_compacted_away, partition.log().segments)):
+    if partition.listing().compacting or any(map(is_compacted_away, partition.segments())):
         return True
     return (partition.name.topic, partition.name.partition) in (directory.cleaner_offsets() or ())
 
@@ -219,10 +219,16 @@ def _parsed(
         return None
 
 
-def check_names(directory: DataDirectory) -> list[Finding]:
+def foreign_names(partition: Partition) -> tuple[str, ...]:
+    """The files in a partition's directory that no broker makes, sorted."""
+    return tuple(name for name in partition.listing().names if not is_of_partition(name))
+
+
+def check_names(directory: DataDirectory, known: Mapping[str, tuple[str, ...]]) -> list[Finding]:
     """Files and directories that no broker makes: it refuses to start beside a directory that is no partition.
 
-    None of a tier by itself, where names are those of a plug-in.
+    None of a tier by itself, where names are those of a plug-in. `known`: the foreign names of partitions that were
+    listed already.
     """
     if directory.is_tier:
         return []
@@ -244,13 +250,12 @@ def check_names(directory: DataDirectory) -> list[Finding]:
             findings.append(where.finding("foreign", "no file that a broker makes has this name"))
     for partition in sorted(directory.names_on_disk()):
         try:
-            names = sorted(directory.partition(partition).listing().names)
+            names = known[partition] if partition in known else foreign_names(directory.partition(partition))
         except (NotFound, Vanished, Denied):
             continue
         for name in names:
-            if not is_of_partition(name):
-                where = Where(str(directory.path), f"{partition}/{name}")
-                findings.append(where.finding("foreign", "no file that a broker makes has this name"))
+            where = Where(str(directory.path), f"{partition}/{name}")
+            findings.append(where.finding("foreign", "no file that a broker makes has this name"))
     return findings + _properties(directory)
 
 
