@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from kafkafs.cli.spark_command import SparkProgress
 from kafkafs.errors import UsageError
+from kafkafs.spark.export.claims import claimed
 from kafkafs.spark.export.compacting import compact
 from kafkafs.spark.export.export_plan import PLAN
-from kafkafs.spark.export.output import claimed, output
+from kafkafs.spark.export.output import output
 
 
 def run_compaction(arguments: argparse.Namespace) -> int:

@@ -13,12 +13,15 @@ from kafkafs.errors import UsageError
 from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import TopicChoice
+from kafkafs.spark.export.claims import claimed, claimed_in_parts
 from kafkafs.spark.export.compacting import finish
-from kafkafs.spark.export.export_job import export
+from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import Request, settle
-from kafkafs.spark.export.iceberg import opened_table
-from kafkafs.spark.export.output import claimed, output
+from kafkafs.spark.export.iceberg import Committed, opened_table
+from kafkafs.spark.export.led_job import export_led
+from kafkafs.spark.export.output import Output, output
 from kafkafs.tables.choice import Choice
+from kafkafs.tables.led import led_by
 from kafkafs.tables.locations import data_directories
 from kafkafs.tables.missing import unknown
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
@@ -37,14 +40,11 @@ def run(arguments: argparse.Namespace) -> int:
         for path in request.paths:
             if out.local is not None and is_within(out.local, path):
                 raise UsageError(f"{str(out)!r} is inside {str(path)!r}, where nothing is written")
-        with claimed(out) as claim:
-            finish(out)
-            settled = settle(out, request)
-            table = arguments.iceberg and opened_table(arguments.iceberg, settled)
-            with engine(arguments, "export", progress) as where:
-                done = export(where, out, request, settled, progress, claim.check)
-            added = table.commit(out, request, settled, claim.check) if table else None
-    for sentence in (*settled.gone, *unknown(request.paths, request.tiered)):
+        if request.led_by is None:
+            done, told, added = _whole(arguments, request, out, progress)
+        else:
+            done, told, added = _led(arguments, request, out, progress)
+    for sentence in (*told, *unknown(request.paths, request.tiered)):
         say(sentence)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
@@ -58,6 +58,39 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{done.without_time:,} records have a null timestamp: theirs is beyond what a column can hold",
               file=sys.stderr)  # fmt: skip
     return 0
+
+
+def _whole(
+    arguments: argparse.Namespace, request: Request, out: Output, progress: SparkProgress
+) -> tuple[Exported, list[str], Committed | None]:
+    """All partitions: the result, sentences about it, and what a table got of it."""
+    with claimed(out) as claim:
+        finish(out)
+        settled = settle(out, request)
+        table = arguments.iceberg and opened_table(arguments.iceberg, settled)
+        with engine(arguments, "export", progress) as where:
+            done = export(where, out, request, settled, progress, claim.check)
+        return done, settled.gone, table.commit(out, request, settled, claim.check) if table else None
+
+
+def _led(
+    arguments: argparse.Namespace, request: Request, out: Output, progress: SparkProgress
+) -> tuple[Exported, list[str], None]:
+    """The partitions of one leader."""
+    if arguments.iceberg:
+        raise UsageError(
+            "--led-by writes files alone: leave out --iceberg, or export from one place that sees all disks"
+        )
+    assert request.led_by is not None
+    led = led_by(
+        request.led_by, request.paths, request.choice, request.replicas, request.tiered, request.fail_on_data_loss
+    )
+    if not led.locations:
+        none = f"broker {request.led_by} led none of the chosen partitions"
+        return Exported(0, 0, 0, 0), [*led.told, none], None
+    with claimed_in_parts(out) as claim, engine(arguments, "export", progress) as where:
+        result = export_led(where, out, request, led, claim, progress)
+    return result.done, result.told, None
 
 
 def _request(arguments: argparse.Namespace) -> Request:
@@ -76,6 +109,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
         arguments.by, TierSource.parse(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
+        arguments.led_by,
     )  # fmt: skip
 
 

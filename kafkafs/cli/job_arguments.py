@@ -113,6 +113,7 @@ def add_export(commands: Commands) -> None:
         examples=[
             "kafkafs export /var/kafka-logs --to /data/parquet --topics orders --from-time -1d",
             "kafkafs export '/disk*/kafka' --to s3a://bucket/kafka --topic-pattern 'audit-.*' --value json",
+            "kafkafs export /var/kafka-logs --to s3a://bucket/kafka --led-by 2",
         ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
@@ -134,6 +135,10 @@ def add_export(commands: Commands) -> None:
     parser.add_argument(
         "--iceberg", metavar="NAMESPACE.TABLE",
         help="add the files to this Iceberg table, too, each once; pyiceberg's own configuration names the catalogue",
+    )  # fmt: skip
+    parser.add_argument(
+        "--led-by", type=whole_number, metavar="N",
+        help="only partitions that broker N led by the metadata: each broker's machine exports its own into one OUT",
     )  # fmt: skip
     add_topics(parser.add_mutually_exclusive_group(), "all but Kafka's internal ones")
     for side, word in (("from", "at or after"), ("to", "before")):

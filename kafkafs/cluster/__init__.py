@@ -8,6 +8,7 @@ group_history   each record about one group that is left
 progress   how far groups are behind, in records and in time
 metadata, image   the newest snapshot and the log behind it: topics, brokers, settings, rights
 topic_partitions   which partitions of a topic the metadata name, and no disk here has
+leaders     the leader of each partition
 cluster     all of that at one moment; `files`, `rows` and `row_lines`: as lines of `.cluster/`
 schema_topic, registry   the schemas in `_schemas-0`; `schema_lines`: records decoded by them, as lines
 """

@@ -4,6 +4,7 @@ scan         `kafkafs.scan`: a topic as an Arrow stream; `window` is what `start
 choice       data directories by their words, which partitions of them, and of several replicas which one
 locations    the data directory that each partition is read from, of several replicas one
 missing      partitions that the metadata name, and that no disk here has
+led          the partitions that one broker led
 offsets      limits, as offsets or times
 planning     limits -> a range of offsets of each partition, of one look at all -> ranges for each task
 ranges       the records of a range, and the end of a read whose records are gone

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkafs.sample import unpack
+from kafkafs.spark.export.claims import CLAIM
 from kafkafs.spark.export.export_plan import PLAN
-from kafkafs.spark.export.output import CLAIM
 from tests.kafka.dataset import Dataset
 from tests.kafka.tiered import Tiered
 from tests.mounting import KAFKAFS

@@ -18,9 +18,10 @@ import pytest
 from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
 from kafkafs.spark.export import export_plan, parquet
+from kafkafs.spark.export.claims import claimed
 from kafkafs.spark.export.compacting import JOURNAL, compact, finish
 from kafkafs.spark.export.export_plan import PLAN, Request
-from kafkafs.spark.export.output import Output, claimed, output
+from kafkafs.spark.export.output import Output, output
 from kafkafs.tables import locations
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt

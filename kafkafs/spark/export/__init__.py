@@ -7,7 +7,9 @@ goes on where it was, without duplicates or loss.
     export_plan  which ranges there are, decided once and written down
     parquet      writes the file of one range, or one for each date that it has (`dates`); `encoding` chooses how
     durations    tells readers of durations, for which Parquet has no type
-    output       the directory, and the claim by which one export writes to it at a time
+    output       the directory
+    claims       who writes to it: one export at a time, or several to different partitions
+    led_job      the partitions that one broker led; `led_plans` has a plan for each of them
     tallies      counts of what earlier runs wrote
     compacting   small files become large ones
     iceberg      the files in a table

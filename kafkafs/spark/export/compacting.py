@@ -4,21 +4,24 @@ Neighbours in the plan are put together as long as their log is not more than th
 file is written first under a hidden name, which no reader takes. Then a journal names all that is about to change, and
 the plan as it will be: from there on the change happens, whoever is killed. Large files get their names, small ones are
 removed, the plan is written, and last the journal goes. Each step can be done again, and `finish` does so at the
-beginning of each run to this place. All of it happens under the claim of `output`.
+beginning of each run to this place. All of it happens under a claim (`claims`). An export by leader has a plan for each
+partition, and so a journal for each.
 """
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.spark.export import export_plan
-from kafkafs.spark.export.export_plan import PLAN, FileUnit, file_of, units_of, words_of
+from kafkafs.spark.export.export_plan import LED, PLAN, FileUnit, file_of, units_of, words_of
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.parquet import Counts, FileWriter
 from kafkafs.spark.export.tallies import Tallies
@@ -60,20 +63,21 @@ class _Merge:
         return {name for each in self.parts for name in (each.unit.mark, *each.files)}
 
 
-def finish(out: Output) -> None:
+def finish(out: Output, plan_name: str = PLAN) -> None:
     """Completes what a compaction had decided when it was ended."""
-    text = out.read(JOURNAL)
+    journal = journal_of(plan_name)
+    text = out.read(journal)
     if text is None:
         return
     try:
         told = json.loads(text)
         new, old = list(told["new"]), list(told["old"])
         if not all(map(_is_ours, (*new, *old))) or not isinstance(told["plan"], dict):
-            raise ValueError(JOURNAL)
+            raise ValueError(journal)
         plan = json.dumps(told["plan"]).encode()
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise UsageError(
-            f"'{out}/{JOURNAL}' is not what a compaction wrote; name a new directory for an export"
+            f"'{out}/{journal}' is not what a compaction wrote; name a new directory for an export"
         ) from error
     there = set(out.sizes())
     for name in new:
@@ -86,9 +90,14 @@ def finish(out: Output) -> None:
     left = set(old) & set(out.sizes())
     if left:
         raise DiskError(f"'{out}/{min(left)}' cannot be removed; until it is, its records are there twice")
-    with out.writing(PLAN) as file:
+    with out.writing(plan_name) as file:
         file.write(plan)
-    out.remove(JOURNAL)
+    out.remove(journal)
+
+
+def journal_of(plan_name: str) -> str:
+    """The name of a compaction's journal beside a plan."""
+    return JOURNAL if plan_name == PLAN else plan_name.removesuffix(".json") + ".compacting"
 
 
 def _is_ours(name: object) -> bool:
@@ -108,43 +117,64 @@ def compact(out: Output, progress: Progress = no_progress, still_ours: Callable[
     """Puts small files together. UsageError if there is no export, or one whose files belong to a table."""
     out.check()
     finish(out)
-    text = out.read(PLAN)
-    if text is None:
+    there = sorted(out.sizes())
+    led = [name for name in there if name.startswith(f"{LED}/") and "/partition=" in name]
+    names = [PLAN] if PLAN in there else sorted({name.rpartition(".")[0] + ".json" for name in led})
+    for name in names:
+        finish(out, name)
+    if not names:
         raise UsageError(f"{str(out)!r} holds no export: it has no {PLAN}")
-    told, units = units_of(out, text)
-    if told.get("table"):
-        raise UsageError(
-            f"the files in {str(out)!r} belong to the table {told['table']}: compact that table with its own tools"
-        )
-    for name in out.sizes():
+    for name in there:
         if name.endswith(_HIDDEN):
             out.remove(name)  # of a compaction that was ended before it decided
-    merges = list(_merges(out, units, int(told["request"]["fileBytes"])))
-    total = sum(each.whole.weight for each in merges)
-    done, before, after, rows = 0, 0, 0, 0
-    for some in _rounds(merges):
+    plans = [_Compaction(out, name) for name in names]
+    sizes = out.sizes()
+    merges = [(plan, each) for plan in plans for each in plan.merges(sizes)]
+    total, done, before, after, rows = sum(each.whole.weight for _, each in merges), 0, 0, 0, 0
+    for plan, some in _rounds(merges):
         new: list[str] = []
         for each in some:
-            counted = _write(out, each, told["request"]["compression"])
+            counted = _write(out, each, plan.told["request"]["compression"])
             new += sorted({each.whole.mark, *counted})
             done += each.whole.weight
             before += sum(len(part.files) for part in each.parts)
             after += len(counted)
             rows += sum(one.rows for one in counted.values())
-            progress(Step("compact", merges.index(each) + 1, len(merges), done, total))
-        units = _without(units, some)
-        told["files"] = [words_of(unit) for unit in units]
-        old = sorted({name for each in some for name in each.old} - {*new})
-        still_ours()
-        with out.writing(JOURNAL) as file:
-            file.write(json.dumps({"new": new, "old": old, "plan": told}).encode())
-        finish(out)
+            progress(Step("compact", merges.index((plan, each)) + 1, len(merges), done, total))
+        plan.change(some, new, still_ours)
     return Compacted(before, after, rows)
 
 
-def _merges(out: Output, units: Iterable[FileUnit], limit: int) -> list[_Merge]:
+class _Compaction:
+    """One plan and its units, which become fewer."""
+
+    def __init__(self, out: Output, name: str) -> None:
+        self._out, self._name = out, name
+        self.told, self._units = units_of(out, out.read(name) or b"", name)
+        if self.told.get("table"):
+            raise UsageError(
+                f"the files in {str(out)!r} belong to the table {self.told['table']}: compact that table with its own"
+                " tools"
+            )
+
+    def merges(self, there: Mapping[str, int]) -> list[_Merge]:
+        """Units that become one, each time, among the files there."""
+        return _merges(self._out, self._units, int(self.told["request"]["fileBytes"]), there)
+
+    def change(self, merges: Sequence[_Merge], new: Sequence[str], still_ours: Callable[[], None]) -> None:
+        """Puts the written files `new` in the place of the old ones."""
+        self._units = _without(self._units, merges)
+        self.told["files"] = [words_of(unit) for unit in self._units]
+        old = sorted({name for each in merges for name in each.old} - {*new})
+        still_ours()
+        with self._out.writing(journal_of(self._name)) as file:
+            file.write(json.dumps({"new": new, "old": old, "plan": self.told}).encode())
+        finish(self._out, self._name)
+
+
+def _merges(out: Output, units: Iterable[FileUnit], limit: int, there: Mapping[str, int]) -> list[_Merge]:
     """Neighbours that are written, and that together are not more than a file of the export."""
-    there, tallies = out.sizes(), Tallies(out)
+    tallies = Tallies(out)
     by_partition: defaultdict[object, list[FileUnit]] = defaultdict(list)
     for unit in units:
         by_partition[unit.range.location.name].append(unit)
@@ -173,15 +203,17 @@ def _merge(group: Sequence[_Written]) -> list[_Merge]:
     return [_Merge(tuple(group), replace(last, range=place, weight=weight, file=file_of(place)))]
 
 
-def _rounds(merges: Iterable[_Merge]) -> Iterator[list[_Merge]]:
-    some: list[_Merge] = []
-    for each in merges:
-        some.append(each)
-        if sum(one.whole.weight for one in some) >= _ROUND_BYTES:
-            yield some
-            some = []
-    if some:
-        yield some
+def _rounds(merges: Iterable[tuple[_Compaction, _Merge]]) -> Iterator[tuple[_Compaction, list[_Merge]]]:
+    """Merges of one plan at a time, of so many bytes together."""
+    for plan, group in groupby(merges, key=itemgetter(0)):
+        some: list[_Merge] = []
+        for _, each in group:
+            some.append(each)
+            if sum(one.whole.weight for one in some) >= _ROUND_BYTES:
+                yield plan, some
+                some = []
+        if some:
+            yield plan, some
 
 
 def _write(out: Output, each: _Merge, compression: str) -> dict[str, Counts]:

@@ -2,8 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
+from typing import Protocol
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
@@ -14,13 +15,13 @@ from kafkafs.spark.export.dates import undated
 from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request
 from kafkafs.spark.export.newer_schemas import new_misfits, newer_schemas
 from kafkafs.spark.export.output import Output
-from kafkafs.spark.export.tallies import Tallies
+from kafkafs.spark.export.tallies import TALLIES, Tallies
 from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
 from kafkafs.tables.ranges import data_loss
 from kafkafs.tables.registries import registry_with_schemas
 from kafkafs.tables.typed import json_values
 from kafkafs.tables.typed.json_values import JsonColumn
-from kafkafs.tables.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
+from kafkafs.tables.typed.kinds import Mapped, Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Column, FieldName, column_type
 
@@ -35,6 +36,52 @@ class Exported:
     size: int  # bytes of Parquet
     as_bytes: int = 0  # values that do not fit the columns, where those were asked for
     without_time: int = 0  # records whose timestamp no column can hold: it is null
+
+    def __add__(self, other: "Exported") -> "Exported":
+        """Both together."""
+        return Exported(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+
+
+Infer = Callable[[ExportPlan], Mapping[str, object]]
+"""The types of the topics of a plan whose values have none yet."""
+
+
+class Books(Protocol):
+    """The place of plans below an output."""
+
+    @property
+    def counts(self) -> str:
+        """The name of the file with `Tallies`."""
+
+    def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
+        """The types of all topics of a plan that have none yet."""
+
+    def save(self, plan: ExportPlan) -> None:
+        """Writes the plan down."""
+
+    def is_ours(self, name: str) -> bool:
+        """True for a half written file that no other run may be writing."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneBook:
+    """One plan for the whole output."""
+
+    out: Output
+    request: Request
+    counts: str = TALLIES
+
+    def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
+        """See `Books`."""
+        return infer(plan)
+
+    def save(self, plan: ExportPlan) -> None:
+        """See `Books`."""
+        export_plan.save(self.out, self.request, plan)
+
+    def is_ours(self, name: str) -> bool:
+        """See `Books`."""
+        return bool(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +130,27 @@ def export(
     settled: ExportPlan,
     progress: Progress = no_progress,
     still_ours: Callable[[], None] = nothing,
+    books: Books | None = None,
 ) -> Exported:
-    """Writes what is missing of a request and its plan below `out`, as long as that is `still_ours` (`claim`)."""
+    """Writes what is missing of a request and its plan below `out`, as long as that is `still_ours` (`claims`)."""
+    book: Books = books or OneBook(out, request)
     registry = registry_with_schemas(request.paths) if request.value == "registry" else Registry()
-    shared, known = jobs.shared(engine, registry), frozenset(settled.value_types)
+    shared, fresh = jobs.shared(engine, registry), set[str]()
     if not settled.is_saved:
-        lost = data_loss(fail=True, advice=GONE)
-        passes = [Pass(unit.range, unit.weight, "value", request.isolation, lost) for unit in settled.new_units()]
         mapped = partial(jobs.run, engine, "schema", progress=progress)
-        if request.value == "json":
-            settled.value_types |= kinds(mapped, passes, Pass.kind)
-        elif request.value == "registry":
-            topics = {each.topic for each in passes}
-            some = candidates(registry, topics, "value", passes)
-            found = reader_schemas(mapped, some, passes, partial(_infer, shared))
-            settled.value_types |= {topic: each.words() for topic, each in found.items()}
+
+        def infer(plan: ExportPlan) -> Mapping[str, object]:
+            """See `Infer`."""
+            found = _types(plan, request, registry, shared, mapped)
+            fresh.update(found)
+            return found
+
+        settled.value_types |= book.agree(settled, infer)
         still_ours()
-        export_plan.save(out, request, settled)
+        book.save(settled)
     if request.value == "registry":
         settled.gone += newer_schemas(registry, settled.value_types)
-    tallies = Tallies(out)
+    tallies = Tallies(out, book.counts)
     todo = _left(out, settled, tallies)
     writing = [
         _Writing(
@@ -114,10 +162,29 @@ def export(
     jobs.run(engine, "export", writing, partial(_write, shared), progress)
     export_plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
     still_ours()
-    out.tidy()
+    out.tidy(book.is_ours)
     done = _exported(out, settled, todo, tallies)
-    settled.gone += new_misfits(_as_bytes(out, [unit for unit in todo if unit.topic in known], tallies))
+    settled.gone += new_misfits(_as_bytes(out, [unit for unit in todo if unit.topic not in fresh], tallies))
     return done
+
+
+def _types(
+    plan: ExportPlan,
+    request: Request,
+    registry: Registry,
+    shared: Shared[Registry],
+    mapped: Mapped,
+) -> Mapping[str, object]:
+    lost = data_loss(fail=True, advice=GONE)
+    passes = [Pass(unit.range, unit.weight, "value", request.isolation, lost) for unit in plan.new_units()]
+    if request.value == "json":
+        return kinds(mapped, passes, Pass.kind)
+    if request.value == "registry":
+        topics = {each.topic for each in passes}
+        some = candidates(registry, topics, "value", passes)
+        found = reader_schemas(mapped, some, passes, partial(_infer, shared))
+        return {topic: each.words() for topic, each in found.items()}
+    return {}
 
 
 def _left(out: Output, settled: ExportPlan, tallies: Tallies) -> list[FileUnit]:

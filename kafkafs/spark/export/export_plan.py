@@ -8,7 +8,7 @@ that was made anew under the same name has the same offsets, and is none of them
 import json
 import re
 import uuid
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,9 @@ from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.lineage import BatchMark, LogIdentity
 from kafkafs.log.read_options import Isolation, TierSource
+from kafkafs.spark.export.claims import CLAIM
 from kafkafs.spark.export.dates import By, undated
-from kafkafs.spark.export.output import CLAIM, Output
+from kafkafs.spark.export.output import Output
 from kafkafs.tables import planning
 from kafkafs.tables.choice import Choice, Replicas
 from kafkafs.tables.locations import Location, chosen, every_location
@@ -32,6 +33,10 @@ GONE = "name a new directory to export what is left"
 """What to do where records of the plan were deleted before they were written."""
 DONE = "_kafkafs_export.done"
 """The directory of what says which ranges are written, where a range becomes files by date."""
+LED = "_kafkafs_export.led"
+"""The directory of the plans of an export by leader: one for each partition."""
+LED_DIRECTORY = "/"
+"""The data directory in such a plan: another machine goes on with it, from its own disks."""
 _LONGEST_NAME = 255
 """Bytes that a file system takes for a file's."""
 
@@ -57,6 +62,7 @@ class Request:
     by: By = ""
     tiered: TierSource | None = None
     fail_on_data_loss: bool = True
+    led_by: int | None = None
 
     def words(self) -> dict[str, str]:
         """In a form to be written down and compared."""
@@ -70,7 +76,8 @@ class Request:
             "compression": self.compression,
             "fileBytes": str(self.file_bytes),
         }
-        return words | ({"by": self.by} if self.by else {})  # plans of earlier releases know no such word
+        words |= {"by": self.by} if self.by else {}  # plans of earlier releases know no such word
+        return words if self.led_by is None else words | {"paths": LED_DIRECTORY, "led": "by leader"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +144,14 @@ def settle(out: Output, request: Request) -> ExportPlan:
     if not locations:
         raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
     if not before.units:
-        _check_names(request, locations)
+        check_names(request, locations)
     lost = sorted(before.logs.keys() - locations.keys())
+    before.gone += [f"{name} is not there any more; what was exported of it stays" for name in lost]
+    return gone_on(request, before, locations)
+
+
+def gone_on(request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]) -> ExportPlan:
+    """The plan with what is new in the partitions there."""
     added = planned(locations, request.isolation, lambda looks: _made(looks, request, before))
     logs = {name: before.logs.get(name, LogIdentity()).went_on(each) for name, each in added.logs.items()}
     return ExportPlan(
@@ -146,11 +159,7 @@ def settle(out: Output, request: Request) -> ExportPlan:
         before.value_types,
         before.logs | logs,
         is_saved=before.is_saved and not added.units,
-        gone=[
-            *missing,
-            *(f"{name} is not there any more; what was exported of it stays" for name in lost),
-            *added.gone,
-        ],
+        gone=before.gone + added.gone,
         id=before.id,
         table=before.table,
     )
@@ -173,12 +182,12 @@ def check_logs(request: Request, plan: ExportPlan) -> None:
 
 
 def _check_same(looks: PartitionLooks, plan: ExportPlan) -> None:
-    ends = _ends(plan)
+    end_of = ends(plan)
     topics = {name.topic: LogIdentity(each.topic_id) for name, each in plan.logs.items() if each.topic_id is not None}
     for name, look in sorted(looks.items()):
-        if ends.get(name, 0) > look.visible_end:
+        if end_of.get(name, 0) > look.visible_end:
             raise UsageError(
-                f"{name} was exported up to offset {ends[name]} and ends at {look.visible_end} now: it was truncated,"
+                f"{name} was exported up to offset {end_of[name]} and ends at {look.visible_end} now: it was truncated,"
                 f" or deleted and created again; {_ELSEWHERE}"
             )
         known = plan.logs.get(name, topics.get(name.topic))
@@ -186,16 +195,17 @@ def _check_same(looks: PartitionLooks, plan: ExportPlan) -> None:
             raise UsageError(f"{name} {reason}; {_ELSEWHERE}")
 
 
-def _ends(plan: ExportPlan) -> PartitionOffsets:
+def ends(plan: ExportPlan) -> PartitionOffsets:
     """The offsets at which each partition of a plan goes on."""
-    ends: PartitionOffsets = {}
+    found: PartitionOffsets = {}
     for unit in plan.units:
         name = unit.range.location.name
-        ends[name] = max(ends.get(name, 0), unit.range.end)
-    return ends
+        found[name] = max(found.get(name, 0), unit.range.end)
+    return found
 
 
-def _check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
+def check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
+    """UsageError where the limits name partitions that are not among these."""
     for option, limit in (("--from-offsets", request.starting), ("--to-offsets", request.ending)):
         unknown = set(limit.offsets) - set(locations) if isinstance(limit, Specific) else set()
         if unknown:
@@ -206,17 +216,17 @@ def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> Export
     """Return the plan with the records of the logs as they are now, after the plan before. For each log of which
     something is gone, return a sentence, too."""
     _check_same(looks, before)
-    begun = _ends(before)
+    begun = ends(before)
     new = {name: each for name, each in looks.items() if name not in begun}
     starts = begun | planning.resolve(_filled(request.starting, new, EARLIEST), new, starting=True)
-    ends = planning.resolve(_filled(request.ending, looks, LATEST), looks, starting=False)
+    to = planning.resolve(_filled(request.ending, looks, LATEST), looks, starting=False)
     added = ExportPlan([])
     for name, look in sorted(looks.items()):
         if name in begun and begun[name] < look.start_offset:
             added.gone.append(
                 f"offsets {begun[name]} to {look.start_offset - 1} of {name} were deleted before this run"
             )
-        start, end = max(starts[name], look.start_offset), min(ends[name], look.visible_end)
+        start, end = max(starts[name], look.start_offset), min(to[name], look.visible_end)
         if start >= end:
             continue
         added.logs[name] = LogIdentity.of(look.log, start, end)
@@ -247,9 +257,18 @@ def load(out: Output, request: Request) -> ExportPlan | None:
     text = out.read(PLAN)
     there = {name for name in out.sizes() if not name.startswith(CLAIM)}
     if text is None:
+        if any(name.startswith(f"{LED}/") for name in there):
+            raise UsageError(f"{str(out)!r} holds an export by --led-by; name another directory, or the same option")
         if there:
             raise UsageError(f"{str(out)!r} holds other files; name a new directory for an export")
         return None
+    plan = parsed(out, PLAN, text, request)
+    check_files(out, there, plan.units)
+    return plan
+
+
+def parsed(out: Output, name: str, text: bytes, request: Request) -> ExportPlan:
+    """A plan that was written down, if it is of the same request. UsageError where it is not, or no plan."""
     try:
         told = json.loads(text)
         begun = told["request"]
@@ -264,18 +283,18 @@ def load(out: Output, request: Request) -> ExportPlan | None:
             )
         if told["version"] != _VERSION:
             raise UsageError(f"{str(out)!r} holds an export that another release of kafkafs began; {_ELSEWHERE}")
-        directories = frozenset(map(str, request.paths))
+        paths = request.paths if request.led_by is None else (LED_DIRECTORY,)
+        directories = frozenset(map(str, paths))
         units = [_unit(each, directories, request.by) for each in told["files"]]
-        _check_files(out, there, units)
         return ExportPlan(
             units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True, id=_id(told.get("id")),
             table=str(told.get("table", "")),
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise UsageError(f"'{out}/{PLAN}' is not the plan of an export; name a new directory for one") from error
+        raise UsageError(f"'{out}/{name}' is not the plan of an export; name a new directory for one") from error
 
 
-def units_of(out: Output, text: bytes) -> tuple[dict[str, Any], list[FileUnit]]:
+def units_of(out: Output, text: bytes, plan: str = PLAN) -> tuple[dict[str, Any], list[FileUnit]]:
     """A plan's words, and its files, whatever was asked for. UsageError if it is none."""
     try:
         told = json.loads(text)
@@ -284,10 +303,10 @@ def units_of(out: Output, text: bytes) -> tuple[dict[str, Any], list[FileUnit]]:
             return told, [_unit(each, directories, told["request"].get("by", "")) for each in told["files"]]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         pass
-    raise UsageError(f"'{out}/{PLAN}' is no plan of an export, or another release's; {_ELSEWHERE}")
+    raise UsageError(f"'{out}/{plan}' is no plan of an export, or another release's; {_ELSEWHERE}")
 
 
-def _check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
+def check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
     """UsageError where there are files that the plan does not name: whoever reads the directory reads them too."""
     planned_files = {unit.file for unit in units}
     others = sorted(name for name in there if name.endswith(".parquet") and undated(name) not in planned_files)
@@ -299,7 +318,7 @@ def _check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -
         )
 
 
-def save(out: Output, request: Request, plan: ExportPlan) -> None:
+def save(out: Output, request: Request, plan: ExportPlan, name: str = PLAN) -> None:
     """Writes the plan down, whole or not at all."""
     told = {
         "version": _VERSION,
@@ -307,11 +326,11 @@ def save(out: Output, request: Request, plan: ExportPlan) -> None:
         "table": plan.table,
         "request": request.words(),
         "valueTypes": plan.value_types,
-        "logs": [[*name, each.topic_id, each.first, each.last] for name, each in sorted(plan.logs.items())],
+        "logs": [[*partition, each.topic_id, each.first, each.last] for partition, each in sorted(plan.logs.items())],
         "files": [words_of(unit) for unit in plan.units],
     }
     try:
-        with out.writing(PLAN) as file:
+        with out.writing(name) as file:
             file.write(json.dumps(told).encode())
     except DiskError as error:
         raise UsageError(str(error)) from error

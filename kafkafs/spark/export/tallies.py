@@ -20,9 +20,10 @@ TALLIES = "_kafkafs_export.counts"
 class Tallies:
     """The known numbers of the units of one output."""
 
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: Output, name: str = TALLIES) -> None:
         self._out = out
-        self._known = _load(out)
+        self._name = name
+        self._known = _load(out, name)
         self._has_news = False
 
     def files_of(self, unit: FileUnit, size: int) -> CountsByFile:
@@ -43,13 +44,13 @@ class Tallies:
         """Writes the memory down. An error here costs the next run some time, and nothing else."""
         if self._has_news:
             told = {mark: [size, by_file] for mark, (size, by_file) in self._known.items()}
-            with suppress(KafkafsError), self._out.writing(TALLIES) as file:
+            with suppress(KafkafsError), self._out.writing(self._name) as file:
                 file.write(json.dumps(told, separators=(",", ":")).encode())
 
 
-def _load(out: Output) -> dict[str, tuple[int, CountsByFile]]:
+def _load(out: Output, name: str) -> dict[str, tuple[int, CountsByFile]]:
     try:
-        told = json.loads(out.read(TALLIES) or b"{}")
+        told = json.loads(out.read(name) or b"{}")
         return {
             mark: (int(size), {name: Counts(*map(int, counts)) for name, counts in by_file.items()})
             for mark, (size, by_file) in told.items()

@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.spark.export import output as outputs
-from kafkafs.spark.export.output import CLAIM, Output, claimed, output
+from kafkafs.spark.export import claims as outputs
+from kafkafs.spark.export.claims import CLAIM, claimed, claimed_in_parts
+from kafkafs.spark.export.output import Output, output
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until
 from tests.spark.test_output import bucket, server
@@ -154,6 +155,64 @@ def test_never_two_at_once(tmp_path):
                 pass
 
     threads = [threading.Thread(target=contend) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1]
+    assert served[0] >= 1
+    assert out.times(CLAIM) == {}
+
+
+def test_two_claims_exclude_each_other_where_they_have_a_part_in_common(place, monkeypatch):
+    monkeypatch.setattr(outputs, "_PAUSE_S", 0.11)
+    with claimed_in_parts(place) as first, claimed_in_parts(place) as second:
+        assert first.take(["a-0", "a-1"]) == {}
+        busy = second.take(["a-1", "a-2"])
+        assert list(busy) == ["a-1"]
+        assert busy["a-1"].startswith(f"process {os.getpid()} on ")
+        assert second.parts == frozenset({"a-2"})
+        with pytest.raises(UsageError, match="another export writes to"), claimed(place):
+            pass
+        first.release(["a-1"])
+        assert second.take(["a-1"]) == {}
+        assert first.take(["a-1", "a-2"]).keys() == {"a-1", "a-2"}
+        assert first.parts == frozenset({"a-0"})
+    with claimed(place), claimed_in_parts(place) as third:
+        assert third.take(["a-0"]).keys() == {"a-0"}
+    assert place.times(CLAIM) == {}
+
+
+def test_an_earlier_release_takes_a_claim_of_parts_for_one_of_a_stranger(place, monkeypatch):
+    """It knows no parts, and so it waits until the claim is not renewed."""
+    monkeypatch.setattr(outputs, "_PAUSE_S", 0.11)
+    with claimed_in_parts(place) as claim:
+        claim.take(["a-0"])
+        words = json.loads(place.read(claim.name))
+        with pytest.raises(TypeError):
+            outputs.Claimant(**words)
+        claim_of(place)  # an earlier release's: of the whole
+        assert claim.take(["a-1"]).keys() == {"a-1"}
+
+
+def test_never_two_at_once_in_a_part(tmp_path, monkeypatch):
+    """Whatever the order of their steps, with other parts beside it."""
+    monkeypatch.setattr(outputs, "_PAUSE_S", 0.11)
+    out, inside, most, served = output(str(tmp_path / "out")), [0, 0], [0], [0]
+
+    def contend(number: int) -> None:
+        """Takes two of three parts, again and again."""
+        for _ in range(3):
+            with claimed_in_parts(out) as claim:
+                wanted = {"0", "1", f"own-{number}"}
+                for part in wanted - claim.take(wanted).keys():
+                    if part in "01":
+                        inside[int(part)] += 1
+                        most[0] = max(most[0], *inside)
+                        served[0] += 1
+                        inside[int(part)] -= 1
+
+    threads = [threading.Thread(target=contend, args=(number,)) for number in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:

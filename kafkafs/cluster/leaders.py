@@ -1,0 +1,77 @@
+"""The leader of each partition by the cluster's metadata.
+
+A partition without a leader counts for its last one. A controller leaves the last leader in the in-sync replicas, or
+among the replicas that are eligible without them (KIP-966). The state alone decides, so that every machine with the
+same metadata names the same broker. Source: PartitionChangeBuilder.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafkafs.cluster.following import Following
+from kafkafs.cluster.image import Image, PartitionState
+from kafkafs.cluster.metadata import Metadata
+from kafkafs.cluster.topic_partitions import TopicMetadata
+from kafkafs.errors import UsageError
+from kafkafs.format.messages.schema import names_by_number
+from kafkafs.format.names import METADATA_LOG
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.read_options import ReadOptions
+
+_HEEDED = {
+    "TopicRecord",
+    "PartitionRecord",
+    "PartitionChangeRecord",
+    "RemoveTopicRecord",
+    "ClearElrRecord",
+    "RegisterBrokerRecord",
+    "UnregisterBrokerRecord",
+    "FeatureLevelRecord",  # a first snapshot counts only if it has some
+    "BeginTransactionRecord",
+    "EndTransactionRecord",
+    "AbortTransactionRecord",
+}
+
+
+class Leaders(NamedTuple):
+    """The leaders by topic and partition number, the brokers that the metadata know, and what could not be read."""
+
+    by_topic: Mapping[str, Mapping[int, int]]
+    brokers: frozenset[int]
+    problems: Sequence[str]
+
+
+class _LeadersImage(Image):
+    unheeded = frozenset(
+        number for number, name in names_by_number("metadata", "Record").items() if name not in _HEEDED
+    )
+
+
+def leaders(directories: Iterable[DataDirectory]) -> Leaders | None:
+    """The leaders by the furthest metadata log on these disks; None if no disk has one.
+
+    UsageError if there is one, and nothing in it can be read.
+    """
+    options = ReadOptions()
+    source = TopicMetadata(tuple(directories), options).source
+    if source is None:
+        return None
+    metadata = Metadata(source, options, _LeadersImage)
+    Following(source, metadata, options).catch_up()
+    problems = list(metadata.problems)
+    if metadata.image is None:
+        reason = f": {problems[0]}" if problems else ""
+        raise UsageError(f"the leaders cannot be told by {METADATA_LOG}{reason}; leave out --led-by to export all")
+    found = {
+        topic.name: {number: leader(state) for number, state in topic.partitions.items()}
+        for topic in metadata.image.topics.values()
+    }
+    replicas = {state.replicas for topic in metadata.image.topics.values() for state in topic.partitions.values()}
+    known = {broker for brokers in replicas for broker in brokers} | metadata.image.brokers.keys()
+    return Leaders(found, frozenset(known), problems)
+
+
+def leader(state: PartitionState) -> int:
+    """The partition's leader, or else its last one; -1 if nothing names any."""
+    some = ((state.leader,), state.last_known, state.isr, state.eligible, state.replicas)
+    return next((broker for brokers in some for broker in brokers if broker >= 0), -1)

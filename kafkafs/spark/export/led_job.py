@@ -1,0 +1,57 @@
+"""An export of the partitions that one broker led, beside the exports of other machines.
+
+A run claims its partitions, and exports them as one. What another run holds is asked for again at the end. If that run
+still works then, this one ends with an error that names it.
+"""
+
+from dataclasses import dataclass, field
+
+from kafkafs.errors import UsageError
+from kafkafs.spark.export.claims import OutputClaim
+from kafkafs.spark.export.export_job import Exported, export
+from kafkafs.spark.export.export_plan import Request, check_names
+from kafkafs.spark.export.led_plans import LedPlans
+from kafkafs.spark.export.output import Output
+from kafkafs.spark.jobs import Engine, Progress, no_progress
+from kafkafs.tables.led import Led
+from kafkafs.tables.offsets import TopicPartition, names
+
+_SHOWN = 3
+
+
+@dataclass(slots=True)
+class LedExported:
+    """The result of a run, and sentences about what it left out."""
+
+    done: Exported = field(default_factory=lambda: Exported(0, 0, 0, 0))
+    told: list[str] = field(default_factory=list)
+
+
+def export_led(
+    engine: Engine, out: Output, request: Request, led: Led, claim: OutputClaim, progress: Progress = no_progress
+) -> LedExported:
+    """Writes what is missing of the partitions. UsageError for what others write at the same time."""
+    result, left = LedExported(told=list(led.told)), set(led.locations)
+    check_names(request, led.locations if led.named is None else led.named)
+    plans = LedPlans(out, request, claim)
+    while left:
+        busy = claim.take(str(name) for name in left)
+        held = sorted(name for name in left if str(name) not in busy)
+        if not held:
+            raise UsageError(_busy(out, left, busy))
+        plans.check()
+        settled = plans.settle(led, held)
+        result.done += export(engine, out, request, settled, progress, claim.check, plans)
+        result.told += settled.gone
+        claim.release(map(str, held))
+        left -= set(held)
+    return result
+
+
+def _busy(out: Output, left: set[TopicPartition], busy: dict[str, str]) -> str:
+    some = sorted(left)[:_SHOWN]
+    more = f" and {len(left) - _SHOWN:,} more" if len(left) > _SHOWN else ""
+    return (
+        f"another export writes {names(some)}{more} to {str(out)!r}: {busy[str(some[0])]}; the same command goes on"
+        " after its end"
+    )

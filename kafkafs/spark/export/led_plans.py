@@ -1,0 +1,286 @@
+"""The plans of an export by leader: one for each partition, so that machines need not know of each other.
+
+    _kafkafs_export.led/request.json                 the words of the request, the same for all machines
+    _kafkafs_export.led/topic=T/topic.json           the topic's id, and the type of its values
+    _kafkafs_export.led/topic=T/partition=P.json     the plan of a partition
+
+Whoever has the claim of a partition goes on with its plan, from its own disks: a leader that moved, too. The plan knows
+the log's batches, so a replica that parted from what was exported is refused. The first machine that needs the request
+or a topic's file writes it, under a claim of its own, and the others read it.
+"""
+
+import json
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kafkafs.errors import UsageError
+from kafkafs.log.lineage import LogIdentity, last_leader_epoch
+from kafkafs.log.log import Log
+from kafkafs.spark.export import export_plan
+from kafkafs.spark.export.claims import CLAIM, OutputClaim
+from kafkafs.spark.export.compacting import finish, journal_of
+from kafkafs.spark.export.dates import undated
+from kafkafs.spark.export.export_job import Infer
+from kafkafs.spark.export.export_plan import DONE, LED, PLAN, ExportPlan, FileUnit, Request
+from kafkafs.spark.export.output import Output
+from kafkafs.tables.led import Led
+from kafkafs.tables.locations import Location
+from kafkafs.tables.offsets import LATEST, AllAt, TopicPartition
+from kafkafs.tables.planning import PartitionLooks, planned
+
+_REQUEST = f"{LED}/request.json"
+_AT_ONCE = 16  # files that are read or written, as a bucket answers slowly
+_LOOK_S = 0.5
+_OF_PARTITION = re.compile(r"topic=([^/]+)/partition=([0-9]+)/.+")
+_OF_MARK = re.compile(rf"{DONE}/(.+)-([0-9]+)[-/]\.?[0-9]{{20}}-[0-9]{{20}}\.json.*")
+_OF_PLAN = re.compile(rf"{LED}/topic=([^/]+)/\.?partition=([0-9]+)\.json.*")
+
+_Topics = dict[str, dict[str, Any]]
+"""What the topics' files say, by topic."""
+
+
+def plan_name(name: TopicPartition) -> str:
+    """The file with a partition's plan."""
+    return f"{LED}/topic={name.topic}/partition={name.partition}.json"
+
+
+def partition_of(file: str) -> TopicPartition | None:
+    """The partition that a file of the export belongs to, half written ones too; None for what partitions share."""
+    for pattern in (_OF_PARTITION, _OF_MARK, _OF_PLAN):
+        if found := pattern.fullmatch(undated(file)):
+            return TopicPartition(found[1], int(found[2]))
+    return None
+
+
+class LedPlans:
+    """The plans of the partitions that this process has claimed."""
+
+    def __init__(self, out: Output, request: Request, claim: OutputClaim) -> None:
+        self.counts = f"_kafkafs_export.counts-led-by-{request.led_by}"
+        self._out = out
+        self._request = request
+        self._claim = claim
+        self._held: frozenset[TopicPartition] = frozenset()
+        self._written: dict[TopicPartition, int] = {}
+        """How many files each plan names that was read or written."""
+
+    def check(self) -> None:
+        """UsageError where the output holds anything else, or an export by leader of another request."""
+        there = self._there()
+        if PLAN in there:
+            raise UsageError(
+                f"{str(self._out)!r} holds an export without --led-by; name another directory, or leave the option out"
+            )
+        if not any(name.startswith(f"{LED}/") for name in there) and there:
+            raise UsageError(f"{str(self._out)!r} holds other files; name a new directory for an export")
+        words = self._shared(_REQUEST, "request", self._request.words)
+        if words != self._request.words():
+            export_plan.parsed(self._out, _REQUEST, json.dumps({"request": words}).encode(), self._request)
+
+    def settle(self, led: Led, held: Iterable[TopicPartition]) -> ExportPlan:
+        """The plans of claimed partitions, as one, and what is new since. UsageError as of `export_plan.settle`."""
+        self._held = frozenset(held)
+        there = self._there()
+        journals = [each for each in sorted(self._held) if journal_of(plan_name(each)) in there]
+        for each in journals:
+            finish(self._out, plan_name(each))
+        if journals:
+            there = self._there()
+        names = [each for each in sorted(self._held) if plan_name(each) in there]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            found = dict(zip(names, pool.map(self._load, names), strict=True))
+        self._written = {name: len(plan.units) for name, plan in found.items()}
+        before = _as_one(found, led)
+        export_plan.check_files(self._out, [name for name in there if partition_of(name) in self._held], before.units)
+        locations = {name: led.locations[name] for name in sorted(self._held)}
+        if led.named is None:
+            before, locations = _without_laggards(self._request, before, locations)
+        if self._request.ending != AllAt(LATEST):
+            export_plan.check_logs(self._request, before)
+            locations = {name: each for name, each in locations.items() if name not in found}
+            before.is_saved &= not locations
+        return export_plan.gone_on(self._request, before, locations)
+
+    def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
+        """The types of all topics of a plan, which the first machine has settled or settles now.
+
+        UsageError where a topic was made anew since then.
+        """
+        ids = _ids(plan)
+        topics = sorted({unit.topic for unit in plan.units})
+
+        def settled(some: Sequence[str]) -> _Topics:
+            """The files of topics that are new."""
+            units = [unit for unit in plan.units if unit.topic in some]
+            types = {**plan.value_types, **infer(replace(plan, units=units))}
+            return {topic: {"topicId": ids.get(topic), "valueType": types.get(topic)} for topic in some}
+
+        found = self._agreed(topics, settled)
+        for topic, told in found.items():
+            known, now = told.get("topicId"), ids.get(topic)
+            if None not in (known, now) and known != now:
+                raise UsageError(
+                    f"{topic} was deleted and created again: its topic id was {known} and is {now}; name a new"
+                    " directory for an export"
+                )
+        return {topic: told["valueType"] for topic, told in found.items() if told["valueType"] is not None}
+
+    def save(self, plan: ExportPlan) -> None:
+        """Writes the plan of each partition that has new files down. A plan with an end says so without files, too."""
+        units: dict[TopicPartition, list[FileUnit]] = {}
+        for unit in plan.units:
+            units.setdefault(unit.range.location.name, []).append(unit)
+        settles = self._held if self._request.ending != AllAt(LATEST) else units.keys()
+        changed = [name for name in sorted(settles) if len(units.get(name, ())) != self._written.get(name)]
+
+        def write(name: TopicPartition) -> None:
+            """One plan."""
+            self._save(name, units.get(name, []), plan)
+
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(write, changed))
+
+    def is_ours(self, name: str) -> bool:
+        """True for what a claimed partition has."""
+        return partition_of(name) in self._held
+
+    def _save(self, name: TopicPartition, units: list[FileUnit], plan: ExportPlan) -> None:
+        types = {name.topic: plan.value_types[name.topic]} if name.topic in plan.value_types else {}
+        logs = {name: plan.logs[name]} if name in plan.logs else {}
+        units = _placed(units, Location(Path(export_plan.LED_DIRECTORY), name))
+        export_plan.save(self._out, self._request, replace(plan, units=units, value_types=types, logs=logs),
+                         plan_name(name))  # fmt: skip
+
+    def _there(self) -> dict[str, int]:
+        return {name: size for name, size in self._out.sizes().items() if not name.startswith(CLAIM)}
+
+    def _load(self, name: TopicPartition) -> ExportPlan:
+        file = plan_name(name)
+        plan = export_plan.parsed(self._out, file, self._out.read(file) or b"", self._request)
+        if {*plan.logs, *(unit.range.location.name for unit in plan.units)} - {name}:
+            raise UsageError(f"'{self._out}/{file}' is not the plan of {name}; name a new directory for an export")
+        return plan
+
+    def _agreed(self, topics: Sequence[str], settled: Callable[[Sequence[str]], _Topics]) -> _Topics:
+        """The files of topics: those that are there, or become that, and for the others those of `settled`."""
+        found: _Topics = {}
+        while left := [topic for topic in topics if topic not in found]:
+            found |= self._topics(left)
+            left = [topic for topic in left if topic not in found]
+            if not left:
+                break
+            parts = {f"topic/{topic}": topic for topic in left}
+            busy = self._claim.take(parts)
+            mine = [topic for part, topic in parts.items() if part not in busy]
+            found |= self._topics(mine)  # another may have written one before it gave up its claim
+            new = settled([topic for topic in mine if topic not in found]) if set(mine) - found.keys() else {}
+            for topic, told in new.items():
+                self._write(_topic_name(topic), told)
+            found |= new
+            self._claim.release(part for part in parts if part not in busy)
+            if not mine:
+                time.sleep(_LOOK_S)
+        return found
+
+    def _topics(self, topics: Sequence[str]) -> _Topics:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            texts = pool.map(lambda topic: self._out.read(_topic_name(topic)), topics)
+            return {
+                topic: self._parsed(_topic_name(topic), text)
+                for topic, text in zip(topics, texts, strict=True)
+                if text is not None
+            }
+
+    def _shared(self, file: str, part: str, made: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
+        """What a file says that all machines share; the first one writes it."""
+        while (text := self._out.read(file)) is None:
+            if not self._claim.take([part]):
+                if self._out.read(file) is None:
+                    self._write(file, made())
+                self._claim.release([part])
+            else:
+                time.sleep(_LOOK_S)
+        return self._parsed(file, text)
+
+    def _write(self, file: str, told: Mapping[str, Any]) -> None:
+        self._claim.check()
+        with self._out.writing(file) as sink:
+            sink.write(json.dumps(told).encode())
+
+    def _parsed(self, file: str, text: bytes) -> dict[str, Any]:
+        try:
+            told = json.loads(text)
+            if file == _REQUEST or {"topicId", "valueType"} <= told.keys():
+                return dict(told)
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            pass
+        raise UsageError(f"'{self._out}/{file}' is not what an export wrote; name a new directory for an export")
+
+
+def _topic_name(topic: str) -> str:
+    return f"{LED}/topic={topic}/topic.json"
+
+
+def _ids(plan: ExportPlan) -> dict[str, str]:
+    return {name.topic: each.topic_id for name, each in sorted(plan.logs.items()) if each.topic_id is not None}
+
+
+def _placed(units: Iterable[FileUnit], location: Location) -> list[FileUnit]:
+    return [replace(unit, range=replace(unit.range, location=location)) for unit in units]
+
+
+def _as_one(found: Mapping[TopicPartition, ExportPlan], led: Led) -> ExportPlan:
+    """The plans of partitions together, each to be read from where it lies here."""
+    one = ExportPlan([], id=uuid.uuid4().hex, is_saved=True)
+    for name, plan in found.items():
+        place = led.locations[name]
+        one.units += _placed(plan.units, place)
+        one.value_types |= plan.value_types
+        one.logs |= plan.logs
+    return one
+
+
+def _without_laggards(
+    request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]
+) -> tuple[ExportPlan, dict[TopicPartition, Location]]:
+    """Without metadata a follower's replica may come after its leader's: it has nothing to add, as far as it is a
+    beginning of what was exported."""
+    ends = export_plan.ends(before)
+
+    def behind(looks: PartitionLooks) -> dict[TopicPartition, int]:
+        """The partitions that end before their plan, and where."""
+        return {
+            name: look.visible_end
+            for name, look in looks.items()
+            if look.visible_end < ends[name] and _is_beginning(look.log, before.logs.get(name))
+        }
+
+    begun = {name: each for name, each in locations.items() if name in ends}
+    found = planned(begun, request.isolation, behind)
+    one = replace(
+        before,
+        units=[unit for unit in before.units if unit.range.location.name not in found],
+        logs={name: each for name, each in before.logs.items() if name not in found},
+        gone=[
+            *before.gone,
+            *(
+                f"{name} was exported up to offset {ends[name]} from another replica; this one ends at {end}"
+                for name, end in sorted(found.items())
+            ),
+        ],
+    )
+    return one, {name: each for name, each in locations.items() if name not in found}
+
+
+def _is_beginning(log: Log, known: LogIdentity | None) -> bool:
+    if known is None or known.last is None:
+        return False
+    first = known.first if known.first is not None and known.first.last_offset < log.end_offset else None
+    was_cut = last_leader_epoch(log) > known.last.leader_epoch
+    return not was_cut and LogIdentity(known.topic_id, first).difference(log) is None
