@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kafkafs.cli.dump_arguments import TOPICS
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
+from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.objects import is_bucket, shown
 from kafkafs.dump.dump_findings import Findings
@@ -184,11 +185,11 @@ def _record_decoder(topic: str, directory: str) -> RecordDecoder:
 
 def _is_of_4_4(partition: str) -> bool:
     """True if the disk with this partition's directory is of Kafka 4.4 or later, as far as it tells."""
-    from pathlib import Path
-
     from kafkafs.cluster.metadata import metadata_version  # 40 ms, for dumps of the transaction topic only
+    from kafkafs.disk.data_paths import data_path
 
-    level = metadata_version(Path(os.path.realpath(partition)).parent)
+    above = _folder(partition) if is_bucket(partition) else os.path.dirname(os.path.realpath(partition))
+    level = metadata_version(data_path(above))
     return level is not None and level >= _OF_4_4
 
 
@@ -256,9 +257,17 @@ def _opener(directory: str, progress: Progress, keys: "Sequence[tuple[str, Path]
 
         return Folder(folder, keys)
 
+    @cache
+    def copy() -> "Directory":
+        """A partition's directory in a bucket."""
+        from kafkafs.disk.bucket_directory import BucketDirectory  # with pyarrow, which other dumps do without
+
+        return BucketDirectory(directory, DiskOptions())
+
     def open_object(name: str) -> ReadableFile:
         """NotFound where there is none."""
-        return progress.of(name, remote(directory).open(name))
+        is_remote = parse_tier_file(name) is not None
+        return progress.of(name, remote(directory).open(name) if is_remote else copy().open_now(name))
 
     def open_file(name: str) -> ReadableFile:
         """The file that a path names, links followed; NotFound where its directory cannot be opened."""

@@ -73,7 +73,7 @@ def run_to_exit_code(
 
 def _trouble_of_a_store() -> str:
     """Why an answer may lack something that lies in a bucket, though no part of the command has failed."""
-    bucket = sys.modules.get("kafkafs.disk.bucket_directory")
+    bucket = sys.modules.get("kafkafs.disk.store_trouble")
     return "" if bucket is None else str(bucket.trouble())
 
 

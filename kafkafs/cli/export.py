@@ -8,6 +8,7 @@ from dataclasses import replace
 from kafkafs.cli.compaction import run_compaction
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
+from kafkafs.disk.data_paths import is_in_copy
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
@@ -38,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         mode = mode_of_copies(data_directories(request.paths), topics.takes)
         out = replace(output(arguments.to), mode=mode)
         for path in request.paths:
-            if out.local is not None and is_within(out.local, path):
+            if is_in_copy(out.uri, path) or (out.local is not None and is_within(out.local, path)):
                 raise UsageError(f"{str(out)!r} is inside {str(path)!r}, where nothing is written")
         if request.led_by is None:
             done, told, added = _whole(arguments, request, out, progress)

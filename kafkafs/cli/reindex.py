@@ -4,6 +4,7 @@ import argparse
 import sys
 
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, is_local, named_directories
+from kafkafs.disk.data_paths import local_place
 from kafkafs.errors import UsageError
 from kafkafs.spark.reindex_job import check_target, reindex, reindex_keys
 
@@ -15,7 +16,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
             raise UsageError("--interval-bytes must not be negative")
         topics = chosen_topics(arguments, paths)
-        target = arguments.index_dir.absolute()
+        target = local_place(arguments.index_dir, "the index directory")
         check_target(target, paths)
         with engine(arguments, "reindex", progress) as where:
             if arguments.keys:

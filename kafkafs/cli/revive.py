@@ -8,7 +8,7 @@ import time
 
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.status_line import StatusLine
-from kafkafs.disk.data_paths import data_path
+from kafkafs.disk.data_paths import data_path, local_place
 from kafkafs.errors import UsageError, printable
 from kafkafs.format.names import LARGEST_NODE
 from kafkafs.format.times import doubt, parse_time_ms
@@ -76,7 +76,8 @@ def _choices(arguments: argparse.Namespace) -> Choices:
     if unknown := [word for word in include if word not in MARKS]:
         raise UsageError(f"--include {unknown[0]!r} is not one of {', '.join(MARKS)}")
     return Choices(
-        to=arguments.to.absolute(), node_id=arguments.node_id, topics=topics, kafka=arguments.kafka,
+        to=local_place(arguments.to, "the new directory"),
+        node_id=arguments.node_id, topics=topics, kafka=arguments.kafka,
         until_ms=_moment(arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
         method=arguments.method, tiered=TierSource.parse(arguments.tiered, arguments.tiered_key),
         include=include,

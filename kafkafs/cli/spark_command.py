@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from kafkafs.cli.status_line import StatusLine
+from kafkafs.disk.data_paths import local_place
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life.mountpoint import FILESYSTEM, mounted_at
@@ -82,7 +83,7 @@ def chosen_topics(
 
 def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:
     """The file that a job writes at its end, absolute; UsageError before it begins where that will not be possible."""
-    place = path.absolute()
+    place = local_place(path, "this file")
     if any(is_within(place, each) for each in data_directories):
         raise UsageError(f"{str(place)!r} is inside a data directory, where nothing is written")
     if not place.parent.is_dir():

@@ -2,13 +2,12 @@
 
 A folder is listed once, and each object has to be as it was listed whenever some of it is read: the store is asked for
 its version before and behind each read. A store that fails, and a copy that changes meanwhile, are a StoreError, which
-no reader takes for damage or for a file that is not there. `trouble` remembers the first one.
+no reader takes for damage or for a file that is not there. `store_trouble` remembers it.
 
 Indexes and small files are fetched whole, logs in pieces (`chunked_file`).
 """
 
 import logging
-import mmap
 import os
 import stat
 import threading
@@ -28,6 +27,7 @@ from kafkafs.disk.chunked_file import ChunkedFile, inode_of
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.disk.objects import Object, whole
+from kafkafs.disk.store_trouble import tell
 from kafkafs.errors import DiskError, KafkafsError, NotFound, StoreError, Vanished
 
 PIECE = 1 << 20
@@ -63,15 +63,7 @@ seen_before: dict[str, Seen] = {}
 """By address. A mount's daemon must not ask a store before it is confined, so it begins with the answers that the
 process before it got."""
 
-_told = mmap.mmap(-1, 1 << 12)  # shared with processes that are forked from this one
 _caches: dict[int, ChunkCache] = {}
-
-
-def trouble() -> str:
-    """The first StoreError of this process and of those that it forked; empty if there was none.
-
-    A command asks at its end: its answer may lack what could not be read."""
-    return _told[:].rstrip(b"\0").decode()
 
 
 def _cache() -> ChunkCache:
@@ -346,19 +338,13 @@ class BucketDirectory(Directory):
         try:
             return question()
         except DiskError as error:
-            _tell(str(error))
+            tell(str(error))
             raise StoreError(str(error)) from error
 
     def _failed(self, what: str) -> StoreError:
         sentence = f"{self._objects.shown_as} changes while it is read: {what}; run again once the copy is complete"
-        _tell(sentence)
+        tell(sentence)
         return StoreError(sentence)
-
-
-def _tell(sentence: str) -> None:
-    if not trouble():
-        data = sentence.encode("utf-8", "replace")[: len(_told)]
-        _told[: len(data)] = data
 
 
 def _is_of(found: Object, version: Version) -> bool:

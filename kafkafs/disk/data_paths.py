@@ -5,17 +5,27 @@ A module of its own, because a dump of a file does without `pathlib`.
 
 import os
 import re
+import time
 from pathlib import Path, PosixPath
 from urllib.parse import urlsplit
 
 from kafkafs.disk.objects import address_of, is_bucket, shown
 from kafkafs.errors import UsageError
 
+_TOGETHER_NS = 10**9
+_named = [0]
 _OF_PATH = re.compile(r"(s3|gs|gcs|abfs|abfss|hdfs):/{1,2}([^/].*)")
 
 
 class BucketPath(PosixPath):
     """The address of a data directory in a bucket, for all that hands on and shows paths. It has both slashes."""
+
+    named_ns = 0
+    """The time at which a user named it for one query, 0 if unknown. A process that lives on lists it again for the
+    next query. Equal addresses are equal, whatever this says."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickled, (str(self), self.named_ns)
 
     def __str__(self) -> str:
         return _OF_PATH.sub(r"\1://\2", super().__str__())
@@ -30,6 +40,36 @@ class BucketPath(PosixPath):
     def resolve(self, strict: bool = False) -> "BucketPath":  # noqa: ARG002 (as in Path)
         """The same: there are no links."""
         return self
+
+
+def _unpickled(address: str, named_ns: int) -> BucketPath:
+    found = BucketPath(address)
+    found.named_ns = named_ns
+    return found
+
+
+def named_now(path: Path) -> Path:
+    """The same path; of a bucket, one that a process lists again. All that is named within a second counts as one."""
+    if not isinstance(path, BucketPath):
+        return path
+    now = time.time_ns()
+    if now - _named[-1] > _TOGETHER_NS:
+        _named[:] = [now]
+    return _unpickled(str(path), _named[-1])
+
+
+def local_place(path: Path, what: str) -> Path:
+    """The absolute path of a file or directory to be written. UsageError for an address: `what` needs this machine."""
+    if is_bucket(os.fspath(path)) or _OF_PATH.match(os.fspath(path)):
+        raise UsageError(f"{what} cannot be in a bucket: name a path of this machine instead of {os.fspath(path)!r}")
+    return path.absolute()
+
+
+def is_in_copy(address: str, path: Path) -> bool:
+    """True if an address of a bucket is that of a data directory, or of something in it."""
+    inner, outer = urlsplit(address), urlsplit(bucket_of(path))
+    is_same = (inner.scheme, inner.netloc.rpartition("@")[2]) == (outer.scheme, outer.netloc)
+    return is_same and bool(outer.scheme) and f"{inner.path.rstrip('/')}/".startswith(f"{outer.path.rstrip('/')}/")
 
 
 def bucket_of(path: Path) -> str:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, Union
 
+from kafkafs.disk.store_trouble import complete
 from kafkafs.tables.local import LocalEngine, Result, Work, bundles
 
 if TYPE_CHECKING:
@@ -116,10 +117,11 @@ def _by_spark(
     def work(bundle: list[Work]) -> list[Result]:
         """The results of one bundle, in an executor; each unit counts as done when it is."""
         results = []
-        for unit in bundle:
-            results.append(function(unit))
-            done_bytes.add(unit.weight)
-            done.add(1)
+        with complete():
+            for unit in bundle:
+                results.append(function(unit))
+                done_bytes.add(unit.weight)
+                done.add(1)
         return results
 
     job = context.parallelize(tasks, len(tasks)).map(work)

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kafkafs.cluster.topic_partitions import TopicPartitions
+from kafkafs.disk.data_paths import named_now
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
@@ -141,7 +142,7 @@ class StreamReader(DataSourceStreamReader):
 
     def _locations(self) -> dict[TopicPartition, Location]:
         options = self._options
-        return chosen(options.paths, options.choice, options.replicas, options.tiered)
+        return chosen(tuple(map(named_now, options.paths)), options.choice, options.replicas, options.tiered)
 
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from kafkafs.disk.data_paths import data_path
+from kafkafs.disk.data_paths import data_path, named_now
 from kafkafs.disk.objects import address_of, is_bucket
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import UsageError
@@ -38,7 +38,7 @@ def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
     for word in words:
         address = address_of(word)
         if is_bucket(address):
-            found.append(data_path(address))
+            found.append(named_now(data_path(address)))
             continue
         is_glob = glob.has_magic(address) and not os.path.exists(address)
         matches = sorted(glob.glob(address)) if is_glob else [address]

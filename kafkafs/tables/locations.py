@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kafkafs.disk.data_paths import BucketPath
 from kafkafs.errors import UsageError, did_you_mean
 from kafkafs.format.names import INTERNAL_TOPICS, METADATA_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -50,9 +51,10 @@ def data_directory(path: Path, tiered: Tiered | None = None) -> DataDirectory:
     """
     with _lock:
         known, now = _open.get((path, tiered)), _identity(path)
-        if known is None or known[0] != now:
+        if known is None or (known[0] != now and not _is_any(path)):
             for other in [each for each, (identity, _) in _open.items() if identity != _identity(each[0])]:
                 del _open[other]  # what is gone or another by now: its files need not stay open
+            _open.pop((path, tiered), None)  # with its key: of a bucket it has another time
             options = ReadOptions(tiered=None if tiered is None else tiered.source)
             known = _open[path, tiered] = now, open_data_directory(path, options)
             if tiered is not None:
@@ -77,7 +79,14 @@ def with_their_tier(paths: Iterable[Path], source: TierSource | None) -> list[Da
     return directories
 
 
+def _is_any(path: Path) -> bool:
+    """True for an address of a bucket that nobody has named for a query of its own: as it is known, it will do."""
+    return isinstance(path, BucketPath) and not path.named_ns
+
+
 def _identity(path: Path) -> tuple[int, int]:
+    if isinstance(path, BucketPath):
+        return 0, path.named_ns
     try:
         about = os.stat(path)
     except OSError:

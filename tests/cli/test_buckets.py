@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.cli.main import main
-from kafkafs.disk import bucket, bucket_directory
+from kafkafs.disk import bucket, bucket_directory, store_trouble
 from kafkafs.sample import unpack
 from kafkafs.tables import locations
 from tests.kafka.buckets import KEYS, Store, bucket_of
@@ -33,7 +33,7 @@ SAME = (
 def _keys(monkeypatch):
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(bucket_directory, "_told", mmap.mmap(-1, 1 << 12))
+    monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def _answer(capfdbinary, command: tuple[str, ...], place: str) -> tuple[int, byt
 def test_a_command_answers_as_it_does_beside_the_disk(command, store, data, capfdbinary):
     far = _answer(capfdbinary, command, store.address(data.name))
     assert far == _answer(capfdbinary, command, str(data))
-    assert not bucket_directory.trouble()
+    assert not store_trouble.trouble()
 
 
 def test_a_broker_s_directory_answers_the_same(tmp_path, capfdbinary):
@@ -82,6 +82,26 @@ def test_a_point_takes_at_most_six_ranges(store, data, capfdbinary, monkeypatch)
     assert _answer(capfdbinary, ("cat", DATA, "orders-0/by-offset/3.jsonl"), store.address(data.name))[1]
     assert len(store.ranges()) <= 6
     assert len([each for each in store.asked if "list-type" in each]) <= 2
+
+
+@pytest.mark.parametrize("what", ["", "/00000000000000000000.log", "/00000000000000000000.index"])
+def test_a_dump_of_a_copy_is_that_of_the_directory(what, store, data, capfdbinary):
+    words = ("dump", "--print-data-log", DATA)
+    far = _answer(capfdbinary, words, store.address(f"{data.name}/orders-0{what}"))
+    near = _answer(capfdbinary, words, f"{data}/orders-0{what}")
+    assert (far[0], far[1].replace(b"s3://disks/kafka-logs/", b""), far[2]) == (
+        near[0], near[1].replace(f"{data}/".encode(), b"").replace(b"DATA", f"orders-0{what}".encode()), near[2]
+    )  # fmt: skip
+
+
+def test_a_dump_of_what_changes_is_an_error(data, capfdbinary, tmp_path):
+    """Regression: a dump did not compare versions."""
+    shutil.copytree(data, tmp_path / data.name, symlinks=True)
+    key = f"{data.name}/orders-0/00000000000000000000.log"
+    with bucket_of(tmp_path) as store:
+        store.fault = partial(_fault, "changed", tmp_path, key)
+        code, _, err = _answer(capfdbinary, ("dump", DATA), store.address(key))
+    assert (code, b"was written while it was read" in err) == (1, True)
 
 
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -107,7 +127,7 @@ def test_a_store_that_fails_in_the_midst_is_an_error(command, fails, data, capfd
         for key in keys if EVERY else keys[:: max(1, len(keys) // 2)]:
             monkeypatch.setattr(bucket_directory, "_caches", {})
             monkeypatch.setattr(locations, "_open", {})
-            monkeypatch.setattr(bucket_directory, "_told", mmap.mmap(-1, 1 << 12))
+            monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
             store.fault = partial(_fault, fails, tmp_path, key)
             code, _, err = _answer(capfdbinary, command, place)
             assert code, (key, err)

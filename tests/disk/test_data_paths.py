@@ -1,8 +1,11 @@
 """The paths of data directories, and the addresses of copies in buckets."""
 
+import pickle
+from pathlib import Path
+
 import pytest
 
-from kafkafs.disk.data_paths import BucketPath, bucket_of, data_path
+from kafkafs.disk.data_paths import BucketPath, bucket_of, data_path, is_in_copy, local_place, named_now
 from kafkafs.errors import UsageError
 
 
@@ -20,3 +23,28 @@ def test_an_address_with_keys_is_refused_and_not_repeated():
     with pytest.raises(UsageError, match="'s3://b/x' must not hold keys") as refused:
         data_path("s3://an-id:a-secret@b/x")
     assert "secret" not in str(refused.value).replace("AWS_SECRET_ACCESS_KEY", "")
+
+
+def test_an_address_named_for_a_query_is_equal_and_says_when():
+    plain, named = data_path("s3://b/p"), named_now(data_path("s3://b/p"))
+    assert (plain, hash(plain)) == (named, hash(named))
+    again = pickle.loads(pickle.dumps(named))
+    assert (str(again), again.named_ns) == ("s3://b/p", named.named_ns)
+    assert named.named_ns
+    assert named_now(data_path("s3://b/q")).named_ns == named.named_ns, "of one command"
+    assert named_now(Path("/a")) == Path("/a")
+
+
+def test_what_is_in_a_copy():
+    path = data_path("s3://b/p?region=x")
+    assert [is_in_copy(f"s3://{each}", path) for each in ("b/p", "k:s@b/p/q?y", "b/pq", "b", "c/p")] == [
+        True, True, False, False, False
+    ]  # fmt: skip
+    assert not is_in_copy("file:///b/p", Path("/b"))
+
+
+@pytest.mark.parametrize("word", ["s3://b/p", "s3:/b/p", "gs://b/p"])
+def test_what_is_written_is_on_this_machine(word):
+    with pytest.raises(UsageError, match=r"the output cannot be in a bucket: name a path of this machine"):
+        local_place(Path(word), "the output")
+    assert local_place(Path("/a/b"), "the output") == Path("/a/b")

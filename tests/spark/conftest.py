@@ -1,5 +1,6 @@
 """One Spark session for all tests: starting one takes seconds."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -12,13 +13,15 @@ from kafkafs.spark import register
 from kafkafs.spark.jobs import Engine
 from kafkafs.spark.session import _raise_in_one_sentence, session
 from kafkafs.tables.local import LocalEngine
+from tests.kafka.buckets import KEYS
 
 collect_ignore = [] if find_spec("pyiceberg") else ["test_iceberg.py"]  # of an environment from before that extra
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """A session as the commands make it, with `kafkafs` registered."""
+    """A session as the commands make it, with `kafkafs` registered; its processes may read the tests' stores."""
+    os.environ.update(KEYS)
     with session("local[2]", "tests") as started:
         register(started)
         yield started

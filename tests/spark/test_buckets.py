@@ -1,0 +1,218 @@
+"""Jobs and the data source over copies in buckets: the answers are those of the directory itself, and a store that
+fails, or an object that changes, is an error."""
+
+import mmap
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from pyarrow import fs
+from pyspark.sql import SparkSession
+
+import kafkafs
+from kafkafs.cli.main import main
+from kafkafs.disk import bucket, bucket_directory, store_trouble
+from kafkafs.errors import StoreError
+from kafkafs.sample import unpack
+from kafkafs.tables import locations
+from tests.kafka import tiers
+from tests.kafka.buckets import KEYS, Store, bucket_of
+from tests.spark.reading import frame, rows
+
+LOCAL = ("--engine", "local")
+
+
+@pytest.fixture(autouse=True)
+def _keys(monkeypatch):
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> Path:
+    return unpack(tmp_path_factory.mktemp("bucket"))
+
+
+@pytest.fixture(scope="module")
+def store(data) -> Iterator[Store]:
+    with bucket_of(data.parent) as store:
+        yield store
+
+
+def _answer(capfdbinary, out: Path, place: str | Path, *command: str) -> tuple[int, bytes, dict[str, bytes]]:
+    """The exit code, what was printed, and the files that were written; the place and OUT by their names."""
+    shutil.rmtree(out, ignore_errors=True)
+    words = [str(place) if word == "DATA" else str(out) if word == "OUT" else word for word in command]
+    code = main(words)
+    printed, _ = capfdbinary.readouterr()
+    written = {str(path.relative_to(out)): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    return code, printed, written
+
+
+SAME = (
+    ("diff", "--stat", "DATA", "--against", "DATA"), ("reindex", "DATA", "--index-dir", "OUT"),
+    ("reindex", "--keys", "DATA", "--index-dir", "OUT"), ("audit", "--deep", "DATA"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", SAME, ids=" ".join)
+def test_a_job_answers_as_it_does_beside_the_disk(command, store, data, tmp_path, capfdbinary):
+    far = _answer(capfdbinary, tmp_path / "out", store.address(data.name), *command, *LOCAL)
+    near = _answer(capfdbinary, tmp_path / "out", data, *command, *LOCAL)
+    assert far[1].replace(store.address(data.name).encode(), os.fsencode(data)) == near[1]
+    assert (far[0], far[2]) == (near[0], near[2])
+
+
+def _records(place: str, system: fs.FileSystem | None = None) -> list[dict[str, object]]:
+    table = ds.dataset(place, format="parquet", partitioning="hive", filesystem=system).to_table()
+    order = [(name, "ascending") for name in ("topic", "partition", "offset")]
+    found: list[dict[str, object]] = table.sort_by(order).to_pylist()
+    return found
+
+
+def test_an_export_out_of_a_bucket_into_it_has_the_same_records(store, data, tmp_path, capfdbinary):
+    assert main(["export", *LOCAL, str(data), "--to", str(tmp_path / "near")]) == 0
+    near = _records(str(tmp_path / "near"))
+    assert main(["export", *LOCAL, store.address(data.name), "--to", str(tmp_path / "far")]) == 0
+    assert _records(str(tmp_path / "far")) == near
+    with tiers.s3_server() as server:
+        tiers.uploaded(data.parent, "both", server)
+        place, out = (f"s3://both/{name}?{server}" for name in (data.name, "out"))
+        assert main(["export", *LOCAL, place, "--to", out]) == 0
+        system, top = fs.FileSystem.from_uri(out)
+        assert _records(top, system) == near
+    assert main(["export", *LOCAL, store.address(data.name), "--to", store.address(f"{data.name}/out")]) == 2
+    assert b"where nothing is written" in capfdbinary.readouterr().err
+
+
+def test_scan_and_mixed_directories_have_the_same_records(store, data, tmp_path):
+    def scanned(*places: str | Path) -> pa.Table:
+        return kafkafs.scan([str(each) for each in places], "orders").to_arrow()
+
+    assert scanned(store.address(data.name)).equals(scanned(data))
+    part = Path(shutil.copytree(data, tmp_path / "part"))
+    rest = Path(shutil.copytree(data, tmp_path / "top" / "rest"))
+    shutil.rmtree(part / "orders-0")
+    for partition in [each for each in rest.iterdir() if each.is_dir() and each.name != "orders-0"]:
+        shutil.rmtree(partition)
+    with bucket_of(rest.parent) as beside:
+        assert scanned(part, beside.address("rest")).equals(scanned(data))
+
+
+def test_spark_reads_it(spark: SparkSession, store, data, tmp_path):
+    for options in ({"subscribe": "orders,test,readings"}, {"subscribe": "test", "minPartitions": 3}):
+        assert rows(frame(spark, store.address(data.name), **options)) == rows(frame(spark, data, **options))
+    shutil.copytree(data, tmp_path / "other")
+    with bucket_of(tmp_path) as failing:
+        read = frame(spark, failing.address("other"), subscribe="orders")
+        failing.fault = lambda method, key: "short" if method == "GET" and key.endswith(".log") else ""
+        with pytest.raises(Exception, match=r"StoreError: .*orders-0.* ends [0-9]+ bytes before it should"):
+            rows(read)
+
+
+def test_a_revival_has_the_same_logs(store, data, tmp_path, capfdbinary):
+    def logs(place: str | Path) -> dict[str, bytes]:
+        code, _, written = _answer(capfdbinary, tmp_path / "out", place, "revive", "DATA", "--to", "OUT")
+        assert code == 0
+        return {name: found for name, found in written.items() if name.endswith((".log", "index"))}
+
+    assert logs(store.address(data.name)) == logs(data)
+
+
+@pytest.mark.parametrize("command", [("revive", "DATA", "--to"), ("reindex", "DATA", "--index-dir")], ids=" ".join)
+def test_what_is_written_must_be_on_this_machine(command, store, data, capfdbinary):
+    place = store.address(data.name)
+    assert main([*[place if word == "DATA" else word for word in command], store.address("new")]) == 2
+    assert b"name a path of this machine" in capfdbinary.readouterr().err
+    assert not Path("s3:").exists()
+
+
+def test_a_process_that_lives_on_sees_a_later_copy(data, tmp_path, monkeypatch):
+    """Regression: what was listed for one query counted for all queries of the process."""
+    monkeypatch.setattr("kafkafs.disk.data_paths._TOGETHER_NS", 0)
+    copy = Path(shutil.copytree(data, tmp_path / data.name))
+    shutil.rmtree(copy / "orders-0")
+    with bucket_of(tmp_path) as store:
+        assert kafkafs.scan(store.address(copy.name), "test").count()
+        shutil.copytree(data / "orders-0", copy / "orders-0")
+        assert kafkafs.scan(store.address(copy.name), "orders").count()
+
+
+def _fault(fails: str, top: Path, key: str, method: str, asked: str) -> str:
+    if asked != key or (method != "GET" and fails != "reset"):
+        return ""
+    if fails != "changed":
+        return fails
+    path = top / key
+    other = path.with_name("other")
+    other.write_bytes(path.read_bytes())
+    other.replace(path)
+    return ""
+
+
+def _scan(place: str) -> int:
+    kafkafs.scan(place, "orders").to_arrow()
+    return 0
+
+
+def _job(*words: str) -> Callable[[str], int]:
+    return lambda place: main([place if word == "DATA" else word for word in words])
+
+
+EVERY = "KAFKAFS_BUCKETS" in os.environ
+"""All commands, faults and objects: minutes, by hand."""
+
+
+def _jobs(out: Path) -> dict[str, Callable[[str], int]]:
+    if not EVERY:
+        return {"scan": _scan, "export": _job("export", *LOCAL, "DATA", "--to", f"{out}/e")}
+    return {
+        "scan": _scan,
+        "export": _job("export", *LOCAL, "DATA", "--to", f"{out}/e"),
+        "diff": _job("diff", *LOCAL, "DATA", "--against", "DATA"),
+        "profile": _job("profile", *LOCAL, "DATA", "--json", f"{out}/p.json"),
+        "reindex": _job("reindex", *LOCAL, "DATA", "--index-dir", f"{out}/i"),
+        "keys": _job("reindex", "--keys", *LOCAL, "DATA", "--index-dir", f"{out}/k"),
+        "revive": _job("revive", "DATA", "--to", f"{out}/r"),
+        "audit": _job("audit", *LOCAL, "DATA"),
+    }
+
+
+@pytest.mark.parametrize("fails", ["short", "changed", *(["500", "reset"] if EVERY else [])])
+def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, monkeypatch, tmp_path):
+    monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
+    monkeypatch.setattr(bucket, "REFUSE_S", 0.0)
+    monkeypatch.setattr("kafkafs.disk.data_paths._TOGETHER_NS", 0)
+    shutil.copytree(data, tmp_path / data.name, symlinks=True)
+    out = tmp_path / "out"
+    with bucket_of(tmp_path) as store:
+        for name, job in _jobs(out).items():
+            (out := tmp_path / "out").mkdir()
+            store.asked.clear()
+            store.fault = lambda _method, _key: ""
+            monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+            assert job(store.address(data.name)) == 0
+            keys = sorted({each.split()[1] for each in store.ranges()})
+            for key in keys if EVERY else [each for each in keys if each.endswith("orders-0/00000000000000000000.log")]:
+                shutil.rmtree(out)
+                out.mkdir()
+                monkeypatch.setattr(bucket_directory, "_caches", {})
+                monkeypatch.setattr(locations, "_open", {})
+                monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+                store.fault = partial(_fault, fails, tmp_path, key)
+                try:
+                    code = job(store.address(data.name))
+                except StoreError as error:
+                    code, told = 1, str(error).encode()
+                else:
+                    told = capfdbinary.readouterr().err
+                assert code, (name, key, told)
+                assert b"s3://disks" in told, (name, key, told)
+                assert not any(word in told for word in (b"Traceback", b"bug"))
+            shutil.rmtree(out)
