@@ -26,12 +26,14 @@ def test_an_address_with_keys_is_refused_and_not_repeated():
 
 
 def test_an_address_named_for_a_query_is_equal_and_says_when():
-    plain, named = data_path("s3://b/p"), named_now(data_path("s3://b/p"))
+    plain, named, beside = data_path("s3://b/p"), named_now(data_path("s3://b/p")), named_now(data_path("s3://b/q"))
+    assert isinstance(named, BucketPath)
+    assert isinstance(beside, BucketPath)
     assert (plain, hash(plain)) == (named, hash(named))
     again = pickle.loads(pickle.dumps(named))
     assert (str(again), again.named_ns) == ("s3://b/p", named.named_ns)
     assert named.named_ns
-    assert named_now(data_path("s3://b/q")).named_ns == named.named_ns, "of one command"
+    assert beside.named_ns == named.named_ns, "of one command"
     assert named_now(Path("/a")) == Path("/a")
 
 
