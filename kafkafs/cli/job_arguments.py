@@ -167,7 +167,8 @@ def add_export(commands: Commands) -> None:
 
 _PROFILE = """Reads every record and writes one HTML page that needs no network, or its numbers as JSON: volume over
 time, partitions by size, sizes of records and batches, codecs and their ratios, lag and disorder of timestamps, keys,
-tombstones and transactions."""
+tombstones and transactions. Exit code 1: some records are damaged, and not in the numbers, which standard error
+says."""
 
 
 def add_profile(commands: Commands) -> None:

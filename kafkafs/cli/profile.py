@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkafs.cli.exit_codes import say
+from kafkafs.cli.exit_codes import EXIT_FAILED, say
 from kafkafs.cli.spark_command import (
     SparkProgress,
     chosen_topics,
@@ -38,7 +38,7 @@ class _ToWrite(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes the page, the data or both, and says of how many records they are."""
+    """Writes the page, the data or both, and says of how many records they are. Fails if some could not be read."""
     with SparkProgress("profile", "looking" if is_local(arguments) else "starting Spark") as progress:
         paths = named_directories(arguments.data_dirs)
         source = TierSource.parse(arguments.tiered, arguments.tiered_key)
@@ -56,7 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
     records = sum(each.records for each in numbers.values())
     places = " and ".join(str(each.place) for each in files)
     print(f"{records:,} records of {len(numbers):,} partitions in {places}", file=sys.stderr)
-    return 0
+    damaged = sum(each.damaged for each in numbers.values())
+    if not damaged:
+        return 0
+    told = "1 damaged place is" if damaged == 1 else f"{damaged:,} damaged places are"
+    say(f"{told} not in the numbers; kafkafs audit names the damage")
+    return EXIT_FAILED
 
 
 def _files(arguments: argparse.Namespace, paths: Sequence[Path]) -> list[_ToWrite]:

@@ -56,3 +56,16 @@ def test_what_cannot_be_meant_is_refused_with_a_sentence(words, sentence, tmp_pa
     told = capsys.readouterr().err
     assert told.endswith(f"{sentence}\n")
     assert not (tmp_path / "x").exists()
+
+
+def test_damage_that_the_numbers_lack_ends_in_a_sentence_and_a_code(tmp_path, capsys):
+    """Regression: of a topic with a segment that its tier had lost, the rest was counted, with exit code 0."""
+    data = unpack(tmp_path)
+    assert main(["profile", str(data), "--json", str(tmp_path / "whole.json")]) == 0
+    log = max(data.glob("*/*.log"), key=lambda each: each.stat().st_size)
+    content = bytearray(log.read_bytes())
+    content[len(content) // 3] ^= 1
+    log.write_bytes(content)
+    assert main(["profile", str(data), "--json", str(tmp_path / "numbers.json")]) == 1
+    assert capsys.readouterr().err.endswith("1 damaged place is not in the numbers; kafkafs audit names the damage\n")
+    assert json.loads((tmp_path / "numbers.json").read_text())["total"]["damaged"] == 1
