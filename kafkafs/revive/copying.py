@@ -37,13 +37,14 @@ def can_reflink(source: DataFile, target: Target) -> bool:
 
 
 def make_log(
-    source: DataFile, pieces: Sequence[Piece], target: Target, name: str, mtime_ns: int, method: Method
+    source: DataFile | None, pieces: Sequence[Piece], target: Target, name: str, mtime_ns: int, method: Method
 ) -> None:
-    """A new file that holds these pieces of another, and was last written when that one was."""
+    """A new file that holds these pieces of another, and was last written when that one was. No piece is of a source
+    that is None."""
     size = sum(map(size_of, pieces))
     is_beginning = pieces == ((0, size),)
     with target.new_file(name) as descriptor:
-        if method == "reflink" and is_beginning and _cloned(source, descriptor):
+        if method == "reflink" and is_beginning and source is not None and _cloned(source, descriptor):
             os.ftruncate(descriptor, size)
         else:
             for piece in pieces:
@@ -51,7 +52,7 @@ def make_log(
                     write_past(descriptor, [piece], _BEHIND)
                 elif isinstance(piece, Borrowed):
                     _copy(piece.file, piece.position, piece.size, descriptor)
-                else:
+                elif source is not None:
                     _copy(source, *piece, descriptor)
         os.utime(descriptor, ns=(mtime_ns, mtime_ns))
 

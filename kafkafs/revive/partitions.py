@@ -168,20 +168,8 @@ class PartitionWriter:
         segment.files.fetched(file)
 
     def _segment(self, kept: KeptSegment) -> None:
-        segment, target = kept.segment, self._target
-        base, source = kept.base_offset, segment.log()
-        is_whole = kept.pieces == ((0, source.size),)
-        is_local = segment.object is None and isinstance(source, LocalFile)
-        if self._method == "link" and is_local and kept.size and is_whole:
-            link_log(self._replica.directory.root, source, target, segment_file(base, "log"))
-        elif base in self._fetched and is_whole:
-            target.rename(_name_of_fetched(base), segment_file(base, "log"))
-        elif (growing := self._growing.pop(base, None)) is not None:
-            growing.finish(segment.files.log_seen[1])
-        else:
-            mtime_ns = segment.files.log_seen[1]
-            make_log(source, kept.pieces, target, segment_file(base, "log"), mtime_ns, self._method)
-        segment.check(source)
+        base, target = kept.base_offset, self._target
+        self._log(kept)
         if self._fetched.pop(base, None) is not None:
             target.remove(_name_of_fetched(base))
         indexes = kept.indexes
@@ -192,6 +180,28 @@ class PartitionWriter:
         if kept.producers is not None:
             self._index(base, "snapshot", producer_snapshot_bytes(kept.producers))
         self._files.append(segment_file(base, "log"))
+
+    def _log(self, kept: KeptSegment) -> None:
+        segment, target, name = kept.segment, self._target, segment_file(kept.base_offset, "log")
+        base = kept.base_offset
+        if segment.object is not None and not any(isinstance(each, tuple) for each in kept.pieces):
+            if (growing := self._growing.pop(base, None)) is not None:
+                growing.finish(time.time_ns())
+            else:  # the object itself may be gone
+                make_log(None, kept.pieces, target, name, time.time_ns(), "copy")
+            return
+        source = segment.log()
+        is_whole = kept.pieces == ((0, source.size),)
+        is_local = segment.object is None and isinstance(source, LocalFile)
+        if self._method == "link" and is_local and kept.size and is_whole:
+            link_log(self._replica.directory.root, source, target, name)
+        elif base in self._fetched and is_whole:
+            target.rename(_name_of_fetched(base), name)
+        elif (growing := self._growing.pop(base, None)) is not None:
+            growing.finish(segment.files.log_seen[1])
+        else:
+            make_log(source, kept.pieces, target, name, segment.files.log_seen[1], self._method)
+        segment.check(source)
 
     def _index(self, base: int, kind: str, content: bytes) -> None:
         name = segment_file(base, kind)

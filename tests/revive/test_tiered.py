@@ -23,6 +23,7 @@ from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices, check_room, make_plan
 from tests.kafka import tiers, truth
 from tests.kafka.tiered import PLAIN, RECORDS, TOPICS, Tiered, produce, set_configs
+from tests.log.tier.test_lives import one_epoch
 from tests.mounting import KAFKAFS, run
 from tests.revive.nodes import choices, started
 
@@ -333,3 +334,24 @@ def test_a_tier_that_is_not_there_is_one_sentence(tmp_path, tier, code, sentence
     assert (done.returncode, sentence in done.stderr.decode()) == (code, True)
     assert b"secret" not in done.stderr
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("harm", ["gone", "cut"])
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_partition_that_only_a_tier_has_is_revived_past_an_upload_that_is_lost(tmp_path, place, harm):
+    """Regression: with its last upload gone it ended before, without a word; then no revival came through at all."""
+    made = one_epoch()
+    tier, disk = made.write_tier(tmp_path / "tier"), made.write_disk(tmp_path / "disk", False, True)
+    log = sorted(tier.rglob("*.log"))[place]
+    if harm == "cut":
+        log.write_bytes(log.read_bytes()[:-1])
+    else:
+        log.unlink()
+    wanted = choices(tmp_path / "new", corrupt="skip", tiered=TierSource(str(tier)), topics=("t",))
+    first = int(log.name[:20])
+    for each in (wanted, replace(wanted, to=tmp_path / "copied", method="copy")):
+        found = told(revive([disk], each), "t-0")
+        assert (found["records"], found["endOffset"]) == (90, 120)
+        assert [(loss["first"], loss["last"]) for loss in found["losses"]] == [(first, first + 29)]
+    with pytest.raises(CorruptData, match="damage in 1 place"):
+        revive([disk], replace(wanted, to=tmp_path / "other", corrupt="refuse"))
