@@ -19,6 +19,7 @@ from pyarrow import fs
 
 from kafkafs.disk.blocking import may_block, patience_left
 from kafkafs.disk.objects import Object, Objects, shown, whole
+from kafkafs.disk.signed_reads import SignedReads
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
 
 CONNECT_S, REQUEST_S, _ATTEMPTS = 3.0, 5.0, 2
@@ -86,6 +87,7 @@ class BucketObjects(Objects):
         self._is_suspect = False
         self._refused_until = {True: 0.0, False: 0.0}  # for callers with little patience, and for others
         self._free = threading.BoundedSemaphore(AT_ONCE)
+        self._signed = SignedReads.of(self._uri, REQUEST_S)
 
     def folders(self, folder: str = "") -> list[str]:
         """See `Objects`."""
@@ -111,7 +113,11 @@ class BucketObjects(Objects):
         """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it."""
 
         def question() -> tuple[bytes, Version, Version]:
-            """One request for the bytes, one behind it for the version, and at the first read one before it."""
+            """One request, or by pyarrow one for the bytes, one behind it for the version, and at first one before."""
+            found = None if self._signed is None else self._signed.read(key, position, size)
+            if found is not None:
+                version = Version(found.size, found.written, (found.tag, b"", found.version_id))
+                return found.data, version, version
             before = self._handle(key)
             data = _read_fully(before, position, size)
             return data, _version(before), _version(self._handle(key, anew=True))

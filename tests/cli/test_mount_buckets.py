@@ -78,6 +78,7 @@ def test_a_mount_shows_what_the_directory_shows(data, tmp_path):
         for path in SHOWN:
             shown = run("cat", far / path).stdout.replace(store.address(data.name).encode(), os.fsencode(data))
             assert shown == cat(local, path), path
+        assert not [each for each in store.asked if each.startswith("HEAD")], "a confined daemon signs its reads, too"
         status = far.status()
         assert status["dataDirectories"] == [store.address(data.name)]
         assert status["confined"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 BUCKET = "disks"
@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, has_body: bool) -> None:
         parts = urlsplit(self.path)
-        key = parts.path.removeprefix(f"/{BUCKET}").strip("/")
+        key = unquote(parts.path).removeprefix(f"/{BUCKET}").strip("/")
         query = parse_qs(parts.query)
         self.store.asked.append(f"{self.command} {key} {self.headers.get('Range', '')} {parts.query}".strip())
         fault = self.store.fault(self.command, key or query.get("prefix", [""])[0])
@@ -108,6 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
         with path.open("rb") as file:
             file.seek(int(first))
             data = file.read(int(last) - int(first) + 1)
+        told["Content-Range"] = f"bytes {first}-{int(first) + len(data) - 1}/{about.st_size}"
         return self._send(206, data[: len(data) // 2] if fault == "short" else data, told)
 
     def _send(self, code: int, body: bytes, headers: dict[str, str]) -> None:
