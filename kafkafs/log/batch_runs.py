@@ -59,13 +59,15 @@ class Start(NamedTuple):
     """A trusted place to scan from: every batch before `position` ends below `first_offset`.
 
     `window` is what was read from there on to come to trust it, for the walk that begins there. `first_read`: how many
-    bytes to begin with, LONGEST_READ for a walk through all of a segment.
+    bytes to begin with, LONGEST_READ for a walk through all of a segment. `wanted_end`: the position at which the walk
+    will end, as an index says; 0 if nobody knows. Reads end there, and nothing else depends on it.
     """
 
     position: int
     first_offset: int
     window: Window | None = None
     first_read: int = FIRST_READ
+    wanted_end: int = 0
 
 
 ANY_SIZE = 1 << 31
@@ -146,14 +148,19 @@ def first_window(file: DataFile, position: int, size: int) -> Window:
 
 
 def batch_runs(
-    file: DataFile, position: int, bounds: Bounds, window: Window | None = None, size: int = FIRST_READ
-) -> Iterator[BatchRun | Damage]:
+    file: DataFile, position: int, bounds: Bounds, window: Window | None = None, size: int = FIRST_READ,
+    wanted_end: int = 0,
+) -> Iterator[BatchRun | Damage]:  # fmt: skip
     """All that stands from `position` to `bounds.end`, in file order; ends where nothing valid is left.
 
-    `window`: the first one, where the caller has read it; else `size` is read first.
+    `window`: the first one, where the caller has read it; else `size` is read first. `wanted_end`: see `Start`.
     """
     before = bounds.first_offset - 1
     while position < bounds.end:
+        if position >= wanted_end > 0:
+            size, wanted_end = FIRST_READ, 0
+        if wanted_end:
+            size = min(size, wanted_end - position + LARGEST_HEADER)
         wanted = min(size if window is None else len(window.data), bounds.end - position)
         if window is not None and len(window.data) == wanted:
             data, walked = window
@@ -187,7 +194,7 @@ def batch_runs(
                 and wanted < needed <= bounds.end - position
                 and _is_likely(file, position, needed, bounds)
             ):
-                size = needed + LARGEST_HEADER
+                size, wanted_end = needed + LARGEST_HEADER, 0
                 continue
         damage = _damage(file, position, before, bounds) if bounds.search else None
         if damage is None:

@@ -23,7 +23,15 @@ from kafkafs.format.tables import Numbers, chosen
 from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import ANY_SIZE, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.segment import ANY_OFFSET, Segment, is_at_its_place
-from kafkafs.log.segment_search import Newest, batch_reaching, closed_end, largest_timestamp, newest, scan_start
+from kafkafs.log.segment_search import (
+    Newest,
+    batch_reaching,
+    closed_end,
+    largest_timestamp,
+    newest,
+    scan_start,
+    wanted_end,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -230,6 +238,7 @@ class Log:
                 return
             try:
                 begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
+                begin = begin._replace(wanted_end=wanted_end(segment, end))
                 needed = ANY_OFFSET if lenient else start
                 for item in segment.walk(begin, self.walk_end(segment), start, needed, largest):
                     if item.last_offset < start:

@@ -327,7 +327,7 @@ class Segment:
         bounds = Bounds(
             log_end, start.first_offset, next_base, True, passed, partial(self.sound_batches, file), largest
         )
-        runs = batch_runs(file, start.position, bounds, start.window, start.first_read)
+        runs = batch_runs(file, start.position, bounds, start.window, start.first_read, start.wanted_end)
         if self.object is not None:
             runs = self._fetched_again(file, bounds, runs)
         if needed < ANY_OFFSET and self.files.may_be_cut:

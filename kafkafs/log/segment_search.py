@@ -59,6 +59,14 @@ def scan_start(segment: Segment, offset: int, trace: Trace = no_trace) -> Start:
     return Start(0, segment.base_offset)
 
 
+def wanted_end(segment: Segment, offset: int) -> int:
+    """The position at which a walk up to `offset` will end, as the offset index says; 0 if the segment ends before, or
+    if nobody knows. Nothing of the log is read for it."""
+    if segment.next_base is not None and segment.next_base <= offset:
+        return 0
+    return segment.indexes.offset_index.lookup(offset - 1).end
+
+
 def _probes(index: OffsetIndex, probes: list[Probe] | None, offset: int) -> str:
     def probed(probe: Probe) -> str:
         """Its entry."""

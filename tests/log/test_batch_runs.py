@@ -67,15 +67,20 @@ def test_any_wrong_byte_costs_its_own_batch_and_no_other(tmp_path, number):
         assert late.offset == batch.last + 1, at
 
 
+@pytest.mark.parametrize("wanted_end", [0, 1, 450])
 @pytest.mark.parametrize("first_read", [61, 300, 1000, LONGEST_READ])
-def test_a_walk_finds_the_same_however_much_it_reads_first(tmp_path, first_read):
+def test_a_walk_finds_the_same_however_much_it_reads_first(tmp_path, first_read, wanted_end):
+    """And wherever an index, which may lie, says that it will end."""
     chance = random.Random(first_read)
     for number in range(7):
         log, _ = damaged_at(tmp_path, number, chance.choice(places(BATCHES[number])), 1 << chance.randrange(8))
         for segment in log.visible_segments():
             usual, other = (
                 found(segment.walk(start, log.walk_end(segment)))
-                for start in (Start(0, segment.base_offset), Start(0, segment.base_offset, first_read=first_read))
+                for start in (
+                    Start(0, segment.base_offset),
+                    Start(0, segment.base_offset, first_read=first_read, wanted_end=wanted_end),
+                )
             )
             assert other == usual
 

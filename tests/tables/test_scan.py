@@ -93,6 +93,18 @@ def test_a_minute_of_a_topic_reads_that_minute(tmp_path):
         assert read < size / 100, f"minute {minute}: {read:,} of {size:,}"
 
 
+def test_a_window_reads_little_behind_its_end(tmp_path):
+    """Regression: reads grew fourfold up to 1 MiB, whatever was left of the window."""
+    batches = [made(number * 3, [START_MS + number * 3 + at for at in range(3)], 300) for number in range(900)]
+    write_partition(tmp_path, {0: batches})
+    window = sum(len(each.data) for each in batches[300:500])
+    kafkafs.scan(tmp_path, "t", start={0: 0}, end={0: 1}).to_arrow()  # imports are read from files, too
+    found = kafkafs.scan(tmp_path, "t", start={0: 900}, end={0: 1500})
+    table, read = counted(found.to_arrow)
+    assert table.column("offset").to_pylist() == list(range(900, 1500))
+    assert read < window + 100_000, f"{read:,} of {window:,}"
+
+
 @pytest.mark.parametrize(("topic", "value"), [("orders", "json"), ("readings", "registry"), ("payments", "registry")])
 def test_typed_values_are_those_of_an_export(topic, value, tmp_path):
     data = unpack(tmp_path)
