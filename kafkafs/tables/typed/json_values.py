@@ -5,13 +5,18 @@ what does not fit together becomes text, in which an object or a list stands as 
 neither 64 bits nor a double hold. A value that is no JSON object, or one that columns cannot hold as it is, stays in
 `valueBytes`, so that nothing is lost; of a key that stands twice in an object the last one counts.
 
-`pyarrow.json` is ten times as fast and was tried in its place. It ends at the first field that holds two types, without
-telling the others', and it makes timestamps of texts that look like some: those values would not come out as they are.
+Values are parsed, and their types found, many at a time: Python's own parser takes a list of them, and a field's type
+is that of all its values. What is odd about a value sends all of its list back to one at a time.
+
+`pyarrow.json` was tried in place of that parser. A top-level `null` ends the process, and a hostile value can bring one
+in (`{}}null{"v":{}`) unless all of it was parsed before.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +31,7 @@ Kind = Any
 
 _LONGEST = 2**63
 _DIGITS = 308  # that every double has room for
+_HUGE = re.compile(f"[0-9]{{{_DIGITS + 1}}}")
 _DEEPEST = 100  # objects and lists in each other: neither Python nor readers of Parquet go down without end
 _OTHER = "its type differs from those before it"
 Convert = Callable[[Any], Any]
@@ -98,14 +104,86 @@ def _is_within(levels: int, value: Any) -> bool:
     return not inner or (levels > 0 and all(_is_within(levels - 1, each) for each in inner))
 
 
-def kind_of_values(values: Iterable[bytes | None]) -> Kind:
+_MANY = 1 << 10  # values that are parsed at once
+_MARK = 734_918_250_617_395_283
+"""Stands between values. No other text of JSON is this number: no double is equal to it."""
+
+
+def all_parsed(values: Sequence[bytes | None]) -> list[dict[str, Any] | None]:
+    """`parsed` of each value."""
+    return [each for first in range(0, len(values), _MANY) for each in _parsed_at_once(values[first : first + _MANY])]
+
+
+def _parsed_at_once(values: Sequence[bytes | None]) -> Sequence[dict[str, Any] | None]:
+    plain = [value for value in values if value is not None and _is_plain(value)]
+    found = _as_one_list(plain)
+    if found is None:
+        return [parsed(value) for value in values]
+    if len(found) == len(values):
+        return found
+    documents = iter(found)
+    return [next(documents) if value is not None and _is_plain(value) else parsed(value) for value in values]
+
+
+def _is_plain(value: bytes) -> bool:
+    """True if a value can be an object in UTF-8 with nothing around it, and cannot be too deep."""
+    if value[:1] != b"{" or value[1:2] == b"\0":
+        return False
+    return len(value) <= 2 * _DEEPEST or value.count(b"{") + value.count(b"[") <= _DEEPEST
+
+
+def _as_one_list(values: Sequence[bytes]) -> list[dict[str, Any]] | None:
+    """The objects that values are, parsed as one list with a mark between any two. None if one of them may be no object
+    that columns can hold.
+
+    The list has as many marks as were put in, at each second place. So each value is one element: it neither begins nor
+    ends within another's.
+    """
+    try:
+        text = f",{_MARK},".encode().join(values).decode()
+        if max(map(len, values), default=0) > _DIGITS and _HUGE.search(text):
+            return None
+        found = json.loads(f"[{text}]")
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    marks = max(len(values) - 1, 0)
+    if text.count(str(_MARK)) != marks or len(found) != len(values) + marks or found[1::2] != [_MARK] * marks:
+        return None
+    documents = found[::2]
+    return documents if set(map(type, documents)) <= {dict} else None
+
+
+def kind_of_values(values: Sequence[bytes | None]) -> Kind:
     """The type of all of them that are objects."""
-    found: Kind = None
-    for value in values:
-        document = parsed(value)
-        if document is not None:
-            found = merged(found, kind_of(document))
-    return found
+    found = [each for each in all_parsed(values) if each is not None]
+    return _kind_of_all(found)
+
+
+def _kind_of_all(values: Sequence[Any]) -> Kind:
+    """`kind_of` of each value, `merged`."""
+    by_type: dict[type, Sequence[Any]] = {}
+    types = set(map(type, values)) - {type(None)}
+    for kind in types:
+        by_type[kind] = values if len(types) == 1 else [each for each in values if type(each) is kind]
+    return reduce(merged, (_kind_of_one_type(kind, each) for kind, each in by_type.items()), None)
+
+
+def _kind_of_one_type(kind: type, values: Sequence[Any]) -> Kind:
+    """The same of values of one type of Python's, of which some may be null."""
+    present = [each for each in values if each is not None]
+    if kind is int and (min(present) < -_LONGEST or max(present) >= _LONGEST):
+        return reduce(merged, map(kind_of, present), None)
+    if kind is list:
+        return ["list", _kind_of_all(list(chain.from_iterable(present)))]
+    if kind is dict:
+        names = set[str]().union(*present)
+        return [
+            "object",
+            {name: _kind_of_all([each[name] for each in present if name in each]) for name in sorted(names)},
+        ]
+    return {bool: "boolean", int: "long", float: "double", str: "string"}[kind]
 
 
 def converter(kind: Kind) -> Convert:
@@ -219,8 +297,8 @@ class JsonColumn:
         """See `Column`."""
         convert = converter(self._kind)
         objects, others = [], []
-        for value in content.to_pylist():
-            document = parsed(value)
+        values = content.to_pylist()
+        for value, document in zip(values, all_parsed(values), strict=True):
             try:
                 objects.append(None if document is None else convert(document))
                 others.append(value if document is None else None)
