@@ -11,6 +11,7 @@ goes on where it was, without duplicates or loss.
     claims       who writes to it: one export at a time, or several to different partitions
     led_job      the partitions that one broker led; `led_plans` has a plan for each of them
     tallies      counts of what earlier runs wrote
+    learned      the results of a first pass, until the plan has the types
     compacting   small files become large ones
     iceberg      the files in a table
     newer_schemas  what a run says of schemas that are newer than its columns

@@ -10,7 +10,7 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark import jobs
-from kafkafs.spark.export import export_plan, parquet
+from kafkafs.spark.export import export_plan, learned, parquet
 from kafkafs.spark.export.dates import undated
 from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request
 from kafkafs.spark.export.newer_schemas import new_misfits, newer_schemas
@@ -136,8 +136,13 @@ def export(
     book: Books = books or OneBook(out, request)
     registry = registry_with_schemas(request.paths) if request.value == "registry" else Registry()
     shared, fresh = jobs.shared(engine, registry), set[str]()
-    if not settled.is_saved:
-        mapped = partial(jobs.run, engine, "schema", progress=progress)
+    untyped = settled.new_units() if books is None and request.value in ("json", "registry") else []
+    if untyped:
+        still_ours()
+        book.save(settled)  # with the ranges whose results `learned` keeps
+    if untyped or not settled.is_saved:
+        mapped: Mapped = partial(jobs.run, engine, "schema", progress=progress)
+        mapped = learned.remembering(out, mapped) if untyped else mapped
 
         def infer(plan: ExportPlan) -> Mapping[str, object]:
             """See `Infer`."""
@@ -148,6 +153,8 @@ def export(
         settled.value_types |= book.agree(settled, infer)
         still_ours()
         book.save(settled)
+    if untyped:
+        learned.forget(out)
     if request.value == "registry":
         settled.gone += newer_schemas(registry, settled.value_types)
     tallies = Tallies(out, book.counts)
