@@ -21,8 +21,7 @@ ELSEWHERE = {  # commands that change the machine or take long to start, and whe
     "ln -s": "tests/packaging/test_install.py",
     **dict.fromkeys(("kafka-", "sed ", "echo ", "jq "), "tests/revive/test_page.py"),
     "kcat ": "tests/revive/test_page.py",
-    **dict.fromkeys(("kafkafs export", "pip install 'kafkafs[iceberg]'"), "tests/spark/test_iceberg.py"),
-    "duckdb ": "tests/spark/test_stand_alone.py",
+    **dict.fromkeys(("kafkafs export", "duckdb ", "pip install 'kafkafs[iceberg]'"), "tests/test_lakes.py"),
 }
 
 

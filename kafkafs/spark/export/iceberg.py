@@ -9,6 +9,7 @@ Files have no field ids. The table gets a name mapping, so that columns are foun
 """
 
 import json
+import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,6 +63,7 @@ class IcebergTable:
             from pyiceberg.catalog import load_catalog  # takes an extra, and half a second
         except ImportError as error:
             raise UsageError(f"--iceberg takes pyiceberg: {install_command('iceberg')}") from error
+        logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # it warns of each column without statistics
         with self._told("cannot be reached"):
             self._catalog: Catalog = load_catalog()
 
