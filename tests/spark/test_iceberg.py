@@ -18,8 +18,9 @@ from kafkafs.spark.export.output import output
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from tests.kafka.dataset import Dataset
-from tests.spark.test_compacting import Killed, expected, grow, run
+from tests.spark.test_compacting import Killed, expected, grow, no_waiting, run
 
+__all__ = ["no_waiting"]
 TABLE = "lake.records"
 BROKER = Dataset("4.3.1", "stopped")
 
@@ -129,6 +130,7 @@ def test_a_catalogue_that_always_changes_ends_the_run(tmp_path, monkeypatch):
 
     export(tmp_path, 7)
     monkeypatch.setattr(SqlCatalog, "commit_table", refuse)
+    monkeypatch.setattr("kafkafs.spark.export.iceberg._ATTEMPTS", 2)  # in each, pyiceberg itself tries for a second
     with pytest.raises(DiskError, match="the same command goes on from here"):
         export(tmp_path, 14)
 

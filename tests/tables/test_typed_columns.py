@@ -47,7 +47,7 @@ def test_keys_and_values_are_of_the_same_record() -> None:
         BatchMaker("t", 0, headers=False),
         arrow.schema(False),
         {
-            "value": JsonColumn("value", kind_of_values(value for _, value in told)),
+            "value": JsonColumn("value", kind_of_values([value for _, value in told])),
             "key": RegisteredColumn("key", "t", reader, known, column_type(reader.shape())),
         },
     )
