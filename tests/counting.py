@@ -1,8 +1,13 @@
-"""What a call reads, as the kernel counts it: by whichever function, those of the compiled kernels included."""
+"""What a call reads, as the kernel counts it: by whichever function, those of the compiled kernels included. And how
+many segments' logs it opens."""
 
 import os
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
+from unittest.mock import patch
+
+from kafkafs.disk import directory, system_calls
+from kafkafs.tables import locations
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
@@ -22,3 +27,21 @@ def counted(call: Callable[Asked, Answer], *args: Asked.args, **how: Asked.kwarg
 
 def _read_so_far(io: bytes) -> int:
     return int(io.split(b"rchar: ")[1].split()[0])
+
+
+def logs_opened(call: Callable[[], object]) -> int:
+    """The logs that the call opens in a process that has none open. One that is opened twice counts once."""
+    openat2, names = system_calls.openat2, set[str]()
+
+    def counted(descriptor: int, name: str, flags: int, *more: Any) -> int:
+        """The same, noted."""
+        if name.endswith(".log") and not flags & os.O_PATH:
+            names.add(name)
+        return openat2(descriptor, name, flags, *more)
+
+    for _, known in locations._open.values():
+        known.root.forget_cached()
+    locations._open.clear()
+    with patch.object(directory, "openat2", counted):
+        call()
+    return len(names)

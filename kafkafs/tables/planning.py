@@ -6,7 +6,7 @@ appends and deletions of the broker between two questions. If files vanish under
 later look.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -15,12 +15,12 @@ from typing import TypeVar
 import numpy as np
 
 from kafkafs.errors import Denied, NotFound, UsageError
+from kafkafs.format.tables import Numbers
 from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import Isolation, ReadOptions
 from kafkafs.log.reading import ask_again
-from kafkafs.log.segment import Segment
 from kafkafs.tables.locations import Location, partition
 from kafkafs.tables.offsets import (
     EARLIEST,
@@ -96,6 +96,15 @@ TASK_BYTES = 64 << 20
 
 SMALL, TOGETHER = 4 << 20, 16 << 20
 """Ranges smaller than the one share a task, up to the other, unless more tasks are asked for."""
+
+_NEAR = 8
+"""The border of a segment is taken for a cut if it is at most this part of a piece away."""
+
+_INDEXES = 64
+"""Indexes that a plan reads at most to cut segments; of one range those of a quarter of its segments."""
+
+_SHARES = 1 << 12
+"""The parts in which a segment is cut without its index, at most."""
 
 _OPENING = 64 << 10  # what it costs to open a partition, in bytes that could have been read meanwhile
 
@@ -204,7 +213,8 @@ def splits(
 ) -> list[list[PartitionRange]]:
     """The ranges for each task: cut into some megabytes, small ones together; at least `min_partitions` tasks, and at
     most `max_records` offsets in each."""
-    measured = [_Measured(each, looks[each.location.name].log) for each in ranges]
+    most = _INDEXES // max(len(ranges), 1)
+    measured = [_Measured(each, looks[each.location.name].log, most) for each in ranges]
     total = sum(each.size for each in measured) or 1
     found: list[tuple[PartitionRange, int]] = []
     for each in measured:
@@ -234,54 +244,89 @@ def _together(pieces: list[tuple[PartitionRange, int]], min_partitions: int | No
     return found if len(found) >= (min_partitions or 1) else [[piece] for piece, _ in pieces]
 
 
-def pieces_of(each: PartitionRange, look: PartitionLook, size: int) -> list[tuple[PartitionRange, int]]:
-    """A range in pieces of about `size` bytes of log, each with its bytes."""
-    measured = _Measured(each, look.log)
+def pieces_of(
+    each: PartitionRange, look: PartitionLook, size: int, partitions: int = 1
+) -> list[tuple[PartitionRange, int]]:
+    """A range in pieces of about `size` bytes of log, each with its bytes. `partitions`: how many a plan has."""
+    measured = _Measured(each, look.log, _INDEXES // max(partitions, 1))
     parts = max(1, round(measured.size / size))
     pieces = measured.cut(parts)
     return [(piece, measured.size // len(pieces)) for piece in pieces]
 
 
 class _Measured:
-    """A range, its bytes, and where it can be cut: behind which offsets, and how many bytes stand before.
+    """A range, its bytes, and where it can be cut.
 
-    Nothing of a small segment is read: a directory can have 100,000 segments that are smaller than the index's first
-    page.
+    The sizes of segments come from the listing. The index of a segment, which its log is opened for, tells where its
+    batches begin. If cuts lie in more than `most` segments, a piece has its share of a segment's offsets instead. One
+    index is in memory at a time.
     """
 
-    def __init__(self, each: PartitionRange, log: Log) -> None:
+    def __init__(self, each: PartitionRange, log: Log, most: int) -> None:
         self.range = each
-        self._offsets, self._places = np.empty(0, np.int64), np.empty(0, np.int64)
-        segments = [segment for segment in log.segments_from(each.start) if segment.base_offset < each.end]
-        self.size = sum(map(log.walk_end, segments)) or 1
+        self._log = log
+        self._most = most
+        self._segments = [segment for segment in log.segments_from(each.start) if segment.base_offset < each.end]
+        self._starts = np.cumsum([0, *map(log.walk_end, self._segments)], dtype=np.int64)
+        self._low, self.size = 0, int(self._starts[-1]) or 1
         if self.size >= SMALL:
-            self._look(log, filter(Segment.is_readable, segments))
+            self._trim()
 
-    def _look(self, log: Log, segments: Iterable[Segment]) -> None:
-        found, passed = [(self._offsets, self._places)], 0
-        for segment in segments:
-            offsets, positions, end = log.cuts(segment)
-            found.append((offsets, positions + passed))
-            found.append((np.array([segment.next_base or log.end_offset]), np.array([passed + end])))
-            passed += end
-        offsets, places = map(np.concatenate, zip(*found, strict=True))
-        low = int(places[offsets <= self.range.start].max(initial=0))
-        high = int(places[offsets >= self.range.end].min(initial=passed))
-        inside = (offsets > self.range.start) & (offsets < self.range.end)
-        self._offsets, self._places = offsets[inside], places[inside] - low
-        self.size = max(high - low, 1)
+    def _trim(self) -> None:
+        """Leaves out what the first and the last segment have beside the range."""
+        last, high = len(self._segments) - 1, int(self._starts[-1])
+        if self.range.start > self._segments[0].base_offset:
+            offsets, places = self._entries(0)
+            self._low = int(places[offsets <= self.range.start].max(initial=0))
+        if self.range.end < self._next_base(last):
+            offsets, places = self._entries(last)
+            high = int(places[offsets >= self.range.end].min(initial=high))
+        self.size = max(high - self._low, 1)
+
+    def _next_base(self, number: int) -> int:
+        return self._segments[number].next_base or self._log.end_offset
+
+    def _entries(self, number: int) -> tuple[Numbers, Numbers]:
+        """Offsets of one segment at which it can be cut, and how many bytes of all stand before each."""
+        segment, begin, end = self._segments[number], int(self._starts[number]), int(self._starts[number + 1])
+        if self._most > 0:
+            try:
+                offsets, positions, _ = self._log.cuts(segment)
+            except Denied:
+                return np.empty(0, np.int64), np.empty(0, np.int64)
+            return offsets, positions + begin
+        span = self._next_base(number) - segment.base_offset
+        count = min(_SHARES, span)
+        shares = np.arange(1, count)
+        return segment.base_offset + span * shares // count, begin + (end - begin) * shares // count
 
     def cut(self, parts: int) -> list[PartitionRange]:
         """About `parts` pieces of much the same size; between index entries only where there are too few of them."""
         if parts == 1:
             return [self.range]
-        if len(self._offsets) < parts - 1:
+        goals = self._low + np.arange(1, parts) * self.size // parts
+        borders = self._starts[np.searchsorted(self._starts, goals, side="left")]  # the next one of each goal
+        before = self._starts[np.maximum(np.searchsorted(self._starts, goals, side="right") - 1, 0)]
+        near = max(self.size // parts // _NEAR, 1)
+        goals = np.where(goals - before <= near, before, np.where(borders - goals <= near, borders, goals))
+        numbers = np.searchsorted(self._starts, goals, side="left") - 1
+        is_border = np.isin(goals, self._starts)
+        looked_into = np.unique(numbers[~is_border])
+        last = len(self._segments) - 1  # its log is open
+        if np.count_nonzero(looked_into < last) > min(self._most, len(self._segments) // 4):
+            self._most = 0
+        chosen = {self._next_base(number) for number in numbers[is_border & (numbers >= 0)].tolist()}
+        found = len(self._segments) - 1
+        for number in looked_into.tolist():
+            offsets, places = self._entries(number)
+            offsets, places = np.append(offsets, self._next_base(number)), np.append(places, self._starts[number + 1])
+            found += len(offsets) - 1
+            chosen |= set(offsets[np.searchsorted(places, goals[~is_border & (numbers == number)])].tolist())
+        borders_left = sorted(cut for cut in chosen if self.range.start < cut < self.range.end)
+        is_coarse = found < parts - 1 or self.size < TASK_BYTES * parts // 2
+        if len(borders_left) < parts - 1 and is_coarse:
             return _evenly(self.range, parts)
-        goals = np.arange(1, parts) * self.size // parts
-        chosen = np.unique(self._offsets[np.minimum(np.searchsorted(self._places, goals), len(self._offsets) - 1)])
-        if len(chosen) < parts - 1 and self.size < TASK_BYTES * parts // 2:
-            return _evenly(self.range, parts)
-        return _between(self.range, chosen.tolist())
+        return _between(self.range, borders_left)
 
 
 def _evenly(each: PartitionRange, parts: int) -> list[PartitionRange]:

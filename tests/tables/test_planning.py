@@ -1,6 +1,7 @@
 """Planning: what a task is given, each offset one task, and one look at each partition. Logs: test_source.py."""
 
 import gc
+import os
 import shutil
 import weakref
 from itertools import pairwise
@@ -11,14 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import Denied, Vanished
+from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.output import output
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
 from kafkafs.tables import planning
+from kafkafs.tables.choice import Choice
 from kafkafs.tables.locations import Location, data_directory, partition
-from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, TopicPartition
 from kafkafs.tables.planning import PartitionLook, PartitionRange, planned, splits
+from tests.counting import logs_opened
 from tests.kafka.broker import wait_until
 from tests.log.making import made, spread, write_partition
 from tests.log.transactional import data, marker
@@ -57,7 +62,8 @@ def test_each_offset_is_in_one_task(whole, bounds, least, most):
 
 def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Regression: start and ranges were asked of two looks; offsets were "gone" that were there at the first."""
-    directory = write_partition(tmp_path, {0: [made(0, [1, 2])], 2: [made(2, [3])], 3: [made(3, [4])]})
+    large = [made(offset, [1] * 5) for offset in range(0, 20, 5)]
+    directory = write_partition(tmp_path, {0: large, **{each: [made(each, [3])] for each in (20, 21, 22)}})
     resolve = planning.resolve
 
     def resolving(*how, starting: bool):
@@ -69,10 +75,9 @@ def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypa
 
     monkeypatch.setattr("kafkafs.tables.planning.resolve", resolving)
     monkeypatch.setattr("kafkafs.tables.planning.SMALL", 0)  # of small ranges nothing is read: what is gone shows later
-    reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t"}), Frame())
-    (task,) = reader.partitions()
-    assert isinstance(task, Task)
-    assert [(each.start, each.end) for each in task.ranges] == [(2, 4)]  # of a later look, all of it
+    reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t", "minPartitions": "2"}), Frame())
+    found = [(each.start, each.end) for task in reader.partitions() if isinstance(task, Task) for each in task.ranges]
+    assert (found[0][0], found[-1][1]) == (20, 23)  # of a later look, all of it
 
 
 def test_a_plan_is_made_anew_where_files_vanish_under_it(tmp_path: Path):
@@ -120,3 +125,35 @@ def test_what_is_known_of_transactions_goes_with_the_partition(tmp_path: Path):
     del look
     gc.collect()
     assert segment() is None
+
+
+def sparse(data: Path, partitions: int, segments: int, size: int) -> None:
+    """Partitions of segments of that size, of which only the first batch is there."""
+    for number in range(partitions):
+        batches = {base * 1000: [made(base * 1000, [1])] for base in range(segments)}
+        directory = write_partition(data, batches, f"t-{number}")
+        for base in range(segments - 1):
+            os.truncate(directory / f"{base * 1000:020}.log", size)
+
+
+@pytest.mark.parametrize("size", [1 << 20, 1 << 26, 1 << 30])
+@pytest.mark.parametrize(("partitions", "segments"), [(1, 40), (8, 10), (100, 4)])
+def test_a_plan_opens_few_logs(tmp_path, partitions, segments, size):
+    """Regression: of each range that was large enough to be cut, every segment's log and index were opened."""
+    sparse(tmp_path / "data", partitions, segments, size)
+    options = batch_options({"path": str(tmp_path / "data"), "subscribe": "t"})
+    found: list[list[PartitionRange]] = []
+
+    def plan() -> None:
+        """That of a batch read."""
+        found[:] = [list(each.ranges) for each in BatchReader(options, Frame()).partitions() if isinstance(each, Task)]
+
+    total = partitions * (segments - 1) * size
+    most = partitions * (2 + segments // 4)  # where each begins and ends, and an index
+    assert logs_opened(plan) <= most < partitions * segments
+    assert {sum(each.end - each.start for task in found for each in task if each.location.name.partition == number)
+            for number in range(partitions)} == {(segments - 1) * 1000 + 1}  # fmt: skip
+    assert len(found) >= total // (72 << 20)  # all the same they are cut into tasks
+    request = Request((tmp_path / "data",), Choice(topics=("t",)), AllAt(EARLIEST), AllAt(LATEST))
+    opened = logs_opened(lambda: settle(output(str(tmp_path / "out")), request))
+    assert opened <= most

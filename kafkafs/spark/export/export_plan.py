@@ -230,7 +230,8 @@ def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> Export
         if start >= end:
             continue
         added.logs[name] = LogIdentity.of(look.log, start, end)
-        for each, size in planning.pieces_of(PartitionRange(look.location, start, end), look, request.file_bytes):
+        whole = PartitionRange(look.location, start, end)
+        for each, size in planning.pieces_of(whole, look, request.file_bytes, len(looks)):
             added.units.append(FileUnit(each, size, file_of(each), request.by))
     return added
 
