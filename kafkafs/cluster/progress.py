@@ -129,4 +129,4 @@ def _standing(commit: Commit, ends: Ends, found: Mapping[int, Standing]) -> Stan
 
 
 def _ends(log: Log, root: Directory) -> Ends:
-    return Ends(log_start(log, root), log.high_watermark, log.end_offset, first_here=log.start_offset)
+    return Ends(log_start(log, root), log.high_watermark, log.known_end, first_here=log.start_offset)

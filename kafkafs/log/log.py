@@ -38,7 +38,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The end of the last segment's log: the position behind its last valid batch, and the next offset."""
+    """The end of the last segment's log: the position behind its last valid batch, and the next offset. `refused`: the
+    error if the log may not be read, so that nobody knows its end."""
 
     inode: int
     size: int
@@ -47,6 +48,7 @@ class Tail:
     end_offset: int
     last: Batch | None
     grown_from: tuple[int, int] | None = None  # position and end offset of the tail that this one was found from
+    refused: Denied | None = None
 
     def grew_from(self, before: "Tail") -> bool:
         """True if everything before the end of `before` is as it was then."""
@@ -280,7 +282,18 @@ class Log:
         if offset < self.start_offset:
             raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
         if offset >= self.end_offset:
+            self.check_end()
             raise NotFound(f"offset {offset} is at or after the log end, {self.end_offset}: it does not exist yet")
+
+    @property
+    def known_end(self) -> int | None:
+        """The end offset; None if the last log may not be read."""
+        return None if self.tail is not None and self.tail.refused else self.end_offset
+
+    def check_end(self) -> None:
+        """Denied if the last log may not be read: what it holds is unknown, and no answer may be without it."""
+        if self.tail is not None and self.tail.refused is not None:
+            raise Denied(str(self.tail.refused))
 
     def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
         """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's

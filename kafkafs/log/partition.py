@@ -250,8 +250,9 @@ class Partition:
             return segments, known or tail_of_a_tier(last, last.next_base)
         try:
             tail = find_tail(last, known)
-        except (Denied, NotFound):
-            return segments, Tail(0, 0, 0, 0, last.base_offset, None)
+        except (Denied, NotFound) as error:
+            refused = error if isinstance(error, Denied) else None
+            return segments, Tail(0, 0, 0, 0, last.base_offset, None, refused=refused)
         if known is not None and not tail.grew_from(known):
             last = last.reopened()
             segments = (*segments[:-1], last)

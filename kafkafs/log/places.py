@@ -83,15 +83,18 @@ class AtOffset(NamedTuple):
             case Anchor.ABSOLUTE:
                 return self.value
             case Anchor.FROM_END:
+                look.log.check_end()
                 return look.log.end_offset - self.value
             case Anchor.EARLIEST:
                 return look.visible.earliest()
             case Anchor.LATEST:
+                look.log.check_end()
                 return look.visible.latest()
 
     def _offset(self, look: Look) -> int:
         offset = self.offset(look)
         if offset is None:
+            look.log.check_end()
             raise NotFound("no record is visible")
         return offset
 
@@ -105,6 +108,7 @@ class AtTime(NamedTuple):
         """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
         found = look.uncommitted.lookup.batch_at(look.milliseconds(self.time), trace)
         if found is None:
+            look.log.check_end()
             raise NotFound(f"no record at or after {self.time}")
         return found
 
@@ -119,6 +123,7 @@ class AtTime(NamedTuple):
     def _record(self, look: Look, lookup: Lookup) -> Found:
         found = lookup.first_at(look.milliseconds(self.time))
         if found is None:
+            look.log.check_end()
             raise NotFound(f"no record at or after {self.time}")
         return found
 
@@ -160,6 +165,8 @@ class BeforeTime(NamedTuple):
         found = reader.lookup.before(time_ms, trace) if time_ms > 0 else look.log.start_offset
         if isinstance(found, Found):
             return found
+        if found is None:
+            look.log.check_end()
         offset = reader.latest(found)
         if offset is None:
             raise NotFound(f"no record before {self.time}")
@@ -189,6 +196,9 @@ class RangeTarget(Protocol):
     def offsets(self, look: Look, *, isolated: bool) -> tuple[int, int | None]:
         """[start, end). `isolated`: a time leads to the first record at or after it that the isolation level shows."""
 
+    def check_end(self, look: Look, *, isolated: bool) -> None:
+        """Denied if the range goes on in a last log that may not be read. To be called before it is opened."""
+
 
 class BetweenOffsets(NamedTuple):
     """A range in `by-offset/`: offsets in [begin, stop); without a stop it grows with the log."""
@@ -203,6 +213,13 @@ class BetweenOffsets(NamedTuple):
     def offsets(self, look: Look, *, isolated: bool) -> tuple[int, int | None]:  # noqa: ARG002
         """Both ends so, in or outside of the log, and perhaps the wrong way round, which is an empty range."""
         return _offset(look, self.begin), None if self.stop is None else _offset(look, self.stop)
+
+    def check_end(self, look: Look, *, isolated: bool) -> None:
+        """See `RangeTarget`."""
+        if look.log.known_end is None:
+            _, end = self.offsets(look, isolated=isolated)
+            if end is None or end > look.log.end_offset:
+                look.log.check_end()
 
 
 def _offset(look: Look, point: AtOffset) -> int:
@@ -249,6 +266,13 @@ class BetweenTimes(NamedTuple):
             return start, start
         found = _bounds(look, reader, last)
         return start, max(look.log.end_offset, reader.visible_end) if found is None else found[1]
+
+    def check_end(self, look: Look, *, isolated: bool) -> None:
+        """See `RangeTarget`. A time that no readable record reaches may be one of the last log."""
+        if look.log.known_end is None:
+            _, end = self.offsets(look, isolated=isolated)
+            if end is None or end >= look.log.end_offset:
+                look.log.check_end()
 
     def _reader(self, look: Look, isolated: bool) -> Reader:
         return look.visible if isolated else look.uncommitted

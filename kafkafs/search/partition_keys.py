@@ -48,8 +48,10 @@ class PartitionKeys:
         """The last visible record with that key; NotFound where there is none.
 
         TooLarge where it may be in a batch that is too large to unpack; Vanished where a newer log was asked already.
+        Denied where a later one may be in a last log that may not be read.
         """
         may_block()
+        reader.log.check_end()
         segments, too_large, found = self._newest_first(reader, key), -1, None
         while segments and found is None:
             ready = self._ready(reader, segments) or [self._made(reader, segments[0], trace)]

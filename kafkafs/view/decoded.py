@@ -281,6 +281,7 @@ class JsonFollower(NoXattrs):
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> Stream:
+        self._target.check_end(look, isolated=True)
         following = Follower(self._view, look, self._target)
         budget = self._view.resources.text
         return Stream(partial(self._followed, following), following.earliest, budget, following.has_more)

@@ -122,11 +122,13 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
         "topicId": topic_id,
         "logStartOffset": log_start(log, view.partition.root),
         "localLogStartOffset": log.local_start_offset,
-        "logEndOffset": log.end_offset,
+        "logEndOffset": log.known_end,
         "highWatermark": log.high_watermark,
-        "lastStableOffset": known(lambda: view.partition.transactions.last_stable_offset(log)),
+        "lastStableOffset": None
+        if log.known_end is None
+        else known(lambda: view.partition.transactions.last_stable_offset(log)),
         "earliestOffset": known(look.visible.earliest),
-        "latestOffset": known(look.visible.latest),
+        "latestOffset": None if log.known_end is None else known(look.visible.latest),
         "minTimestamp": oldest,
         "maxTimestamp": newest,
         "sizeBytes": None if None in sizes else sum(filter(None, sizes)),

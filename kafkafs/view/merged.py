@@ -154,7 +154,9 @@ class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
     def open(self) -> ExactContent | Stream:
         """The text that `attributes` announced, as long as all logs have it. Otherwise the records that are visible
         now."""
-        parts = _parts(*self._targeted())
+        views, target = self._targeted()
+        each_there(views, lambda view: view.ask(lambda look: target.check_end(look, isolated=True)))
+        parts = _parts(views, target)
         if not parts:
             raise self._gone()
         return self._opened(parts)
@@ -191,6 +193,7 @@ class MergedFollower(_OfTopic):
     def open(self) -> Stream:
         """The records that are visible now, and those that become visible in the partitions of now."""
         views, target = self._targeted()
+        each_there(views, lambda view: view.ask(lambda look: target.check_end(look, isolated=True)))
         followers = each_there(views, lambda view: (view, view.ask(lambda look: Follower(view, look, target))))
         text = _Followed(self._lines(views[0]), followers)
         return Stream(text.pieces, 0, views[0].resources.text, text.has_more)

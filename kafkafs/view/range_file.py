@@ -111,7 +111,11 @@ class RangeFile(SizedFile[Look, LogSpan]):
     def open(self) -> ExactContent | Stream:
         """The text that `attributes` announced, as long as the log has it. Otherwise the present records, up to the
         present end at most."""
-        return self._view.ask(self._opened)
+        return self._view.ask(self._open)
+
+    def _open(self, look: Look) -> ExactContent | Stream:
+        self._target.check_end(look, isolated=self.isolated)
+        return self._opened(look)
 
     def _text(self, state: Look) -> ExactText[LogSpan] | None:
         span, make = self._span_and_make(state)

@@ -271,6 +271,7 @@ class RawRange(NoXattrs):
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> RawContent:
+        self._target.check_end(look, isolated=False)
         start, end = self._shown or self._target.offsets(look, isolated=False)
         growth = Growth(self._view, look, self._target) if end is None else None
         extents = Extent.between(look.log, start, end)

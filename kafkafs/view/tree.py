@@ -196,6 +196,7 @@ class EndLink:
         def offset(look: Look) -> int | None:
             """The text of the present log."""
             may_block()
+            look.log.check_end()
             return look.visible.earliest() if which == "earliest" else look.visible.latest()
 
         found = self._view.ask(offset)
