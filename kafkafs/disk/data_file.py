@@ -29,6 +29,9 @@ SETTLED_AFTER_NS = 50_000_000
 """A file or directory changed so recently may change again within the same tick of the file system's clock."""
 
 LONG_SIZE = 1 << 20
+"""Bytes that are read at a time where much is read."""
+
+BUFFER_SIZE = 2 << 20
 """Bytes that `read_long` has a buffer for, which it uses again."""
 
 STREAM_SIZE = 1 << 20
@@ -131,7 +134,7 @@ class DataFile(ABC):
         return buffer[: self.read_into(buffer, position)]
 
 
-_buffers = Buffers(LONG_SIZE, keep=8)
+_buffers = Buffers(BUFFER_SIZE, keep=8)
 
 
 class _Closing:

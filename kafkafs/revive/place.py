@@ -43,7 +43,7 @@ class Target:
         self.remove(unfinished)
         self.make(unfinished, content, through=through)
         self.rename(unfinished, name)
-        with _told(self.path / name):
+        with _told(self.path, name):
             if through:
                 os.fsync(self.descriptor)
 
@@ -68,12 +68,12 @@ class Target:
 
     def told(self, name: str) -> AbstractContextManager[None]:
         """Turn the system's refusal of that file, inside the `with`, into a sentence."""
-        return _told(self.path / name)
+        return _told(self.path, name)
 
     @contextmanager
     def below(self, name: str) -> Iterator["Target"]:
         """The directory of that name, made if it is not there."""
-        with _told(self.path / name):
+        with _told(self.path, name):
             with suppress(FileExistsError):
                 os.mkdir(name, 0o700, dir_fd=self.descriptor)
             descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
@@ -84,17 +84,17 @@ class Target:
 
     def rename(self, name: str, new: str) -> None:
         """A file gets another name."""
-        with _told(self.path / new):
+        with _told(self.path, new):
             os.rename(name, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def remove(self, name: str) -> None:
         """Takes away a file, if it is there."""
-        with _told(self.path / name), suppress(FileNotFoundError):
+        with _told(self.path, name), suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.descriptor)
 
     def remove_directory(self, name: str) -> None:
         """Takes away a directory of files, if it is there."""
-        with _told(self.path / name), suppress(FileNotFoundError):
+        with _told(self.path, name), suppress(FileNotFoundError):
             descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
             try:
                 for each in os.listdir(descriptor):
@@ -162,7 +162,7 @@ class NewDirectory(Target):
     def note(self, told: dict[str, Any]) -> None:
         """A partition is whole: what is to be said of it."""
         self.done[told["directory"]] = told
-        with _told(self.path / _PROGRESS):
+        with _told(self.path, _PROGRESS):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(_PROGRESS, flags, 0o600, dir_fd=self.descriptor)
             with open(descriptor, "w", encoding="utf-8") as file:
@@ -242,10 +242,10 @@ def as_json(value: Mapping[str, Any]) -> bytes:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Turn the system's refusal into a sentence."""
+def _told(path: Path, name: str = "") -> Iterator[None]:
+    """Turn the system's refusal of a path, or of a name below it, into a sentence."""
     try:
         yield
     except OSError as error:
         hint = "; free some space, and the same command goes on" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-        raise DiskError(f"{str(path)!r} cannot be written: {error.strerror}{hint}") from error
+        raise DiskError(f"{str(path / name)!r} cannot be written: {error.strerror}{hint}") from error

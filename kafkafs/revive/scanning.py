@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from kafkafs.disk.data_file import BUFFER_SIZE
 from kafkafs.errors import DiskError, NotFound, Unanswered, Vanished
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import LONGEST_READ, Damage, Start
@@ -148,7 +149,8 @@ class PartitionScan:
         """Keep the valid batches of a segment, up to the moment or the damage that ends the partition."""
         state, segment = self._state, parts.segment
         end = self.log.walk_end(segment)
-        for item in segment.walk(Start(0, segment.base_offset, first_read=LONGEST_READ), end):
+        first_read = end if end <= BUFFER_SIZE else LONGEST_READ  # not a small rest by itself
+        for item in segment.walk(Start(0, segment.base_offset, first_read=first_read), end):
             if isinstance(item, Damage):
                 self._mending.mend(item, parts)
             else:
