@@ -130,8 +130,8 @@ class PartitionScan:
             gap = self.log.end_offset if segment.next_base is None else segment.next_base
             reason, is_damage = str(error), True
         else:
-            # nothing is ever compacted that goes into a tier: offsets that are missing there were in an object
-            if segment.object is not None:
+            # a topic may have been compacted before it was tiered: an object of the noted size lacks nothing
+            if segment.object is not None and segment.files.may_be_cut:
                 reason, is_damage = "no object of the tier has them", True
         if is_damage or state.rules.is_dense:
             lost = partial(state.damage if is_damage else state.lose, reason=reason)

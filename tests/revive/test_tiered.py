@@ -355,3 +355,17 @@ def test_a_partition_that_only_a_tier_has_is_revived_past_an_upload_that_is_lost
         assert [(loss["first"], loss["last"]) for loss in found["losses"]] == [(first, first + 29)]
     with pytest.raises(CorruptData, match="damage in 1 place"):
         revive([disk], replace(wanted, to=tmp_path / "other", corrupt="refuse"))
+
+
+def test_a_sound_hole_at_the_end_of_an_object_refuses_no_revival(tmp_path):
+    """Regression: the topic was compacted before it was tiered. The object has the size that the metadata topic noted,
+    and reads had no error; the revival called the hole damage."""
+    made = one_epoch()
+    made.uploads = [
+        replace(each, batches=tuple(one for one in each.batches if one.base != 55)) for each in made.uploads
+    ]
+    tier, disk = made.write_tier(tmp_path / "tier"), made.write_disk(tmp_path / "disk", True, True)
+    wanted = choices(tmp_path / "new", tiered=TierSource(str(tier)), topics=("t",))
+    found = told(revive([disk], wanted), "t-0")
+    assert found["records"] == 125
+    assert found["losses"] == [{"first": 55, "last": 59, "reason": "no segment has them"}]
