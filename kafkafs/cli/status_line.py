@@ -7,9 +7,11 @@ import os
 import sys
 import threading
 import time
-from typing import Never
+from functools import cache
+from typing import TYPE_CHECKING, Any, Never
 
-from tqdm import tqdm
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 REDRAW_S, LINE_EVERY_S = 0.2, 30.0
 _WORDS = "{desc}"
@@ -17,12 +19,20 @@ _FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {n_fmt} of {total_fmt} [{rate_fmt},
 _PLAIN = _FORMAT.replace("|{bar}|", ",")
 
 
+@cache
+def _tqdm() -> Any:
+    """The class, loaded when a line is due: loading takes as long as a small export reads."""
+    from tqdm import tqdm
+
+    tqdm.monitor_interval = 0  # no thread that redraws
+    tqdm.set_lock(threading.RLock())  # and no semaphore that another process could hold
+    return tqdm
+
+
 class StatusLine:
     """One piece of work after the other, each with a name and a size in bytes."""
 
     def __init__(self) -> None:
-        tqdm.monitor_interval = 0  # no thread that redraws
-        tqdm.set_lock(threading.RLock())  # and no semaphore that another process could hold
         self._is_terminal = sys.stderr.isatty()
         self._bar: tqdm[Never] | None = None
         self._name = ""
@@ -45,7 +55,7 @@ class StatusLine:
         if name != self._name:
             self._name, self._begun = name, time.monotonic()
         if self._is_time():
-            line = tqdm.format_meter(
+            line = _tqdm().format_meter(
                 done, size, time.monotonic() - self._begun, prefix=name, bar_format=_PLAIN, unit="B", unit_scale=True,
                 postfix=beside,
             )  # fmt: skip
@@ -74,7 +84,7 @@ class StatusLine:
         if self._bar is None or (self._bar.desc.removesuffix(": "), self._bar.total) != (name, size):
             self.clear()
             columns = os.get_terminal_size(sys.stderr.fileno()).columns  # 0: it was not told
-            self._bar = tqdm(
+            self._bar = _tqdm()(
                 desc=name, total=size, bar_format=bar_format, unit="B", unit_scale=True, leave=False, file=sys.stderr,
                 mininterval=REDRAW_S, miniters=0, dynamic_ncols=columns > 0, ncols=None if columns else 80, nrows=24,
                 ascii=" #", postfix=beside,

@@ -34,7 +34,7 @@ def run(program: str, place: Path) -> str:
     set_ = {"PYSPARK_SUBMIT_ARGS": submit, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     program = program.replace("/var/kafka-logs", str(place / "data")).replace("/data/", f"{place}/")
     done = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ | set_, capture_output=True, text=True, timeout=280, check=False
+        [sys.executable, "-c", program], env=os.environ | set_, capture_output=True, text=True, timeout=800, check=False
     )
     assert done.returncode == 0, done.stderr[:3000]
     return done.stdout
@@ -45,7 +45,7 @@ def batch(first: int, *times_ms: int) -> Made:
     return Made(v2_batch(records), records)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1700)
 def test_each_run_adds_what_is_new_once(tmp_path):
     (recipe,) = blocks(DOCS / "spark.md", "delta")
     old, new = [batch(0, NOON_MS, NOON_MS + 86_400_000)], [batch(2, NOON_MS + 1, NOON_MS + 2 * 86_400_000)]
