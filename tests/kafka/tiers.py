@@ -37,7 +37,7 @@ def s3_server() -> Iterator[str]:
 @contextmanager
 def s3_process(port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """The same in a process of its own, which can be stopped and ended: its address, and the process."""
-    port = port or _free_port()
+    port = port or free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
@@ -47,7 +47,7 @@ def s3_process(port: int = 0) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
             process.kill()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """One that no connection gets meanwhile: the kernel gives them numbers from 32,768 on."""
     for port in random.sample(range(20_000, 32_000), 100):
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
