@@ -24,7 +24,7 @@ from kafkafs.tables import arrow, planning
 from kafkafs.tables.arrow import BatchMaker, together
 from kafkafs.tables.choice import Form
 from kafkafs.tables.local import mapped
-from kafkafs.tables.locations import chosen
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionLooks, planned
 from kafkafs.tables.ranges import data_loss, records_of
@@ -193,7 +193,9 @@ def _fitting(readers: Iterable[ReaderSchema], given: DataType) -> Iterator[Reade
 
 def _passes(options: SourceOptions, name: FieldName) -> tuple[set[str], list[Pass]]:
     """The topics that are read, and passes over what is there of them."""
-    locations = chosen(options.paths, options.choice, options.replicas, options.tiered)
+    missing = missing_of(options.paths, options.choice, options.tiered)  # the read itself says if that is an error
+    locations = chosen_here(missing, options.paths, options.choice, options.replicas, options.tiered)
+    options = options.without(missing_names(missing))
 
     def plan(looks: PartitionLooks) -> list[Pass]:
         """Passes over the ranges as of one look at all of them."""

@@ -78,7 +78,8 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         at_end, self._at_end = self._at_end, {}
         begun = stream_offset(start)
         self._latest = self._now() if self._target is None else self._target
-        ends = {name: at_end.get(name, end) for name, end in self._end(begun.at, limit).items()}
+        left = self._left_at(begun.at)
+        ends = left | {name: at_end.get(name, end) for name, end in self._end(begun.at, limit).items()}
         return self._with_logs(ends, begun).to_json()
 
     def _end(self, begun: PartitionOffsets, limit: ReadLimit) -> PartitionOffsets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 
 import pyarrow as pa
@@ -18,8 +19,7 @@ from kafkafs.spark.source_options import SourceOptions, batch_options, stream_op
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import in_executor, tasks
 from kafkafs.tables import planning
-from kafkafs.tables.locations import chosen
-from kafkafs.tables.missing import missing_of, told
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of, told
 from kafkafs.tables.planning import PartitionLooks, planned
 from kafkafs.tables.ranges import NAME_ALL, data_loss
 
@@ -84,23 +84,23 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
         options = self._options
-        if missing := missing_of(options.paths, options.choice, options.tiered):
+        missing = missing_of(options.paths, options.choice, options.tiered)
+        if missing:
             data_loss(options.fail_on_data_loss, NAME_ALL)(told(missing))
-        return planned(
-            chosen(options.paths, options.choice, options.replicas, options.tiered), options.isolation, self._plan
-        )
-
-    def _plan(self, looks: PartitionLooks) -> list[InputPartition]:
-        options = self._options
-        lost = data_loss(options.fail_on_data_loss)
-        ranges = planning.between(options.starting, options.ending, looks, lost)
-        groups = planning.splits(ranges, looks, options.min_partitions, options.max_records_per_partition)
-        return tasks(groups, options)
+        locations = chosen_here(missing, options.paths, options.choice, options.replicas, options.tiered)
+        return planned(locations, options.isolation, partial(_plan, options.without(missing_names(missing))))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
         batches, schema = self._frame.read(partition), self._of_sail
         return in_executor(batches if schema is None else (_cast(batch, schema) for batch in batches))
+
+
+def _plan(options: SourceOptions, looks: PartitionLooks) -> list[InputPartition]:
+    lost = data_loss(options.fail_on_data_loss)
+    ranges = planning.between(options.starting, options.ending, looks, lost)
+    groups = planning.splits(ranges, looks, options.min_partitions, options.max_records_per_partition)
+    return tasks(groups, options)
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -6,8 +6,8 @@ glob. Other `kafka.` options are for a client's network and mean nothing here. S
 
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
@@ -24,10 +24,12 @@ from kafkafs.tables.offsets import (
     Limit,
     Specific,
     Timestamps,
+    TopicPartition,
     parse_offsets,
     parse_partitions,
     parse_time,
     parse_timestamps,
+    without,
 )
 
 KNOWN = (
@@ -80,6 +82,10 @@ class SourceOptions:
     max_trigger_delay_s: float = 900.0
     replicas: Replicas = "furthest"
     tiered: TierSource | None = None
+
+    def without(self, gone: Container[TopicPartition]) -> "SourceOptions":
+        """The same, with limits that do not name the partitions that are `gone`."""
+        return replace(self, starting=without(self.starting, gone), ending=without(self.ending, gone))
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:

@@ -19,9 +19,9 @@ from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream_offset import KnownLogs, StreamOffset, stream_offset
 from kafkafs.spark.tasks import in_executor, tasks
 from kafkafs.tables import planning
-from kafkafs.tables.locations import Location, chosen
-from kafkafs.tables.missing import missing_of, told
-from kafkafs.tables.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict
+from kafkafs.tables.locations import Location
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of, told
+from kafkafs.tables.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict, without
 from kafkafs.tables.planning import PartitionLook, PartitionLooks, planned
 from kafkafs.tables.ranges import NAME_ALL, data_loss
 
@@ -38,6 +38,8 @@ class StreamReader(DataSourceStreamReader):
         self._ended = StreamOffset()
         """The end of the last micro-batch, before Spark 4.2, which does not tell it."""
         self._missing: list[TopicPartitions] = []
+        self._gone: set[TopicPartition] = set()
+        """Partitions that the stream has read, and that are not there: what was told last."""
         self._first: StreamOffset | None = None
         """Where a new stream starts, once that was asked."""
         self._at_end: PartitionOffsets = {}
@@ -47,14 +49,14 @@ class StreamReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, Any]:
         """Return the start of a new stream: as the options say, by default the end. The same each time: Spark asks once
         for where the first micro-batch may end, and once for what it reads."""
-        self._check_partitions()
         if self._first is None:
             self._first, ends = planned(self._locations(), self._options.isolation, self._bounds)
             self._at_end = {name: at for name, at in self._first.at.items() if at == ends[name]}
         return self._first.to_json()
 
     def _bounds(self, looks: PartitionLooks) -> tuple[StreamOffset, PartitionOffsets]:
-        starts = planning.resolve(self._options.starting, looks, starting=True)
+        starting = without(self._options.starting, missing_names(self._missing))
+        starts = planning.resolve(starting, looks, starting=True)
         starts = self._not_behind(self._latest, starts)
         return StreamOffset(starts, self._logs.of(looks, starts, StreamOffset())), planning.latest(looks)
 
@@ -69,7 +71,7 @@ class StreamReader(DataSourceStreamReader):
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # as before 4.2
         """Return the present ends of the logs."""
         self._latest = self._now()
-        self._ended = self._with_logs(self._latest, self._ended)
+        self._ended = self._with_logs(self._latest | self._left_at(self._ended.at), self._ended)
         return self._ended.to_json()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
@@ -79,15 +81,12 @@ class StreamReader(DataSourceStreamReader):
     @in_a_sentence()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
-        self._check_partitions()
         begun, ends = stream_offset(start), stream_offset(end)
         if self._first is not None and begun.at == self._first.at:  # a first micro-batch once more, whose end was
             begun = replace(begun, at=self._not_behind(ends.at, begun.at))  # settled before the stream was ended
         lost = data_loss(self._options.fail_on_data_loss)
         locations = self._locations()
-        gone = (set(begun.at) | set(ends.at)) - set(locations)
-        if gone:
-            lost(f"the partitions {names(gone)} are gone, and some of their records may have been missed")
+        self._tell_gone((set(begun.at) | set(ends.at)) - set(locations))
         locations = {name: locations[name] for name in ends.at if name in locations}
 
         def plan(looks: PartitionLooks) -> list[InputPartition]:
@@ -133,6 +132,23 @@ class StreamReader(DataSourceStreamReader):
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing to do: Spark's checkpoint is the only memory of a stream."""
 
+    def _left_at(self, begun: PartitionOffsets) -> PartitionOffsets:
+        """The offsets of partitions that the stream has read, and that are not there: data loss, told once.
+
+        Without new records elsewhere Spark asks for no plan, so `partitions` alone would not tell it. The stream keeps
+        the offsets: a partition that comes back is read on from there.
+        """
+        left = {name: at for name, at in begun.items() if name not in self._latest}
+        self._tell_gone(set(left))
+        return left
+
+    def _tell_gone(self, gone: set[TopicPartition]) -> None:
+        if gone and gone != self._gone:
+            data_loss(self._options.fail_on_data_loss)(
+                f"the partitions {names(gone)} are gone, and some of their records may have been missed"
+            )
+        self._gone = gone
+
     def _check_partitions(self) -> None:
         """Data loss where the metadata name partitions that no disk here has; told when they change."""
         missing = missing_of(self._options.paths, self._options.choice, self._options.tiered)
@@ -141,8 +157,10 @@ class StreamReader(DataSourceStreamReader):
         self._missing = missing
 
     def _locations(self) -> dict[TopicPartition, Location]:
+        self._check_partitions()
         options = self._options
-        return chosen(tuple(map(named_now, options.paths)), options.choice, options.replicas, options.tiered)
+        paths = tuple(map(named_now, options.paths))
+        return chosen_here(self._missing, paths, options.choice, options.replicas, options.tiered)
 
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)

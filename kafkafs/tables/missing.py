@@ -6,6 +6,7 @@ waited for, if the metadata log is being written.
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions, TierSource
-from kafkafs.tables.choice import Choice
-from kafkafs.tables.locations import data_directories, takes, with_their_tier
+from kafkafs.tables.choice import Choice, Replicas
+from kafkafs.tables.locations import Location, chosen, data_directories, takes, with_their_tier
+from kafkafs.tables.offsets import TopicPartition
 
 PATIENCE_S = 3.0
 """The longest wait for a directory that a broker is about to make."""
@@ -50,6 +52,29 @@ def only(found: TopicPartitions, numbers: Sequence[int]) -> TopicPartitions:
     """The same comparison, with some of its missing partitions alone."""
     replaced = {number: found.replaced[number] for number in numbers if number in found.replaced}
     return found._replace(missing=tuple(numbers), replaced=replaced)
+
+
+def missing_names(found: Iterable[TopicPartitions]) -> set[TopicPartition]:
+    """The missing partitions themselves."""
+    return {TopicPartition(each.topic, number) for each in found for number in each.missing}
+
+
+def chosen_here(
+    found: Sequence[TopicPartitions],
+    paths: tuple[Path, ...],
+    choice: Choice,
+    replicas: Replicas = "furthest",
+    source: TierSource | None = None,
+) -> dict[TopicPartition, Location]:
+    """As `locations.chosen`, without the missing partitions that were found, and without topics that have no other."""
+    gone = missing_names(found)
+    elsewhere = {each.topic for each in found if len(each.missing) == len(each.partitions)}
+    left = replace(
+        choice,
+        assign=tuple(name for name in choice.assign if name not in gone),
+        topics=tuple(topic for topic in choice.topics if topic not in elsewhere),
+    )
+    return {name: each for name, each in chosen(paths, left, replicas, source).items() if name not in gone}
 
 
 def told(found: Sequence[TopicPartitions]) -> str:

@@ -6,7 +6,7 @@ Sources: JsonUtils, KafkaOffsetRangeLimit, KafkaSourceProvider of Spark's connec
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
@@ -55,6 +55,16 @@ class Timestamps:
 
 
 Limit = AllAt | Specific | Timestamps
+
+
+def without(limit: Limit, gone: Container[TopicPartition]) -> Limit:
+    """The same limit, which does not name the partitions that are `gone`."""
+    match limit:
+        case Specific(offsets):
+            return Specific({name: at for name, at in offsets.items() if name not in gone})
+        case Timestamps(Mapping() as times):
+            return Timestamps({name: at for name, at in times.items() if name not in gone}, limit.no_match)
+    return limit
 
 
 def parse_partitions(text: str) -> tuple[TopicPartition, ...]:

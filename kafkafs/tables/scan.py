@@ -18,8 +18,7 @@ from kafkafs.log.read_options import isolation as level_of
 from kafkafs.tables.arrow import BatchMaker, schema, together
 from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
 from kafkafs.tables.local import mapped
-from kafkafs.tables.locations import chosen
-from kafkafs.tables.missing import missing_of, told
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of, told
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionLooks, PartitionRange, checked_ranges, pieces_of, planned
 from kafkafs.tables.ranges import data_loss, records_of
@@ -169,7 +168,6 @@ def scan(
     names = columns_named(columns, _every_name(forms))
     wanted = {name: form for name, form in forms.items() if names is None or {*_parts(name, form)} & {*names}}
     level = level_of("isolation", isolation)
-    request = _Request(topic, Window(start, end), wanted, names, level, fail_on_data_loss)
     words = [data_dirs] if isinstance(data_dirs, str | PathLike) else data_dirs
     paths = named_paths([fspath(word) for word in words])
     if not paths:
@@ -177,7 +175,9 @@ def scan(
     choice, source = Choice(topics=(topic,)), TierSource.parse(tiered, tiered_key)
     if missing := missing_of(paths, choice, source):
         data_loss(fail_on_data_loss, _NAME_ALL)(told(missing))
-    locations = chosen(paths, choice, _one_of("replicas", replicas, REPLICAS), source)
+    locations = chosen_here(missing, paths, choice, _one_of("replicas", replicas, REPLICAS), source)
+    window = Window(start, end).without({name.partition for name in missing_names(missing)})
+    request = _Request(topic, window, wanted, names, level, fail_on_data_loss)
     has_names = "registry" in wanted.values()
     registry = registry_with_schemas(paths) if has_names else Registry()
 

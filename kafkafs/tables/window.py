@@ -3,7 +3,7 @@
 A time leads to the offset that a broker answers: that of the first record at or after it, else the end of the log.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -23,6 +23,13 @@ class Window(NamedTuple):
 
     start: Bound = None
     end: Bound = None
+
+    def without(self, gone: Container[int]) -> "Window":
+        """The same, with bounds that do not name the partitions that are `gone`."""
+        return Window(*(
+            {number: at for number, at in bound.items() if number not in gone} if isinstance(bound, Mapping) else bound
+            for bound in self
+        ))  # fmt: skip
 
     def offsets(self, looks: PartitionLooks, now_ms: int) -> tuple[PartitionOffsets, PartitionOffsets]:
         """The bounds as offsets of each partition. UsageError for a bound that means nothing here."""

@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkafs.errors import NotFound
+from kafkafs.errors import NotFound, UsageError
 from kafkafs.spark.tasks import Task
 from kafkafs.tables import locations
 from kafkafs.tables.ranges import data_loss, records_of
 from tests.live.moves import Moves
 from tests.live.test_lineage import HARMLESS, create_anew, cut, cut_and_compact, two_closed_segments
+from tests.log.making import made, write_partition
 from tests.log.reading import rows
 from tests.spark.test_limited_stream import reader
 
@@ -31,7 +32,8 @@ class Followed:
 
     def __init__(self, data: Path, most: int | None = None, **options: object) -> None:
         self._data, self._most = data, most
-        self._options = {"subscribe": "t", "startingOffsets": "earliest", **options}
+        chosen = {} if {"subscribePattern", "assign"} & {*options} else {"subscribe": "t"}
+        self._options = {"startingOffsets": "earliest", **chosen, **options}
         self.checkpoint = ""
         self.read: list[Place] = []
 
@@ -155,6 +157,41 @@ def test_under_fail_on_data_loss_false_a_planned_micro_batch_doubles_nothing(bro
     stream.run(start, end)
     stream.follow()
     assert stream.read == there(broker)
+
+
+CHOICES = [{}, {"subscribe": "t,u"}, {"subscribePattern": "^[tu]$"}, {"assign": '{"t":[0],"u":[0]}'}]
+
+
+@pytest.mark.parametrize("most", [None, 4], ids=["all", "limited"])
+@pytest.mark.parametrize("options", CHOICES, ids=lambda options: next(iter(options), "alone"))
+def test_a_partition_that_is_gone_is_told_by_a_stream_that_has_nothing_to_read(broker, options, most, tmp_path):
+    """Regression: if no other partition had grown, Spark did not ask for a plan, and the stream ended well."""
+    write_partition(broker.data, {0: [made(0, [1])]}, "u-0")
+    stream = Followed(broker.data, most, **options)
+    stream.follow()
+    broker.directory.rename(tmp_path / "unplugged")
+    with pytest.raises((NotFound, UsageError), match=r"t-0|'t'"):
+        stream.follow()
+
+
+@pytest.mark.parametrize("most", [None, 4], ids=["all", "limited"])
+def test_a_disk_that_comes_back_is_read_on_from_its_offset(broker, most, tmp_path, caplog):
+    """Regression: under `failOnDataLoss` false the partition was new, and was read a second time."""
+    write_partition(broker.data, {0: [made(0, [1])]}, "u-0")
+    stream = Followed(broker.data, most, failOnDataLoss=False, subscribePattern="^[tu]$")
+    stream.follow()
+    before = list(stream.read)
+    broker.directory.rename(tmp_path / "unplugged")
+    with caplog.at_level(logging.WARNING):
+        stream.follow()
+    assert "the partitions t-0 are gone" in caplog.text
+    write_partition(broker.data, {0: [made(0, [1]), made(1, [2])]}, "u-0")
+    stream.follow()
+    (tmp_path / "unplugged").rename(broker.directory)
+    broker.append([5])
+    stream.follow()
+    assert stream.read[: len(before)] == before
+    assert [place for place, _ in stream.read[len(before) :]] == [1, *range(len(before) - 1, len(before) + 4)]
 
 
 def test_a_checkpoint_of_others_carries_over(broker):

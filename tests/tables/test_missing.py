@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import kafkafs
 from kafkafs.cli.main import main
 from kafkafs.errors import NotFound, UsageError
-from kafkafs.spark.frame import Frame
+from kafkafs.spark.frame import Frame, frame_of
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
@@ -74,6 +75,68 @@ def test_under_fail_on_data_loss_false_it_is_named(one, options, caplog):
     assert batch(one, failOnDataLoss=False, **options) == ["orders-1"]
     (said,) = caplog.messages
     assert said.startswith("of orders partitions 0, 2 of 3 are not on these disks; going on without them")
+
+
+EACH = {"orders": {"0": 1, "1": 1, "2": 1}}
+WITHOUT: dict[str, tuple[dict[str, object], list[str]]] = {
+    "assigned": ({"assign": {"orders": [0, 1]}}, ["orders-1"]),
+    "assigned alone": ({"assign": {"orders": [2]}}, []),
+    "from offsets": ({"subscribe": "orders", "startingOffsets": EACH}, ["orders-1"]),
+    "to offsets": ({"subscribe": "orders", "endingOffsets": EACH}, ["orders-1"]),
+    "assigned, from offsets": ({"assign": {"orders": [0, 1, 2]}, "startingOffsets": EACH}, ["orders-1"]),
+    "from times": ({"subscribePattern": "ord", "startingOffsetsByTimestamp": EACH}, ["orders-1"]),
+    "a whole topic": ({"subscribe": "elsewhere"}, []),
+    "a whole topic, and others": ({"subscribe": "elsewhere,orders,whole"}, ["orders-1", "whole-0"]),
+    "columns": ({"subscribe": "elsewhere,orders", "value": "json"}, ["orders-1"]),
+}
+
+
+@pytest.mark.parametrize(("options", "expected"), WITHOUT.values(), ids=WITHOUT)
+def test_whatever_names_it_is_gone_on_without(one, options, expected):
+    """Regression: "set failOnDataLoss to false to go on" was followed by "there is no partition orders-0"."""
+    one.write(METADATA, topic("elsewhere", FORMER, 2))
+    stop(one)
+    assert batch(one, failOnDataLoss=False, **options) == expected
+    if "endingOffsets" not in options:
+        words = {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
+        stream = reader(one.path, **{"startingOffsets": "earliest", "failOnDataLoss": False, **words})
+        stream.prepareForTriggerAvailableNow()
+        begun = stream.initialOffset()
+        tasks = stream.partitions(begun, stream.latestOffset(begun, stream.getDefaultReadLimit()))
+        assert [str(each.location.name) for task in tasks for each in task.ranges] == expected
+    with pytest.raises(NotFound, match="not on these disks"):
+        batch(one, **options)
+
+
+def test_columns_of_a_missing_topic_are_not_asked_for_first(one):
+    one.write(METADATA, topic("elsewhere", FORMER, 2))
+    stop(one)
+    frame = frame_of({"path": str(one.path), "subscribe": "elsewhere", "value": "json"})
+    assert "value" in frame.schema.names
+
+
+@pytest.mark.parametrize("bounds", [{}, {"start": {0: 0, 1: 0}}, {"end": {2: 1}}])
+def test_a_scan_goes_on_without_it(one, bounds):
+    one.write(METADATA, topic("elsewhere", FORMER, 2))
+    stop(one)
+    assert kafkafs.scan(one.path, "orders", fail_on_data_loss=False, **bounds).count() == 2
+    assert kafkafs.scan(one.path, "elsewhere", fail_on_data_loss=False, start={0: 0}).count() == 0
+    with pytest.raises(NotFound, match="fail_on_data_loss=False"):
+        kafkafs.scan(one.path, "elsewhere")
+
+
+def test_an_export_goes_on_without_it(one, tmp_path, capsys):
+    one.write(METADATA, topic("elsewhere", FORMER, 2))
+    stop(one)
+    words = ("export", one.path, "--to", tmp_path / "out", "--fail-on-data-loss", "false")
+    assert command(*words, "--topics", "elsewhere,whole") == 0
+    assert "2 records in 1 files" in capsys.readouterr().err
+    words = ("export", one.path, "--to", tmp_path / "other", "--fail-on-data-loss", "false")
+    assert command(*words, "--topics", "orders", "--from-offsets", json.dumps(EACH)) == 0
+    assert "1 records in 1 files" in capsys.readouterr().err
+    words = ("export", one.path, "--to", tmp_path / "none", "--fail-on-data-loss", "false")
+    assert command(*words, "--topics", "elsewhere") == 2
+    assert "of elsewhere partitions 0, 1 of 2 are not on these disks" in capsys.readouterr().err
 
 
 def test_a_topic_of_other_brokers_alone_is_refused_by_a_pattern(one):

@@ -23,8 +23,8 @@ from kafkafs.spark.export.dates import By, undated
 from kafkafs.spark.export.output import Output
 from kafkafs.tables import planning
 from kafkafs.tables.choice import Choice, Replicas
-from kafkafs.tables.locations import Location, chosen, every_location
-from kafkafs.tables.missing import missing_of, refuse_missing
+from kafkafs.tables.locations import Location, every_location
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of, refuse_missing, told
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
 from kafkafs.tables.planning import PartitionLooks, PartitionRange, planned
 
@@ -132,7 +132,8 @@ class ExportPlan:
 def settle(out: Output, request: Request) -> ExportPlan:
     """The plan of an earlier export below `out` and what is new since, or a new plan. UsageError for what cannot be,
     and for partitions that the metadata name and no disk here has."""
-    missing = refuse_missing(missing_of(request.paths, request.choice, request.tiered), request.fail_on_data_loss)
+    found = missing_of(request.paths, request.choice, request.tiered)
+    missing = refuse_missing(found, request.fail_on_data_loss)
     before = load(out, request) or ExportPlan([], id=uuid.uuid4().hex)
     before.gone += missing
     if before.is_saved:
@@ -140,11 +141,15 @@ def settle(out: Output, request: Request) -> ExportPlan:
         if request.ending != AllAt(LATEST):
             check_logs(request, before)
             return before
-    locations = chosen(request.paths, request.choice, request.replicas, request.tiered)
+    locations = chosen_here(found, request.paths, request.choice, request.replicas, request.tiered)
     if not locations:
-        raise UsageError("no topic is chosen: name some with --topics, or a pattern that fits some")
+        raise UsageError(
+            f"{told(found)}, and nothing else is chosen"
+            if found
+            else "no topic is chosen: name some with --topics, or a pattern that fits some"
+        )
     if not before.units:
-        check_names(request, locations)
+        check_names(request, {*locations, *missing_names(found)})
     lost = sorted(before.logs.keys() - locations.keys())
     before.gone += [f"{name} is not there any more; what was exported of it stays" for name in lost]
     return gone_on(request, before, locations)
