@@ -45,9 +45,13 @@ _LOCAL_SETTINGS = {
 """The driver's ports are any user's of this machine: who cannot prove that it is of this session is not listened to."""
 _JAVAS_PART = ("jars", "assembly")  # of a release, and of a source tree
 _ANSWER_S = 10.0
+_ENDED = ("stopped SparkContext", "SparkContext was shut down")
+_CLUSTER_ENDED_IT = (
+    "the cluster ended it, as a master does if executors fail again and again; the logs of its workers say why"
+)
 _OF_PY4J = ("KeyboardInterrupt while sending command.", "Exception while sending command.")
 _RAISED = re.compile(r"^(?:.*: )?kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
-_LAST_ERROR = re.compile(r"^(?:Caused by: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_LAST_ERROR = re.compile(r"^(?:Caused by: |: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
 @contextlib.contextmanager
@@ -160,6 +164,8 @@ def in_one_sentence(error: Exception) -> KafkafsError:
         found = getattr(errors, kind, None)
         if isinstance(found, type) and issubclass(found, KafkafsError):
             return found(sentence.strip())
+    if any(sign in text for sign in _ENDED):
+        return Unsupported(f"the Spark job failed: {_CLUSTER_ENDED_IT}")
     last = _LAST_ERROR.findall(text)
     reason = f"{last[-1][0].rpartition('.')[2]}: {last[-1][1]}" if last else text.strip().partition("\n")[0]
     return Unsupported(f"the Spark job failed: {reason[:400]}")
@@ -216,6 +222,8 @@ def _with_retries(master: str) -> str:
 def _cannot_start(master: str, said: str) -> KafkafsError:
     if "JAVA_HOME is not set" in said or "java: not found" in said or "java: command not found" in said:
         return UsageError("Spark needs Java 17 or newer; on Debian: apt-get install default-jre-headless")
+    if any(sign in said for sign in _ENDED):
+        return UsageError(f"Spark does not start on {master!r}: {_CLUSTER_ENDED_IT}")
     last = _LAST_ERROR.findall(said)
     reason = last[-1][1] if last else said.strip().rpartition("\n")[2]
     return UsageError(f"Spark does not start on {master!r}: {reason[:300]}")

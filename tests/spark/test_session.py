@@ -171,5 +171,13 @@ def test_a_lack_of_java_is_told_with_the_package(said):
 
 
 def test_else_the_last_error_is_why_spark_does_not_start():
+    for ended in (
+        "Cannot call methods on a stopped SparkContext.\n\tat java.lang.Thread",
+        "Job 0 cancelled because SparkContext was shut down",
+    ):
+        told = "the logs of its workers say why"
+        assert str(own._cannot_start("spark://a:1", f"{ended}\n\tat a.b(C)")).endswith(told)
+        assert str(in_one_sentence(RuntimeError(f": java.lang.IllegalStateException: {ended}"))).endswith(told)
+    assert str(own._cannot_start("yarn", "An error of py4j\n: java.lang.Error: why\n\tat a.b(C)")).endswith(": why")
     said = "WARN x\njava.lang.Exception: first\nCaused by: java.net.BindException: Address already in use\n\tat a.b(C)"
     assert str(own._cannot_start("local[2]", said)) == "Spark does not start on 'local[2]': Address already in use"
