@@ -12,7 +12,7 @@ from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS
 
 LATEST = Dataset("4.3.1", "stopped")
-CLUSTER = "local-cluster[2,1,2048]"
+CLUSTER = "local-cluster[1,2,2048]"  # two executors: `test_kills`
 JOBS = """
 import sys
 from pathlib import Path
