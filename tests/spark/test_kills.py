@@ -228,8 +228,15 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 
     jars, port = Path(pyspark.__file__).parent / "jars/*", free_port()
     deploy, master = "org.apache.spark.deploy", f"spark://127.0.0.1:{port}"
-    place = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": str(tmp_path / "work"),
-             "PYSPARK_PYTHON": sys.executable, "SPARK_HOME": str(Path(pyspark.__file__).parent)}  # fmt: skip
+    version = next(Path(pyspark.__file__).parent.glob("jars/scala-library-*.jar")).stem.split("-")[-1]
+    place = {
+        **os.environ,
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_SCALA_VERSION": version.rpartition(".")[0],
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_WORKER_DIR": str(tmp_path / "work"),
+        "PYSPARK_PYTHON": sys.executable,
+    }
     own = ["--host", "127.0.0.1", "--webui-port", "0"]
     commands = [
         [f"{deploy}.master.Master", *own, "--port", str(port)],
