@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
+from kafkafs.cli.parser import build
+
 PLACE = Path(__file__).parents[2] / "scripts/container"
 JOB, POLICY = yaml.safe_load_all((PLACE / "job.yaml").read_text())
-POD = JOB["spec"]["template"]["spec"]
-CONTAINER = POD["containers"][0]
+LED = yaml.safe_load((PLACE / "led.yaml").read_text().replace("BROKER", "2"))
+PODS = [each["spec"]["template"]["spec"] for each in (JOB, LED)]
+on_both_pods = pytest.mark.parametrize("pod", PODS, ids=["audit", "export"])
 DEBUG = json.loads((PLACE / "debug.json").read_text())
 SIDECAR = yaml.safe_load((PLACE / "sidecar.yaml").read_text())
 BESIDE = SIDECAR["spec"]["template"]["spec"]["containers"][0]
@@ -43,37 +46,52 @@ def patched() -> dict[str, Any]:
 @pytest.mark.parametrize("release", ["1.25", "1.29", "1.33", "1.37"])
 def test_kubernetes_knows_every_field(release):
     schemas = pytest.importorskip("kubernetes_validate", reason="by hand: pip install kubernetes-validate")
-    for thing in (JOB, POLICY, debugged(), patched()):
+    for thing in (JOB, POLICY, LED, debugged(), patched()):
         schemas.validate(thing, release, strict=True)
 
 
-def test_the_brokers_volume_is_read_only_twice_and_keeps_its_modes():
+@on_both_pods
+def test_the_brokers_volume_is_read_only_twice_and_keeps_its_modes(pod):
     """`fsGroup` lets a kubelet change the group and the mode of every file in a volume."""
-    volume = next(each for each in POD["volumes"] if each["name"] == "data")
-    mounted = next(each for each in CONTAINER["volumeMounts"] if each["name"] == "data")
+    (container,) = pod["containers"]
+    volume = next(each for each in pod["volumes"] if each["name"] == "data")
+    mounted = next(each for each in container["volumeMounts"] if each["name"] == "data")
     assert volume["persistentVolumeClaim"]["readOnly"]
     assert mounted["readOnly"]
-    assert mounted["mountPath"] in CONTAINER["args"]
-    assert "fsGroup" not in POD["securityContext"]
+    assert mounted["mountPath"] in container["args"]
+    assert "fsGroup" not in pod["securityContext"]
 
 
-def test_it_is_an_ordinary_user_with_no_rights():
-    assert POD["securityContext"]["runAsNonRoot"]
-    assert POD["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-    assert POD["automountServiceAccountToken"] is False
-    assert CONTAINER["securityContext"] == {
+@on_both_pods
+def test_it_is_an_ordinary_user_with_no_rights(pod):
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["containers"][0]["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
 
 
-def test_it_takes_a_bounded_share_of_the_brokers_node():
+@on_both_pods
+def test_it_takes_a_bounded_share_of_the_brokers_node(pod):
     """Without a limit to the cores Spark starts a worker for each one of the node, and the memory ends the Job."""
-    assert {"cpu", "memory"} <= CONTAINER["resources"]["limits"].keys()
-    writable = [each for each in POD["volumes"] if "emptyDir" in each]
+    assert {"cpu", "memory"} <= pod["containers"][0]["resources"]["limits"].keys()
+    writable = [each for each in pod["volumes"] if "emptyDir" in each]
     assert [each["name"] for each in writable] == ["scratch"]
     assert all("sizeLimit" in each["emptyDir"] for each in writable)
+
+
+def test_a_job_for_a_broker_is_that_brokers_alone():
+    """The broker's id is in the Job's name, its claim, its place and the command, which the parser takes."""
+    (container,), (volume, _) = PODS[1]["containers"], PODS[1]["volumes"]
+    assert LED["metadata"]["name"] == "kafkafs-export-2"
+    assert volume["persistentVolumeClaim"]["claimName"] == "data-kafka-2"
+    command = build(["export"]).parse_args(container["args"])
+    assert (command.data_dirs, command.to, command.led_by, command.engine) == (
+        ["/data"], "s3a://bucket/kafka", 2, "local",
+    )  # fmt: skip
 
 
 def test_the_policy_closes_the_network_of_this_pod():
