@@ -190,17 +190,9 @@ def _compared(topic: str, here: Places, image: Image | None) -> TopicPartitions:
     )
 
 
-def compare_topics(directories: Sequence[DataDirectory], options: ReadOptions) -> dict[str, TopicPartitions]:
-    """The comparison for every topic that the metadata or directories here name, by name.
-
-    KafkafsError if a data directory cannot be listed.
-    """
-    found, metadata = _places(directories), TopicMetadata(directories, options)
-    return {topic: metadata.compare(topic, found.get(topic, [])) for topic in sorted({*found, *metadata.topics()})}
-
-
 def compare_with(image: Image | None, directories: Sequence[DataDirectory]) -> dict[str, TopicPartitions]:
-    """The same by metadata that were read already; None if there are none."""
+    """The comparison for every topic that the metadata or directories here name, by name. `image`: the metadata, if
+    there are any. KafkafsError if a data directory cannot be listed."""
     found = _places(directories)
     names = sorted({*found, *(image.ids if image is not None else ())})
     return {topic: _compared(topic, found.get(topic, []), image) for topic in names}

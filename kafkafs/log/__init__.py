@@ -23,8 +23,7 @@
                      another process
     rebuilding       a segment's indexes made anew
     log_end          the end of a log that was not closed cleanly, without a look at the rest of it
-    health           what is wrong with a partition, as far as its small files and its borders tell; `segment_health`:
-                     what that is of one segment
+    health           what is wrong with a partition, as far as its small files and its borders tell
     replicas         one partition in the data directories of several brokers; `divergence`: where two of them part
     tier             segments that a broker has moved to a remote tier; `tiered`: where the log of such a topic begins
     read_options     what a reader can choose; `topic_choice`: which topics a command is to look at

@@ -13,8 +13,7 @@ from kafkafs.errors import UNREADABLE, Denied, DiskError, NotFound
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch
 from kafkafs.log.listing import INDEX_KINDS
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_files import SegmentFiles
-from kafkafs.log.segment_health import IndexState, LogAttributes, SegmentHealth
+from kafkafs.log.segment_files import IndexState, LogAttributes, SegmentFiles, SegmentHealth
 from kafkafs.log.segment_search import Newest, has_true_end, newest
 
 __all__ = [

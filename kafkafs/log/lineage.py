@@ -278,6 +278,14 @@ class LogIdentity:
                 return f"was cut at offset {start}, where a later leader epoch begins, and has grown again since"
         return None
 
+    def is_beginning(self, log: Log) -> bool:
+        """True if a shorter log is the beginning of the known one: the same topic and first batch, and no later leader
+        epoch than the known last batch has."""
+        if self.last is None or last_leader_epoch(log) > self.last.leader_epoch:
+            return False
+        first = self.first if self.first is not None and self.first.last_offset < log.end_offset else None
+        return LogIdentity(self.topic_id, first).difference(log) is None
+
     def is_another_topic(self, log: Log) -> bool:
         """True if the topic was deleted and created again: both ids are known, and they differ."""
         return self.topic_id is not None and topic_id(log) not in (None, self.topic_id)

@@ -5,7 +5,7 @@ The directory keeps few files open (see `disk.directory`), so each is asked for 
 
 from contextlib import AbstractContextManager
 from stat import S_ISREG
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.access import Access
@@ -15,7 +15,28 @@ from kafkafs.disk.directory import Directory, Inside
 from kafkafs.errors import Denied, KafkafsError, NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
-from kafkafs.log.segment_health import LogAttributes, SegmentHealth
+
+IndexState = Literal["ok", "padded", "missing", "damaged"]
+"""Padded: zeros are behind its entries. Damaged: Kafka cannot have written it, or the log contradicts some of its
+entries that were looked at."""
+
+
+class LogAttributes(NamedTuple):
+    """For a log on the disk: who may read it, and when it was last written."""
+
+    access: Access
+    mtime_ns: int
+
+
+class SegmentHealth(NamedTuple):
+    """The state of each of a segment's indexes, and what is to be said about the segment."""
+
+    offset_index: IndexState
+    time_index: IndexState
+    transaction_index: IndexState
+    problems: tuple[str, ...]
+    largest: int | None = None  # the segment's largest timestamp, where the look has told it; -1 for none
+    log: LogAttributes | None = None  # None of one in a tier, and of one that cannot be read
 
 
 class Files(Protocol):

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,10 +35,6 @@ class Gone(NamedTuple):
 
 Event = FoundLines | Trouble | Done | Gone
 """Their `partition` is the file's path."""
-
-
-class LineAndFieldMaker(LineMaker, FieldMaker, Protocol):
-    """Makes the decoded lines and fields of one partition."""
 
 
 class FileTask(NamedTuple):

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from kafkafs.cluster.metadata import read_once
-from kafkafs.cluster.topic_partitions import Place, TopicMetadata, compare_topics, compare_with, many
+from kafkafs.cluster.topic_partitions import Place, TopicMetadata, compare_with, many
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from tests.cluster.writing import Data, metadata, snapshot
@@ -39,10 +39,18 @@ def belongs(data, directory, topic_id):
 
 
 def compared(*data):
-    directories = [open_data_directory(each.path) for each in data]
-    found, source = compare_topics(directories, ReadOptions()), TopicMetadata(directories, ReadOptions()).source
-    image = None if source is None else read_once(source, ReadOptions()).image
-    assert compare_with(image, directories) == found
+    """As `compare_with` has it; `TopicMetadata` has the same of each topic."""
+    return compared_in([open_data_directory(each.path) for each in data])
+
+
+def compared_in(directories):
+    metadata = TopicMetadata(directories, ReadOptions())
+    image = None if metadata.source is None else read_once(metadata.source, ReadOptions()).image
+    found, here = compare_with(image, directories), dict[str, list[Place]]()
+    for each in directories:
+        for name, parsed in each.names().items():
+            here.setdefault(parsed.topic, []).append(Place(parsed.partition, each, name))
+    assert {topic: metadata.compare(topic, here.get(topic, [])) for topic in {*here, *metadata.topics()}} == found
     return found
 
 
@@ -122,8 +130,8 @@ def test_it_is_followed(one):
 
 def test_real_brokers_know_which_partition_of_theirs_is_on_another_disk():
     disks = [open_data_directory(path) for path in replicated.directories()]
-    assert compare_topics(disks[:1], ReadOptions())["parted"].missing == (0,)
-    together = compare_topics(disks, ReadOptions())
+    assert compared_in(disks[:1])["parted"].missing == (0,)
+    together = compared_in(disks)
     assert [name for name, each in together.items() if each.missing] == []
     assert together["parted"].topic_id
 

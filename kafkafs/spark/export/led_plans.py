@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.errors import UsageError
-from kafkafs.log.lineage import LogIdentity, last_leader_epoch
-from kafkafs.log.log import Log
 from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.claims import CLAIM, OutputClaim
 from kafkafs.spark.export.compacting import finish, journal_of
@@ -258,7 +256,7 @@ def _without_laggards(
         return {
             name: look.visible_end
             for name, look in looks.items()
-            if look.visible_end < ends[name] and _is_beginning(look.log, before.logs.get(name))
+            if look.visible_end < ends[name] and (known := before.logs.get(name)) and known.is_beginning(look.log)
         }
 
     begun = {name: each for name, each in locations.items() if name in ends}
@@ -276,11 +274,3 @@ def _without_laggards(
         ],
     )
     return one, {name: each for name, each in locations.items() if name not in found}
-
-
-def _is_beginning(log: Log, known: LogIdentity | None) -> bool:
-    if known is None or known.last is None:
-        return False
-    first = known.first if known.first is not None and known.first.last_offset < log.end_offset else None
-    was_cut = last_leader_epoch(log) > known.last.leader_epoch
-    return not was_cut and LogIdentity(known.topic_id, first).difference(log) is None
