@@ -31,7 +31,7 @@ def times(first: str | None, last: str | None) -> tuple[Time | None, Time | None
         if (found := parse_window(first, last, now_ms)) is not None:
             return found
         if parse_window(first, "+0s", now_ms) is not None:
-            raise UsageError(f"--to-time {last!r} is not a time")
+            raise UsageError(f"--to-time {last!r} is not a time; write a length such as +10m")
     return _time("--from-time", first, now_ms), _time("--to-time", last, now_ms)
 
 
@@ -51,5 +51,5 @@ def _time(flag: str, text: str | None, now_ms: int) -> Time | None:
         return None
     found = parse_time(text, now_ms)
     if found is None:
-        raise UsageError(f"{flag} {text!r} is not a time")
+        raise UsageError(f"{flag} {text!r} is not a time; write milliseconds, @seconds, ISO-8601, now or -1h")
     return found

@@ -49,6 +49,9 @@ def test_a_length_counts_from_the_time_that_is_named():
         limits(asked(from_time="5", to_time="+10"))
 
 
+TIMES = "; write milliseconds, @seconds, ISO-8601, now or -1h"
+
+
 @pytest.mark.parametrize(
     ("flag", "text", "sentence"),
     [
@@ -56,8 +59,8 @@ def test_a_length_counts_from_the_time_that_is_named():
         ("from_offset", "\N{ARABIC-INDIC DIGIT ONE}", "--from-offset '\N{ARABIC-INDIC DIGIT ONE}' is not an offset"),
         ("to_offset", "9" * 30, f"--to-offset '{'9' * 30}' is not an offset"),
         ("to_offset", "", "--to-offset '' is not an offset"),
-        ("from_time", "yesterday", "--from-time 'yesterday' is not a time"),
-        ("to_time", "", "--to-time '' is not a time"),
+        ("from_time", "yesterday", f"--from-time 'yesterday' is not a time{TIMES}"),
+        ("to_time", "", f"--to-time '' is not a time{TIMES}"),
     ],
 )
 def test_what_is_neither_is_refused_with_its_flag(flag, text, sentence):
