@@ -6,6 +6,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pytest
+from pyiceberg.utils.config import Config
 
 from tests.pages import DOCS, Session, blocks
 
@@ -21,6 +22,7 @@ def lake(session: Session, monkeypatch: pytest.MonkeyPatch) -> Session:
     (settings,) = blocks(PAGE, "yaml")
     (session.scratch / ".pyiceberg.yaml").write_text(session.real(settings))
     monkeypatch.setenv("PYICEBERG_HOME", str(session.scratch))
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # another test may have imported it before
     return session
 
 
