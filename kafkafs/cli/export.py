@@ -110,7 +110,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
         arguments.by, TierSource.parse(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
-        arguments.led_by,
+        arguments.led_by, bool(arguments.iceberg),
     )  # fmt: skip
 
 

@@ -47,9 +47,9 @@ def avro(number: int, schema: Any, datum: Any) -> tuple[bytes, bytes]:
     return b"k", b"\0" + number.to_bytes(4) + file.getvalue()
 
 
-def run(place: Path, value: str) -> None:
+def run(place: Path, value: str, *more: str) -> None:
     locations._open.clear()
-    words = ["export", str(place / "data"), "--to", str(place / "out"), "--topics", "t", "--value", value]
+    words = ["export", str(place / "data"), "--to", str(place / "out"), "--topics", "t", "--value", value, *more]
     assert main(words) == 0
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from pyiceberg.catalog import load_catalog
 
 import kafkafs
 from kafkafs.tables.typed.kinds import ReaderSchema, reader_schemas_of
@@ -187,6 +188,7 @@ def test_a_directory_that_an_earlier_release_began_goes_on_with_text(tmp_path):
     run(tmp_path, "registry")
     plan = json.loads((tmp_path / "out" / PLAN).read_text())
     assert plan["valueTypes"]["t"].pop("has_times") is True
+    assert plan["valueTypes"]["t"].pop("has_durations") is True
     assert plan["valueTypes"]["t"] == WORDS | {"text": BOTH}
     (tmp_path / "out" / PLAN).write_text(json.dumps(plan))
     for file in [*tmp_path.rglob("out/**/*.parquet"), tmp_path / "out" / "_kafkafs_export.counts"]:
@@ -196,3 +198,19 @@ def test_a_directory_that_an_earlier_release_began_goes_on_with_text(tmp_path):
     assert len(list(tmp_path.rglob("out/**/*.parquet"))) == 2
     first = {"x": "1970-01-01T00:00:03.000005999Z", "y": "3.000005999s"}
     assert values(tmp_path) == [first, {"x": "1969-12-31T23:59:59Z", "y": "-1s"}]
+
+
+def test_for_an_iceberg_table_a_duration_is_text(tmp_path, monkeypatch):
+    """Such a table has no durations: without `--iceberg` in the first run it refuses the files."""
+    (tmp_path / "warehouse").mkdir()
+    settings = {
+        "type": "sql", "uri": f"sqlite:///{tmp_path}/catalogue.db", "warehouse": f"file://{tmp_path}/warehouse",
+    }  # fmt: skip
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG.config", {"catalog": {"default": settings}})
+    grow(tmp_path, (3, 5_999))
+    run(tmp_path, "registry", "--iceberg", "lake.t")
+    table = load_catalog().load_table("lake.t").scan().to_arrow()
+    assert table["value"].to_pylist() == [{"x": moment(3, 5)["x"], "y": "3.000005999s"}]
+    grow(tmp_path, (3, 5_999), (-1, 0))
+    run(tmp_path, "registry")  # the plan knows, whatever the run is asked for
+    assert values(tmp_path)[1]["y"] == "-1s"

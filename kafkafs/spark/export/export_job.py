@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -190,7 +190,7 @@ def _types(
         topics = {each.topic for each in passes}
         some = candidates(registry, topics, "value", passes)
         found = reader_schemas(mapped, some, passes, partial(_infer, shared))
-        return {topic: each.words() for topic, each in found.items()}
+        return {topic: replace(each, has_durations=not request.for_iceberg).words() for topic, each in found.items()}
     return {}
 
 

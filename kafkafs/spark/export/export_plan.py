@@ -63,6 +63,7 @@ class Request:
     tiered: TierSource | None = None
     fail_on_data_loss: bool = True
     led_by: int | None = None
+    for_iceberg: bool = False  # what a table cannot hold has another column; no part of what identifies an export
 
     def words(self) -> dict[str, str]:
         """In a form to be written down and compared."""

@@ -55,6 +55,9 @@ class ReaderSchema:
     """Of Protobuf: True if `Timestamp` and `Duration` are columns of these types. A plan of an earlier release does not
     have this word, and its table goes on with text."""
 
+    has_durations: bool = True
+    """False if `Duration` is text all the same: an Iceberg table has no such type."""
+
     @classmethod
     def of_words(cls, words: dict[str, Any]) -> Self:
         """The value that `words` made."""
@@ -71,7 +74,9 @@ class ReaderSchema:
             if self.type == "AVRO":
                 return _avro_reader(self.text, self.references).shape
             if self.type == "PROTOBUF":
-                return _protobuf_reader(self.text, self.references, self.message, self.has_times).shape
+                return _protobuf_reader(
+                    self.text, self.references, self.message, self.has_times, self.has_durations
+                ).shape
         except (CorruptData, Unsupported):
             return NOTHING
         return json_values.shape_of(self.kind) if self.type == "JSON" else NOTHING
@@ -91,7 +96,7 @@ class ReaderSchema:
                 program = reader.program(schema.text, [reference.text for reference in references])
                 return Decoder(WAY_AVRO, program)
             if schema.type == "PROTOBUF":
-                found = _protobuf_reader(self.text, self.references, self.message, self.has_times)
+                found = _protobuf_reader(self.text, self.references, self.message, self.has_times, self.has_durations)
                 return Decoder(WAY_PYTHON, decode=found.decoder(schema.text, references))
         except (CorruptData, Unsupported) as error:
             return refusing(str(error))
@@ -104,12 +109,14 @@ def _avro_reader(text: str, references: References) -> ColumnSchema:
 
 
 @cache
-def _protobuf_reader(text: str, references: References, message: str, has_times: bool) -> "ProtobufReader":
+def _protobuf_reader(
+    text: str, references: References, message: str, has_times: bool, has_durations: bool
+) -> "ProtobufReader":
     try:
         from kafkafs.tables.typed.protobuf_typed import ProtobufReader  # takes what an extra installs
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
-    return ProtobufReader(text, references, message, has_times)
+    return ProtobufReader(text, references, message, has_times, has_durations)
 
 
 One = tuple[RegisteredSchema, bytes, bytes | None]
