@@ -14,6 +14,7 @@ from kafkafs.tables.typed.kinds import Pass
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, write_partition
+from tests.mounting import wait_until
 
 PARTITIONS = 4
 LEARNED = "_kafkafs_export.types"
@@ -43,6 +44,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, data: Path, out: Path, partition:
 
     def kind(each: Pass) -> object:
         if each.range.location.name.partition == partition:
+            wait_until(lambda: len(kept(out)) == partition)  # by the process that is killed
             os.kill(parent, signal.SIGKILL)
         return usual(each)
 
