@@ -196,6 +196,9 @@ def batch_runs(
             ):
                 size, wanted_end = needed + LARGEST_HEADER, 0
                 continue
+        if wanted_end:  # an index may be wrong: no damage is found in less than a walk without one reads
+            size, wanted_end = FIRST_READ, 0
+            continue
         damage = _damage(file, position, before, bounds) if bounds.search else None
         if damage is None:
             return

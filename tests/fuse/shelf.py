@@ -146,7 +146,7 @@ class Hung(ShelfDirectory):
 
 class Wrong(ShelfDirectory):
     def child(self, name: str) -> Node:
-        family = {kind.__name__: kind for kind in errors.KafkafsError.__subclasses__()}
+        family = {kind.__name__: kind for kind in errors.ERRNO}
         if name in family and name != "WouldBlock":
             raise family[name](f"asked for {name}")
         raise MemoryError if name == "MemoryError" else ZeroDivisionError(name)

@@ -73,7 +73,7 @@ def test_an_object_of_a_bucket_is_dumped_by_its_address(tmp_path):
             named = [line.rpartition("/")[2] for line in whole.splitlines() if line.startswith("Dumping ")]
             assert named == sorted(each.name for each in log.parent.glob("*.log"))
         for words, sentence in (
-            (f"{folder}/nothing.log?{store}", "there is no 'nothing.log' in s3://dump-zstd"),
+            (f"{folder}/nothing.log?{store}", "there is no file 'nothing.log' in s3://dump-zstd"),
             (f"{address}/nowhere?{store}", "'s3://dump-zstd/nowhere' has no file that can be dumped"),
         ):
             done = run(KAFKAFS, "dump", words, check=False)
