@@ -144,7 +144,9 @@ def test_entries_come_one_behind_the_other():
     (finding,) = found(segment(10, events, entries[::-1]), begun={})
     assert (finding.slot, finding.position) == (1, ABORTED_SIZE)
     assert "does not come after the entry before it" in finding.message
-    assert "does not come after the entry before it" in found(segment(10, [BEGUN], [(0, 7, 5, 9, 5)]), begun={})[0].message
+    assert (
+        "does not come after the entry before it" in found(segment(10, [BEGUN], [(0, 7, 5, 9, 5)]), begun={})[0].message
+    )
 
 
 def test_beside_a_broker_the_end_may_be_ahead_or_behind():
