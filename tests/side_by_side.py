@@ -4,7 +4,9 @@ Most tests wait most of the time: for a broker, a mount, a second to pass. So fi
 worker, for its fixtures' sake; those that share the Spark session are one group in one worker, those that share a
 broker another, and those that start Spark themselves. A test marked `urgent` measures time: others run meanwhile, but
 its processes get the processors before theirs. One marked `alone` takes the whole machine for seconds, and others
-would starve: while it runs, no other does. Without workers nothing of this has an effect.
+would starve: while it runs, no other does. One marked `slow` takes a quarter of
+a minute or more of a processor: `scripts/soak slow` runs it, and the suite does not. Without workers nothing else of
+this has an effect.
 """
 
 import fcntl
@@ -31,6 +33,8 @@ LONGEST = (
 
 URGENT = "urgent"
 ALONE = "alone"
+SLOW = "slow"
+RUNS_SLOW = "KAFKAFS_SLOW"
 AHEAD = 15
 """So many steps of niceness an urgent test is ahead of others: it gets about 25 times their share, if it wants it."""
 
@@ -41,6 +45,7 @@ LOOKS_FOR_GARBAGE = 10_000
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{URGENT}: measures time: its processes go before those of other tests")
     config.addinivalue_line("markers", f"{ALONE}: takes the whole machine: no other test may run meanwhile")
+    config.addinivalue_line("markers", f"{SLOW}: takes long, and runs in scripts/soak alone")
     gc.set_threshold(LOOKS_FOR_GARBAGE)
 
 
@@ -55,7 +60,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The order in which groups are handed out."""
+    """Slow tests are left out of the suite; and the order in which groups are handed out."""
+    if RUNS_SLOW not in os.environ:
+        for item in items:
+            if item.get_closest_marker(SLOW):
+                item.add_marker(pytest.mark.skip(reason="scripts/soak slow"))
     if os.environ.get("PYTEST_XDIST_WORKER"):
         items.sort(key=_turn)
 

@@ -3,7 +3,8 @@
 import argparse
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,23 @@ _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms"
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the rows: 1 if something could not be read, and is missing in them."""
+    with damage_named_once():
+        return _run(arguments)
+
+
+@contextmanager
+def damage_named_once() -> Iterator[None]:
+    """A context in which the log is silent about damaged checkpoints: the command names them itself."""
+    log = logging.getLogger("kafkafs.log.checkpoint_files")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     at_ms, file = moment(arguments.at), _properties_of(arguments.server_properties)
     directories = opened(arguments.data_dirs)
     problems = cluster_ids(directories)[1]
@@ -67,9 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def opened(words: Sequence[str]) -> list[DataDirectory]:
-    """The data directories of one cluster; UsageError for anything else. The commands that ask for it name damaged
-    checkpoints themselves, so the log is silent about these."""
-    logging.getLogger("kafkafs.log.checkpoint_files").setLevel(logging.ERROR)
+    """The data directories of one cluster; UsageError for anything else."""
     words = each_once(words)  # as du(1) does
     directories = [open_data_directory(data_path(word)) for word in words]
     for word, directory in zip(words, directories, strict=True):

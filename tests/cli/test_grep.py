@@ -199,7 +199,7 @@ def test_names_come_as_soon_as_they_are_found(data):
     write_partition(data, spread(large, 10), "zzz-0")
     with subprocess.Popen([KAFKAFS, "grep", "-l", "k29", data], stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
-        assert running.stdout.readline() == "other-0\n"
+        assert running.stdout.readline() in ("other-0\n", "t-0\n", "t-1\n")  # whichever process is first
         running.kill()
 
 

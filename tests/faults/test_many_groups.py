@@ -45,6 +45,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data.path
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_twelve_readers_all_get_three_hundred_thousand_groups(many: Path, tmp_path: Path) -> None:
     """Regression: those that waited for the first were answered with an I/O error, and the log blamed the disk."""

@@ -8,6 +8,8 @@ import random
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.fuse.test_contract_edges import error_of
 from tests.kafka.writer import Record, Topic, Writer, create
 from tests.mounting import KAFKAFS, run
@@ -24,6 +26,7 @@ def named(key: bytes) -> bytes:
     return name
 
 
+@pytest.mark.slow
 def test_every_key_of_a_real_topic(running_broker, mount, tmp_path):
     """With slashes, zero bytes, bytes that are no UTF-8, empty, ending in a suffix, and too long for a name."""
     broker, chance = running_broker("4.3.1"), random.Random(5)

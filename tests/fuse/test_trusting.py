@@ -9,6 +9,7 @@ import pytest
 from kafkafs.errors import Unsupported
 from kafkafs.fuse.serve.trusting import PROGRAMS, Trusting, is_stream, program
 from tests.log.making import made, write_partition
+from tests.mounting import wait_until
 from tests.view.trees import node, tree
 
 CONTENT = b"some records\n" * 1000
@@ -34,8 +35,7 @@ def test_a_stream_is_refused_to_who_trusts_its_size(shelf, name):
 def test_the_log_names_each_program_once(caplog):
     trusting = Trusting()
     with subprocess.Popen(["bash", "-c", "exec -a /usr/sbin/smbd cat"], stdin=subprocess.PIPE) as server:
-        while program(server.pid) == "bash":
-            os.sched_yield()
+        wait_until(lambda: program(server.pid) == "smbd")
         for _ in range(2):
             with pytest.raises(Unsupported, match=r"smbd would take .*; mount with -o exact=all"):
                 trusting.refuse(server.pid)

@@ -50,6 +50,7 @@ with session("local[1]", "another") as spark:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_jobs_on_a_cluster(tmp_path):
     command = [sys.executable, "-c", JOBS, str(LATEST.path), CLUSTER, str(tmp_path)]

@@ -45,7 +45,7 @@ def batch(first: int, *times_ms: int) -> Made:
     return Made(v2_batch(records), records)
 
 
-@pytest.mark.skipif("KAFKAFS_DELTA" not in os.environ, reason="a minute and a half of Java; scripts/soak delta")
+@pytest.mark.slow
 @pytest.mark.timeout(1700)
 def test_each_run_adds_what_is_new_once(tmp_path):
     (recipe,) = blocks(DOCS / "spark.md", "delta")

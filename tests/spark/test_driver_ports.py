@@ -78,7 +78,7 @@ def stranger() -> Iterator[Stranger]:
         running.communicate(timeout=60)
 
 
-@pytest.fixture(scope="module", params=["local[2]", "local-cluster[1,1,1024]"])
+@pytest.fixture(scope="module", params=["local[2]", pytest.param("local-cluster[1,1,1024]", marks=pytest.mark.slow)])
 def holder(request: pytest.FixtureRequest) -> Iterator[tuple[int, dict[str, object]]]:
     """A process with a session as commands have it, and what it tells of itself."""
     with subprocess.Popen([sys.executable, "-c", HOLDER, request.param], stdin=subprocess.PIPE,

@@ -71,6 +71,7 @@ def rows(spark: SparkSession, out: Path) -> list[tuple[int, int, bytes]]:
     return sorted(zip(found["partition"], found["offset"], found["value"], strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(420)
 def test_a_killed_stream_goes_on_without_loss_or_duplicates(spark: SparkSession, running_broker, tmp_path):
     node, topic = running_broker("4.3.1"), "killed"

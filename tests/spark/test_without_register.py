@@ -48,6 +48,7 @@ def test_a_new_session_knows_the_source(tmp_path):
     assert json.loads(done.stdout) == {"batch": COUNT, "sql": COUNT, "stream": COUNT}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_sparks_own_shell_for_sql_knows_it(tmp_path):
     words: list[str | Path] = [Path(sys.executable).with_name("spark-sql"), "--conf", "spark.ui.enabled=false", "-S",
