@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from kafkafs.format.messages.message_values import uuid_bytes
 from kafkafs.format.messages.reading import ZERO_UUID
+from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.messages.topic_records import Message
 
 NO_LEADER_CHANGE = -2
@@ -68,6 +69,21 @@ class Acl(NamedTuple):
     host: str
     operation: int
     permission: int
+
+
+_HEEDED_BY_ALL = (
+    "FeatureLevelRecord",  # a first snapshot counts only if it has some
+    "BeginTransactionRecord",
+    "EndTransactionRecord",
+    "AbortTransactionRecord",
+)
+
+
+def all_but(*heeded: str) -> frozenset[int]:
+    """The types of records that an image does not need that heeds the named ones; see `Image.unheeded`. Records of
+    transactions and of features are needed by each."""
+    kept = {*heeded, *_HEEDED_BY_ALL}
+    return frozenset(number for number, name in names_by_number("metadata", "Record").items() if name not in kept)
 
 
 class Image:

@@ -9,28 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkafs.cluster.following import Following
-from kafkafs.cluster.image import Image, PartitionState
+from kafkafs.cluster.image import Image, PartitionState, all_but
 from kafkafs.cluster.metadata import Metadata
 from kafkafs.cluster.topic_partitions import TopicMetadata
 from kafkafs.errors import UsageError
-from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions
-
-_HEEDED = {
-    "TopicRecord",
-    "PartitionRecord",
-    "PartitionChangeRecord",
-    "RemoveTopicRecord",
-    "ClearElrRecord",
-    "RegisterBrokerRecord",
-    "UnregisterBrokerRecord",
-    "FeatureLevelRecord",  # a first snapshot counts only if it has some
-    "BeginTransactionRecord",
-    "EndTransactionRecord",
-    "AbortTransactionRecord",
-}
 
 
 class Leaders(NamedTuple):
@@ -42,8 +27,14 @@ class Leaders(NamedTuple):
 
 
 class _LeadersImage(Image):
-    unheeded = frozenset(
-        number for number, name in names_by_number("metadata", "Record").items() if name not in _HEEDED
+    unheeded = all_but(
+        "TopicRecord",
+        "PartitionRecord",
+        "PartitionChangeRecord",
+        "RemoveTopicRecord",
+        "ClearElrRecord",
+        "RegisterBrokerRecord",
+        "UnregisterBrokerRecord",
     )
 
 

@@ -10,11 +10,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from kafkafs.cluster.following import Following
-from kafkafs.cluster.image import Image, PartitionState
+from kafkafs.cluster.image import Image, PartitionState, all_but
 from kafkafs.cluster.metadata import Metadata
 from kafkafs.disk.blocking import acquired
 from kafkafs.errors import UNREADABLE
-from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.messages.topic_records import Message
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.log.data_directory import DataDirectory
@@ -22,16 +21,6 @@ from kafkafs.log.meta_properties import telling
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
-
-_HEEDED = {
-    "TopicRecord",
-    "PartitionRecord",
-    "RemoveTopicRecord",
-    "FeatureLevelRecord",  # a first snapshot counts only if it has some
-    "BeginTransactionRecord",
-    "EndTransactionRecord",
-    "AbortTransactionRecord",
-}
 
 
 class Place(NamedTuple):
@@ -151,9 +140,7 @@ class TopicMetadata:
 class _TopicsImage(Image):
     """Topics and the numbers of their partitions, and nothing else about them."""
 
-    unheeded = frozenset(
-        number for number, name in names_by_number("metadata", "Record").items() if name not in _HEEDED
-    )
+    unheeded = all_but("TopicRecord", "PartitionRecord", "RemoveTopicRecord")
 
     def __init__(self) -> None:
         super().__init__()
