@@ -7,6 +7,8 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -139,6 +141,15 @@ def test_who_lost_its_claim_goes_no_further(tmp_path, monkeypatch):
             claim.check()
 
 
+def at_once(calls: list[Callable[[], None]]) -> None:
+    """Each in a thread of its own, to their ends."""
+    threads = [threading.Thread(target=call) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_never_two_at_once(tmp_path):
     """Whatever the order of their steps; some of them get it."""
     out, inside, most, served = output(str(tmp_path / "out")), [0], [0], [0]
@@ -154,11 +165,7 @@ def test_never_two_at_once(tmp_path):
             except UsageError:
                 pass
 
-    threads = [threading.Thread(target=contend) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once([contend] * 4)
     assert most == [1]
     assert served[0] >= 1
     assert out.times(CLAIM) == {}
@@ -212,11 +219,7 @@ def test_never_two_at_once_in_a_part(tmp_path, monkeypatch):
                         served[0] += 1
                         inside[int(part)] -= 1
 
-    threads = [threading.Thread(target=contend, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once([partial(contend, number) for number in range(3)])
     assert most == [1]
     assert served[0] >= 1
     assert out.times(CLAIM) == {}

@@ -6,8 +6,6 @@ this topic.
 """
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,7 +21,7 @@ from kafkafs.tables.offsets import EARLIEST, AllAt, Specific, TopicPartition
 from tests.bench.data import Bench, topic_of
 from tests.bench.measure import Result, in_turns, seconds
 from tests.bench.sections.points import warm
-from tests.bench.sections.spark import session
+from tests.bench.sections.spark import session, written
 from tests.kafka import jars
 
 TOPIC = topic_of("none")
@@ -72,29 +70,19 @@ def _compared(
 
         return once
 
-    def exported(write: Callable[[Path], None]) -> Callable[[], float]:
-        def once() -> float:
-            place = Path(tempfile.mkdtemp(prefix="kafkafs-bench-"))
-            try:
-                return amount / seconds(lambda: write(place / "out")) / 1e6
-            finally:
-                shutil.rmtree(place)
-
-        return once
-
     what, unit, peer = f"{amount / 1e6:g} M records", "M records/s", "connector"
     scans = in_turns({"ours": scanned(ours), "theirs": scanned(theirs)}, rounds)
     yield Result("amounts", f"scan, {what}", unit, scans["ours"], peer, scans["theirs"])
-    written = in_turns(
+    exports = in_turns(
         {
-            "spark": exported(_exporting(bench, spark, amount)),
-            "local": exported(_exporting(bench, LocalEngine(_CORES), amount)),
-            "theirs": exported(lambda out: theirs().write.parquet(str(out))),
+            "spark": written(amount, _exporting(bench, spark, amount)),
+            "local": written(amount, _exporting(bench, LocalEngine(_CORES), amount)),
+            "theirs": written(amount, lambda out: theirs().write.parquet(str(out))),
         },
         rounds,
     )
     for engine in ("spark", "local"):
-        yield Result("amounts", f"export by {engine}, {what}", unit, written[engine], peer, written["theirs"])
+        yield Result("amounts", f"export by {engine}, {what}", unit, exports[engine], peer, exports["theirs"])
 
 
 def _exporting(bench: Bench, engine: Engine, amount: int) -> Callable[[Path], None]:

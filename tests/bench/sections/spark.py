@@ -114,7 +114,7 @@ def _export(spark: SparkSession, bench: Bench, broker: Broker, rounds: int) -> R
 
     count = bench.records(topic)
     found = in_turns(
-        {"ours": _written(count, _exporting(spark, bench, topic)), "theirs": _written(count, theirs)}, rounds
+        {"ours": written(count, _exporting(spark, bench, topic)), "theirs": written(count, theirs)}, rounds
     )
     ratio = found["ours"], "connector", found["theirs"], _EXPORT_GOAL
     return Result("spark", "export to Parquet", "M records/s", *ratio)
@@ -131,7 +131,9 @@ def _exporting(spark: SparkSession, bench: Bench, topic: str, value: str = "byte
     return once
 
 
-def _written(count: int, write: Callable[[Path], None]) -> Callable[[], float]:
+def written(count: int, write: Callable[[Path], None]) -> Callable[[], float]:
+    """A measurement: millions of records a second of a writer to a new directory, which goes afterwards."""
+
     def once() -> float:
         place = Path(tempfile.mkdtemp(prefix="kafkafs-bench-"))
         try:
@@ -156,7 +158,7 @@ def _typed(spark: SparkSession, bench: Bench, broker: Broker, rounds: int) -> It
     theirs = _theirs(spark, broker, AVRO).selectExpr(f"from_avro(substring(value, 6), '{schema}', map()) AS value")
     found = in_turns({
         "ours": scan(ours), "theirs": scan(theirs),
-        "export": _written(count, _exporting(spark, bench, AVRO, "registry")),
+        "export": written(count, _exporting(spark, bench, AVRO, "registry")),
     }, rounds)  # fmt: skip
     what, unit = "scan, value=registry", "M records/s"
     yield Result("spark", what, unit, found["ours"], goal=_TYPED_GOAL)
