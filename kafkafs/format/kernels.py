@@ -22,6 +22,7 @@ if TYPE_CHECKING or _CHOICE == "python":
     from kafkafs.format.native.dump_lines import *
     from kafkafs.format.native.headers import *
     from kafkafs.format.native.json_lines import *
+    from kafkafs.format.native.json_shapes import *
     from kafkafs.format.native.keys import *
     from kafkafs.format.native.legacy_records import *
     from kafkafs.format.native.merging import *

@@ -12,7 +12,7 @@ from kafkafs.format import kernels
 from kafkafs.format.batch import walk
 from kafkafs.format.codecs import LZ4, SNAPPY, measure, unpack
 from kafkafs.format.jsonl import JsonLines
-from kafkafs.format.native.layout import BATCH, RECORD
+from kafkafs.format.native.layout import BATCH, RECORD, SHAPE_DEPTH
 from kafkafs.format.records import Records, decode
 from tests.format.batch_maker import v2_around, v2_batch
 from tests.format.golden import BATCHES, Record
@@ -84,6 +84,21 @@ def unpack_at_the_end_of_memory() -> int:
     return done
 
 
+def shapes_at_the_end_of_memory() -> None:
+    """JSON texts true and mutated, with no room behind them and behind their shapes."""
+    chance, source, scratch, row = random.Random(9), Guarded(), Guarded(), np.zeros(1, RECORD)
+    texts = [
+        b'{"a":{"b":[1,2.5e3,"\\u00e9x"],"c":null}, "name":true}',
+        b'{"' + "日本".encode() * 9 + b'":""}',
+        b"[" * 90,
+    ]
+    for text in texts * 2000:
+        value = mutated(text, chance) or b"{"
+        data, room = source.holding(value), scratch.room(SHAPE_DEPTH + len(value))
+        row["value_size"] = len(value)
+        kernels.hash_json_shapes(row, 1, data, False, bytes(16), room, np.empty(1, np.int64))
+
+
 def outcome(data: bytes, *, verify: bool) -> object:
     """All that a walk and its records say of some bytes."""
     found = walk(data, 0, verify=verify)
@@ -97,6 +112,7 @@ def outcome(data: bytes, *, verify: bool) -> object:
 def main() -> None:
     """Prints how many batches there were and how many records they gave."""
     unpack_at_the_end_of_memory()
+    shapes_at_the_end_of_memory()
     chance, source, target, tables = random.Random(4), Guarded(), Guarded(64), Guarded(64)
     lines, batches, records = JsonLines("t", 0), 0, 0
     prefix = b"{" + bytes(16)

@@ -1,5 +1,8 @@
 """Records as Arrow batches, against the records themselves."""
 
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -8,7 +11,7 @@ from hypothesis import strategies as st
 from kafkafs.errors import Unsupported
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.tables.arrow import BatchMaker, grouped, groups, record_batches, rows_and_bytes, schema, together
+from kafkafs.tables.arrow import BatchMaker, grouped, groups, rows_and_bytes, schema, together
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.spark.reading import rows_of
@@ -38,6 +41,11 @@ def pieces(*batches: list[Record]) -> list[Records]:
         assert isinstance(piece, Records)
         found.append(piece)
     return found
+
+
+def record_batches(some, topic: str, partition: int, headers: bool):
+    """The batches of one partition's pieces."""
+    return map(BatchMaker(topic, partition, headers).batch, groups(some))
 
 
 def told_of(record: Record) -> tuple[tuple[str, bytes | None], ...]:
@@ -122,3 +130,16 @@ def test_a_timestamp_beyond_sparks_is_refused(timestamp):
     records = [Record(0, 1_000, 0, None, None)], [Record(1, timestamp, 0, None, None)]
     with pytest.raises(Unsupported, match=f"offset 1 of t-0 has the timestamp {timestamp} ms"):
         list(record_batches(pieces(*records), "t", 0, False))
+
+
+def test_a_batch_is_made_without_pandas():
+    """Regression: `pa.array` and `pa.scalar` imported it, for 0.3 s in each process of an export."""
+    code = (
+        "import sys, numpy as np\n"
+        "from kafkafs.format.native.layout import RECORD\n"
+        "from kafkafs.tables.arrow import BatchMaker, Records\n"
+        "piece = Records(np.empty(0, np.uint8), np.zeros(2, RECORD))\n"
+        "assert BatchMaker('t\\u00e4', 7, True).batch([piece]).column('topic').to_pylist() == ['t\\u00e4'] * 2\n"
+        "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)

@@ -7,20 +7,25 @@ have is imported everywhere: it is the language that kernels are written in.
 
     primitives             what kernels are written with, in Python; the same in C (`.h`), declared to Cython (`.pxi`)
     layout                 tables and constants that kernels share with what calls them
-    varint, checksum       numbers of variable length; the CRCs
+    varint, checksum, siphash   numbers of variable length; the CRCs; a hash with a key
     headers                batches to rows of BATCH, and which of those are decoded alike
     v2_records, legacy_records   those batches to rows of RECORD, of v2 and of v0 and v1
     columns, needle, differences, keys   what is done with rows: Arrow, searches, comparisons, indexes
     text, json_lines, batch_lines, dump_lines   rows to lines
     merging                lines of several partitions to one text
     avro (avro_values), json_text, decoded_lines   keys and values by their schemas
+    json_shapes            the shapes of JSON values, hashed
 """
 
 MODULES = {
     "_records": (
-        "varint", "checksum", "headers", "v2_records", "legacy_records", "columns", "differences", "keys", "needle",
+        "varint", "checksum", "siphash", "headers", "v2_records", "legacy_records", "columns", "differences", "keys",
+        "needle",
     ),
     "_lines": ("varint", "text", "json_lines", "batch_lines", "dump_lines", "merging"),
-    "_fields": ("varint", "text", "json_lines", "avro_values", "avro", "json_text", "decoded_lines"),
+    "_fields": (
+        "varint", "text", "json_lines", "avro_values", "avro", "json_text", "decoded_lines",
+        "siphash", "json_shapes",
+    ),
 }  # fmt: skip
 """The compiled modules, and which files each is made of. What two need is in both, so that it is inlined there."""

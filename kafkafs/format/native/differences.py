@@ -5,9 +5,9 @@ See `kafkafs.format.differences`.
 
 import cython
 
-from kafkafs.format.native.keys import siphash
 from kafkafs.format.native.layout import RECORD_ALONE, RECORD_SAME, RECORD_UNLIKE
 from kafkafs.format.native.primitives import *
+from kafkafs.format.native.siphash import siphash
 
 
 @inlined

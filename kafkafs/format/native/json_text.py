@@ -10,6 +10,7 @@ from kafkafs.format.native.text import character, put_control
 
 _VALUE, _FIRST_ELEMENT, _KEY, _FIRST_KEY, _BEHIND = range(5)
 _OBJECT, _ARRAY = 1, 2
+STRING_TO_CLEAN, STRING_ESCAPES, STRING_SURROGATES = 1, 2, 4
 _TRUE, _FALSE, _NULL = b"true", b"false", b"null"
 
 
@@ -31,8 +32,8 @@ def _hex_digits(data: Span, at: Int, end: Int) -> Int:
 
 
 @native
-def _string(data: Span, at: Int, end: Int) -> tuple[Int, Int]:
-    """(place behind the string whose first quote is at `at` - 1, whether it needs cleaning); -1 where it is none."""
+def json_string(data: Span, at: Int, end: Int) -> tuple[Int, Int]:
+    """(place behind the string whose first quote is at `at` - 1, bits STRING_... of it); -1 if it is no string."""
     found: Int = 0
     while at < end:
         while end - at >= 16 and specials(data, at) == 0 and quoted(data, at) == 0:
@@ -49,15 +50,18 @@ def _string(data: Span, at: Int, end: Int) -> tuple[Int, Int]:
             if length == 0:
                 return -1, 0
             if code == 0xC2 and load_u8(data, at + 1) < 0xA0:
-                found = 1
+                found |= STRING_TO_CLEAN
             at += length
         elif code == 0x5C:
             if end - at < 2:
                 return -1, 0
+            found |= STRING_ESCAPES
             escape = load_u8(data, at + 1)
             if escape == 0x75:
                 if _hex_digits(data, at + 2, end) == 0:
                     return -1, 0
+                if load_u8(data, at + 2) | 32 == 0x64 and load_u8(data, at + 3) >= 0x38:
+                    found |= STRING_SURROGATES
                 at += 6
             elif escape in (0x22, 0x5C, 0x2F, 0x62, 0x66, 0x6E, 0x72, 0x74):
                 at += 2
@@ -65,7 +69,7 @@ def _string(data: Span, at: Int, end: Int) -> tuple[Int, Int]:
                 return -1, 0
         else:
             if code == 0x7F:
-                found = 1
+                found |= STRING_TO_CLEAN
             at += 1
     return -1, 0
 
@@ -78,7 +82,7 @@ def _digits(data: Span, at: Int, end: Int) -> Int:
 
 
 @native
-def _number(data: Span, at: Int, end: Int) -> Int:
+def json_number(data: Span, at: Int, end: Int) -> Int:
     """The place behind the number at `at`; -1 where there is none."""
     if load_u8(data, at) == 0x2D:
         at += 1
@@ -107,7 +111,7 @@ def _one_word(data: Span, at: Int, end: Int, word: Span, size: Int) -> Int:
 
 
 @native
-def _word(data: Span, at: Int, end: Int) -> Int:
+def json_word(data: Span, at: Int, end: Int) -> Int:
     """The place behind `true`, `false` or `null`; -1 where none of them stands there."""
     first = load_u8(data, at)
     if first == 0x74:
@@ -116,7 +120,7 @@ def _word(data: Span, at: Int, end: Int) -> Int:
 
 
 @inlined
-def _past_space(data: Span, at: Int, end: Int) -> tuple[Int, Int]:
+def past_space(data: Span, at: Int, end: Int) -> tuple[Int, Int]:
     """(place behind white space, whether any of it is no space)."""
     unlike: Int = 0
     while at < end and load_u8(data, at) in (0x20, 0x09, 0x0A, 0x0D):
@@ -137,7 +141,7 @@ def check_json(data: Span, at: Int, size: Int, stack: Span) -> Int:
     state: Int = _VALUE
     verdict: Int = JSON_AS_IS
     while True:
-        at, unclean = _past_space(data, at, end)
+        at, unclean = past_space(data, at, end)
         if unclean:
             verdict = JSON_TO_CLEAN
         if at >= end:
@@ -162,11 +166,11 @@ def check_json(data: Span, at: Int, size: Int, stack: Span) -> Int:
                 continue
             if code != 0x22:
                 return JSON_NONE
-            at, unclean = _string(data, at + 1, end)
+            at, found = json_string(data, at + 1, end)
             if at < 0:
                 return JSON_NONE
-            at, spaced = _past_space(data, at, end)
-            if unclean or spaced:
+            at, unclean = past_space(data, at, end)
+            if unclean or found & STRING_TO_CLEAN:
                 verdict = JSON_TO_CLEAN
             if at >= end or load_u8(data, at) != 0x3A:
                 return JSON_NONE
@@ -184,16 +188,16 @@ def check_json(data: Span, at: Int, size: Int, stack: Span) -> Int:
             state = _BEHIND
             at += 1
         else:
-            unclean = 0
+            found = 0
             if code == 0x22:
-                at, unclean = _string(data, at + 1, end)
+                at, found = json_string(data, at + 1, end)
             elif code == 0x2D or _is_digit(code):
-                at = _number(data, at, end)
+                at = json_number(data, at, end)
             else:
-                at = _word(data, at, end)
+                at = json_word(data, at, end)
             if at < 0:
                 return JSON_NONE
-            if unclean:
+            if found & STRING_TO_CLEAN:
                 verdict = JSON_TO_CLEAN
             state = _BEHIND
 

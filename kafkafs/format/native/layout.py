@@ -131,6 +131,10 @@ KIND_INVALID, KIND_TOO_LARGE, KIND_OUTSIDE = range(4, 7)
 JSON_NONE, JSON_AS_IS, JSON_TO_CLEAN = range(3)
 JSON_DEPTH = 500
 
+# A hash of the shape of a JSON value needs so many bytes beside those of the value, and tells of values nested so deep.
+SHAPE_DEPTH = 64
+SHAPE_ODD = 0
+
 # A program that decodes Avro (format.schemas.avro_program): CODE_WORDS int64 an instruction.
 CODE_OP, CODE_A, CODE_B, CODE_LITERAL, CODE_LITERAL_SIZE = range(0, 40, 8)
 CODE_WORDS = 5

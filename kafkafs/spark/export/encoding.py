@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkafs.tables.arrow import numbers_column
+
 _SAMPLE = 1 << 13
 """Rows by which a dictionary is decided."""
 
@@ -61,7 +63,7 @@ def _repeating(rows: pa.Table) -> Iterator[str]:
         is_payload = name in ("value", "valueBytes") and pa.types.is_binary(kind)
         if name in (*_DIFFERENCES, *_ALWAYS) or is_payload:
             continue
-        taken = rows.column(name).take(pa.array(places))
+        taken = rows.column(name).take(numbers_column(places, pa.int64()))
         yield from _repeating_in(name, taken.combine_chunks())
 
 

@@ -23,10 +23,10 @@ from kafkafs.format.schemas.decoders import INSTALL, Decoder, refusing
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.log.read_options import Isolation
-from kafkafs.tables.arrow import record_batches
 from kafkafs.tables.planning import PartitionRange
 from kafkafs.tables.ranges import records_of
 from kafkafs.tables.typed import json_values
+from kafkafs.tables.typed.json_shapes import kind_of_records
 from kafkafs.tables.typed.typed_columns import FieldName, fields_of
 
 if TYPE_CHECKING:
@@ -198,9 +198,7 @@ class Pass:
 
     def kind(self) -> json_values.Kind:
         """The type of all that are JSON objects; None without any."""
-        name, pieces = self.range.location.name, records_of(self.range, self.isolation, self.lost)
-        batches = record_batches(pieces, name.topic, name.partition, headers=False)
-        return _kind(batch.column(self.field).to_pylist() for batch in batches)
+        return kind_of_records(records_of(self.range, self.isolation, self.lost), self.field)
 
     def registered_kind(self, registry: Registry) -> json_values.Kind:
         """The same of those that name a schema of the registry."""
