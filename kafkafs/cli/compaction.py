@@ -19,7 +19,7 @@ def run_compaction(arguments: argparse.Namespace) -> int:
     alone = vars(build(["export"]).parse_args(["export", "--compact", arguments.compact]))
     others = sorted(name for name, value in vars(arguments).items() if alone.get(name) != value)
     if others:
-        raise UsageError(f"--compact takes nothing else: leave out {', '.join(others).replace('_', '-')}")
+        raise UsageError(f"--compact takes nothing else: leave out {', '.join(map(_typed, others))}")
     out = output(arguments.compact)
     if out.local is not None and (out.local / PLAN).exists():
         out = replace(out, mode=(out.local / PLAN).stat().st_mode & 0o666)
@@ -27,3 +27,8 @@ def run_compaction(arguments: argparse.Namespace) -> int:
         done = compact(out, progress, claim.check)
     print(f"{done.rows:,} records of {done.before:,} files are in {done.after:,} files now, in {out}", file=sys.stderr)
     return 0
+
+
+def _typed(name: str) -> str:
+    """An argument as the usage writes it."""
+    return "DATA_DIR" if name == "data_dirs" else f"--{name.replace('_', '-')}"

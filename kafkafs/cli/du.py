@@ -12,6 +12,7 @@ from pathlib import Path
 from kafkafs.cli.exit_codes import EXIT_FAILED, say
 from kafkafs.cli.progress import Progress
 from kafkafs.cli.tables import aligned, human, json_line
+from kafkafs.cli.window import moment
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import read_once
@@ -20,7 +21,6 @@ from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import KafkafsError, UsageError, printable
 from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import METADATA_LOG
-from kafkafs.format.times import doubt, parse_time_ms
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids
 from kafkafs.log.read_options import ReadOptions
@@ -56,7 +56,8 @@ def damage_named_once() -> Iterator[None]:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    at_ms, file = moment(arguments.at), _properties_of(arguments.server_properties)
+    at_ms, file = moment("--at", arguments.at), _properties_of(arguments.server_properties)
+    at_ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms
     directories = opened(arguments.data_dirs)
     problems = cluster_ids(directories)[1]
     image = image_of(directories, problems.append)
@@ -129,19 +130,6 @@ def _unseen(_name: str, _done: int, _size: int) -> None:
     """Shows nothing."""
 
 
-def moment(text: str | None) -> int:
-    """The time that `--at` names; now without it."""
-    now_ms = time.time_ns() // 1_000_000
-    if text is None:
-        return now_ms
-    found = parse_time_ms(text, now_ms)
-    if found is None or found < 0:
-        raise UsageError(f"--at {text!r} is not a time; 2021-09-23T09:43Z, @1632390207 and -2h are some")
-    if (sentence := doubt(text)) is not None:
-        say(sentence)
-    return found
-
-
 def _properties_of(path: str | None) -> Mapping[str, str]:
     if path is None:
         return {}
@@ -153,7 +141,10 @@ def _properties_of(path: str | None) -> Mapping[str, str]:
 
 def _name_defaults(defaults: Mapping[str, int]) -> str:
     names = ", ".join(f"{name} ({number})" for name, number in sorted(defaults.items()))
-    return f"Kafka's default was taken for so many topics: {names}; --server-properties FILE names the broker's own"
+    return (
+        f"Kafka's default is used for settings that are not on the disks: {names};"
+        " name the broker's own file with --server-properties"
+    )
 
 
 def _table(found: Report, columns: Callable[[Row], Sequence[str]], head: Sequence[str]) -> list[Sequence[str]]:

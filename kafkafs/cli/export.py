@@ -8,6 +8,7 @@ from dataclasses import replace
 from kafkafs.cli.compaction import run_compaction
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
+from kafkafs.cli.window import warn_if_doubtful
 from kafkafs.disk.data_paths import is_in_copy
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
@@ -117,7 +118,10 @@ def _request(arguments: argparse.Namespace) -> Request:
 def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
     offsets, moment = getattr(arguments, f"{side}_offsets"), getattr(arguments, f"{side}_time")
     if offsets is not None:
-        return Specific(parse_offsets(offsets))
+        try:
+            return Specific(parse_offsets(offsets))
+        except UsageError as error:
+            raise UsageError(f"--{side}-offsets: {error}") from error
     if moment is None:
         return AllAt(otherwise)
     now_ms, to_time = time.time_ns() // 1_000_000, arguments.to_time or ""
@@ -125,7 +129,8 @@ def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
     milliseconds = parse_time_ms(moment, now_ms) if window is None else window[side == "to"]
     if milliseconds is None or isinstance(milliseconds, FromEnd):
         raise UsageError(
-            f"--{side}-time {moment!r} is not a time; write milliseconds, @seconds, ISO-8601, now, -1h, or with"
-            " --from-time a length: --to-time +10m"
+            f"--{side}-time {moment!r} is not a time; write milliseconds, @seconds, a date such as"
+            " 2021-09-23T09:43Z, now or -1h; --to-time can also be a length, such as +10m, if --from-time is given"
         )
+    warn_if_doubtful(moment)
     return Timestamps(milliseconds, "latest") if milliseconds > 0 else AllAt(EARLIEST)  # as in a range of by-time/

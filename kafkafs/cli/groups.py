@@ -55,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     """All groups' offsets, or those of some: 1 where one of them is not there, or where something was left out."""
     directories, names = _read(arguments.words, arguments.group)
     if arguments.history and (len(names) != 1 or arguments.sort):
-        raise UsageError("--history is of one group, in the order of the log: name it by --group, without --sort")
+        raise UsageError(
+            "--history shows one group in the order of the log: name it with --group, and leave out --sort"
+        )
     check_one_cluster(directories)
     cluster = Cluster(directories, ReadOptions())
     cluster.look()

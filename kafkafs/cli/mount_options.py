@@ -188,5 +188,5 @@ def parse(texts: Iterable[str]) -> MountOptions:
             forms = ", ".join(word.form for word in WORDS)
             raise UsageError(f"unknown option {word!r}; known are {forms}{did_you_mean(name, _BY_NAME)}")
     if options.reading.tiered is not None and not options.reading.tiered.place:
-        raise UsageError("tiered_key= and tiered_cache= are of a tier: name it by tiered=SOURCE")
+        raise UsageError("tiered_key= and tiered_cache= need a tier: add tiered=SOURCE")
     return options

@@ -108,12 +108,13 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             if isinstance(action, argparse._SubParsersAction) and value in INSTEAD:
                 raise argparse.ArgumentError(None, f"there is no command {value!r}; type {INSTEAD[value]}")
-            what = "there is no command" if isinstance(action, argparse._SubParsersAction) else "there is no choice"
             known = [str(choice) for choice in action.choices]
-            raise argparse.ArgumentError(
-                None if isinstance(action, argparse._SubParsersAction) else action,
-                f"{what} {value!r}{self._nearest(str(value), known) or '; there are ' + ', '.join(known)}",
-            )
+            nearest = self._nearest(str(value), known)
+            if isinstance(action, argparse._SubParsersAction):
+                instead = nearest or f"; the commands are {', '.join(known)}"
+                raise argparse.ArgumentError(None, f"there is no command {value!r}{instead}")
+            instead = nearest or f"; choose from {', '.join(known)}"
+            raise argparse.ArgumentError(action, f"{value!r} is not a choice{instead}")
 
     @staticmethod
     def _nearest(word: str, known: Iterable[str]) -> str:

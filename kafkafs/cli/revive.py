@@ -4,14 +4,13 @@ import argparse
 import json
 import re
 import shlex
-import time
 
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.status_line import StatusLine
+from kafkafs.cli.window import moment
 from kafkafs.disk.data_paths import data_path, local_place
 from kafkafs.errors import UsageError, printable
 from kafkafs.format.names import LARGEST_NODE
-from kafkafs.format.times import doubt, parse_time_ms
 from kafkafs.log.read_options import TierSource
 from kafkafs.revive.claims import MARKS
 from kafkafs.revive.job import planned, revive
@@ -78,19 +77,8 @@ def _choices(arguments: argparse.Namespace) -> Choices:
     return Choices(
         to=local_place(arguments.to, "the new directory"),
         node_id=arguments.node_id, topics=topics, kafka=arguments.kafka,
-        until_ms=_moment(arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
+        until_ms=moment("--until", arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
         method=arguments.method, tiered=TierSource.parse(arguments.tiered, arguments.tiered_key),
         include=include,
         retention=arguments.retention,
     )  # fmt: skip
-
-
-def _moment(text: str | None) -> int | None:
-    if text is None:
-        return None
-    found = parse_time_ms(text, time.time_ns() // 1_000_000)
-    if found is None or found < 0:
-        raise UsageError(f"--until {text!r} is not a time; 2021-09-23T09:43Z, @1632390207 and -2h are some")
-    if (sentence := doubt(text)) is not None:
-        say(sentence)
-    return found

@@ -1,15 +1,19 @@
-"""The part of logs that `dump` and `grep` are asked for: `--from-offset`, `--to-offset`, `--from-time`, `--to-time`."""
+"""Options that name offsets and times: `--from-offset`, `--to-offset`, `--from-time` and `--to-time` of `dump` and
+`grep`, and the single moment of `du --at` and `revive --until`."""
 
 import argparse
 import time
 from typing import TypeAlias
 
+from kafkafs.cli.exit_codes import say
 from kafkafs.errors import UsageError
-from kafkafs.format.times import Time, parse_int64, parse_time, parse_window
+from kafkafs.format.times import Time, doubt, parse_int64, parse_time, parse_time_ms, parse_window
 
 Limits: TypeAlias = tuple[int | None, int | None, Time | None, Time | None]
 """The first offset, the first that is too large, and the same two of times; None for no limit."""
 NO_LIMITS: Limits = (None, None, None, None)
+
+_TIMES = "milliseconds, @seconds, a date such as 2021-09-23T09:43Z, now or -1h"
 
 
 def limits(arguments: argparse.Namespace) -> Limits:
@@ -35,13 +39,30 @@ def times(first: str | None, last: str | None) -> tuple[Time | None, Time | None
     return _time("--from-time", first, now_ms), _time("--to-time", last, now_ms)
 
 
+def moment(flag: str, text: str | None) -> int | None:
+    """Return a time in milliseconds; None without one. It cannot count back from a log's end: there are many logs."""
+    if text is None:
+        return None
+    found = parse_time_ms(text, time.time_ns() // 1_000_000)
+    if found is None or found < 0:
+        raise UsageError(f"{flag} {text!r} is not a time; write {_TIMES}")
+    warn_if_doubtful(text)
+    return found
+
+
+def warn_if_doubtful(text: str) -> None:
+    """Say on standard error if a bare number looks like seconds or a date: it counts as milliseconds."""
+    if (sentence := doubt(text)) is not None:
+        say(sentence)
+
+
 def _offset(flag: str, text: str | None) -> int | None:
     """Digits only: offsets from the end are for names in a mount."""
     if text is None:
         return None
     offset = parse_int64(text) if text.isascii() and text.isdecimal() else None
     if offset is None:
-        raise UsageError(f"{flag} {text!r} is not an offset")
+        raise UsageError(f"{flag} {text!r} is not an offset; write a whole number from 0 up")
     return offset
 
 
@@ -51,5 +72,6 @@ def _time(flag: str, text: str | None, now_ms: int) -> Time | None:
         return None
     found = parse_time(text, now_ms)
     if found is None:
-        raise UsageError(f"{flag} {text!r} is not a time; write milliseconds, @seconds, ISO-8601, now or -1h")
+        raise UsageError(f"{flag} {text!r} is not a time; write {_TIMES}")
+    warn_if_doubtful(text)
     return found

@@ -156,7 +156,7 @@ class BucketObjects(Objects):
             )
             return found
 
-        return self._asked(listing, folder or "the top", limit_s)
+        return self._asked(listing, folder, limit_s)
 
     def _read(self, key: str, position: int, size: int) -> bytes:
         """One request, and at the first read of an object one more for its size."""
@@ -179,7 +179,9 @@ class BucketObjects(Objects):
         """The store's client, and the path of the tier's top; made by the first question."""
         with self._opening:
             if self._client is None:
-                self._client = _s3(self._uri) if self._uri.startswith("s3://") else fs.FileSystem.from_uri(self._uri)
+                self._client = (
+                    _s3(self._uri) if self._uri.startswith("s3://") else fs.FileSystem.from_uri(_limited(self._uri))
+                )
             return self._client[0], self._client[1].rstrip("/")
 
     def _asked(self, question: Callable[[], Answer], what: str, most_s: float = 0.0) -> Answer:
@@ -189,7 +191,8 @@ class BucketObjects(Objects):
         usual_s = SUSPECT_S if self._is_suspect else max(LIMIT_S, most_s)
         limit_s = min(usual_s, patience_left())
         is_impatient, began = patience_left() < inf, time.monotonic()
-        unanswered = Unanswered(f"{what!r} of {self.called} cannot be read: the store did not answer in time")
+        place = f"{what!r} of {self.called}" if what else self.called
+        unanswered = Unanswered(f"{place} cannot be read: the store did not answer in time")
         if not limit_s:
             self._refuse(is_impatient=True)
             raise Unanswered(f"{self.called} did not answer in time")
@@ -208,7 +211,7 @@ class BucketObjects(Objects):
         except FileNotFoundError:
             raise NotFound(f"there is no {what!r} in {self.called}") from None
         except (OSError, ValueError) as error:
-            reason = self._without_secrets(str(error).partition("\n")[0])
+            reason = self._without_secrets(str(error).partition("\n")[0].partition(" error_info=")[0])
             if "AWS Error NO_SUCH_KEY" in reason:
                 raise NotFound(f"there is no {what!r} in {self.called}") from None
             if "Failed to flush response stream" in reason:
@@ -217,7 +220,7 @@ class BucketObjects(Objects):
             kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
             if kind is Unanswered and time.monotonic() - began > _SLOW_S:
                 self._refuse(is_impatient=False)
-            raise kind(f"{what!r} of {self.called} cannot be read: {reason}") from None
+            raise kind(f"{place} cannot be read: {reason}") from None
 
     def _refuse(self, is_impatient: bool) -> None:
         until = time.monotonic() + REFUSE_S
@@ -272,6 +275,14 @@ def _read_fully(handle: Any, position: int, size: int) -> bytes:
         if not got.endswith(blank):
             return got
     return got.rstrip(_OTHER)
+
+
+def _limited(uri: str) -> str:
+    """The address with a limit of time for retries: by itself, Google's client tries for a quarter of an hour."""
+    parts = urlsplit(uri)
+    if parts.scheme not in ("gs", "gcs") or "retry_limit_seconds" in parts.query:
+        return uri
+    return f"{uri}{'&' if parts.query else '?'}retry_limit_seconds={LIMIT_S:.0f}"
 
 
 def _s3(uri: str) -> tuple[Any, str]:

@@ -387,9 +387,9 @@ def _attributes_in_memory(path: str) -> os.stat_result:
 def _opening_failed(error: OSError, name: str) -> KafkafsError:
     match error.errno:
         case errno.ELOOP:
-            return NotFound(f"{name!r} is a symbolic link, and not served")
+            return NotFound(f"{name!r} is a symbolic link, which kafkafs does not follow")
         case errno.ENOENT | errno.ENOTDIR | errno.EXDEV | errno.ENXIO | errno.ENAMETOOLONG:
-            return NotFound(f"there is no file {name!r} to serve: {error.strerror}")
+            return NotFound(f"there is no file {name!r}: {error.strerror}")
         case errno.EACCES | errno.EPERM:
             return Denied(f"{name!r} may not be read; run kafkafs as the owner of the data directory")
         case errno.EMFILE | errno.ENFILE | errno.ENOMEM:

@@ -64,7 +64,7 @@ class TopicChoice:
         if self.pattern is not None and not any(map(self.takes, every)):
             raise UsageError(
                 f"no topic in {place} has a whole name that --topic-pattern {self.pattern!r} matches;"
-                f" what has it in its name is '.*{self.pattern}.*'"
+                f" to match a part of a name, write '.*{self.pattern}.*'"
             )
 
 

@@ -51,7 +51,7 @@ def unchanged(paths: Sequence[Path]) -> Iterator[Callable[[], None]]:
 def _seen(paths: Sequence[Path]) -> Seen:
     found: Seen = {}
     for path in paths:
-        with suppress(*UNREADABLE):
+        with suppress(*UNREADABLE, OSError):  # `make_plan` says that there is no such directory
             directory, waiting = root_at(path.resolve(), DiskOptions()), ["."]
             while waiting:
                 name = waiting.pop()

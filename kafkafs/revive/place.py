@@ -198,7 +198,7 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
     told = _told_before(path)
     state, before = told.get(STATE), told.get(REQUEST)
     if state is None or before is None:
-        raise UsageError(f"{str(path)!r} is not empty; name a directory that is, or none")
+        raise UsageError(f"{str(path)!r} is not empty; name an empty directory, or a new one")
     if state != "unfinished":
         raise UsageError(f"{str(path)!r} holds a cluster that was revived already; name another directory")
     if names == {REPORT}:
@@ -233,7 +233,7 @@ def check_apart(path: Path, sources: Iterable[Path]) -> None:
         raise UsageError(f"{str(path)!r} cannot be a log.dirs of Kafka: Java names no file by bytes that are no UTF-8")
     for each in sources:
         if is_within(path, each) or is_within(each, path):
-            raise UsageError(f"{str(path)!r} and {str(each)!r} lie in each other; name a directory apart")
+            raise UsageError(f"{str(path)!r} and {str(each)!r} are inside each other; name a directory elsewhere")
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:

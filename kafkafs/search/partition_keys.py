@@ -64,7 +64,7 @@ class PartitionKeys:
         if too_large > (found.offset if found is not None else -1):
             raise TooLarge(f"{name}: the key may be in a batch that is larger than -o max_batch= grants")
         if found is None:
-            raise NotFound(f"{name}: no visible record has the key {key[:80]!r}")
+            raise NotFound(f"{name}: no visible record has the key {key[:80].decode(errors='backslashreplace')!r}")
         return found
 
     def history(self, reader: Reader, key: bytes, start: int, end: int) -> Iterator[Records]:

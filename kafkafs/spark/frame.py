@@ -100,7 +100,7 @@ class Frame:
                 raise UsageError(f"schema(...) has {each.name} as NOT NULL, and it may be null: leave NOT NULL out")
         for name, kind in ((each.name, each.dataType.simpleString()) for each in given):
             if name not in own:
-                raise UsageError(f"schema(...) names the column {name!r}, and there are {', '.join(own)}")
+                raise UsageError(f"schema(...) names the column {name!r}; the columns are {', '.join(own)}")
             if kind != own[name]:
                 raise UsageError(f"schema(...) has {name} as {kind}, and it is {own[name]}")
         return replace(self, names=tuple(given.fieldNames()))

@@ -62,7 +62,7 @@ def _specific(side: str, bound: Mapping[int, int], otherwise: int, looks: Partit
     numbers = {name.partition: name for name in looks}
     for partition, offset in bound.items():
         if partition not in numbers:
-            raise UsageError(f"{side} names the partition {partition!r}, and there are {names(looks)}")
+            raise UsageError(f"{side} names the partition {partition!r}; the partitions here are {names(looks)}")
         if not _is_whole(offset) or offset < 0:
             raise UsageError(f"{side} names the offset {offset!r} of partition {partition}: write a whole number")
     return Specific(dict.fromkeys(looks, otherwise) | {numbers[number]: int(at) for number, at in bound.items()})
@@ -103,7 +103,7 @@ def columns_named(columns: Iterable[str] | None, there: Iterable[str]) -> tuple[
     wanted, every = tuple(columns), tuple(there)
     for name in wanted:
         if name not in every:
-            raise UsageError(f"there is no column {name!r}; there are {', '.join(every)}")
+            raise UsageError(f"there is no column {name!r}; the columns are {', '.join(every)}")
     if len(set(wanted)) < len(wanted):
         raise UsageError(f"columns names a column twice: {', '.join(wanted)}")
     return wanted

@@ -8,7 +8,7 @@ from kafkafs.cli.main import main
 def test_it_takes_nothing_else(tmp_path, capsys):
     words = ["export", str(tmp_path), "--compact", str(tmp_path / "out"), "--file-mb", "3"]
     assert main(words) == 2
-    assert "--compact takes nothing else: leave out data-dirs, file-mb" in capsys.readouterr().err
+    assert "--compact takes nothing else: leave out DATA_DIR, --file-mb" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["export", "--compact", str(tmp_path / "out"), "--to", str(tmp_path / "out")])
     assert list(tmp_path.iterdir()) == []

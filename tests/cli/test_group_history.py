@@ -40,9 +40,9 @@ def test_the_history_of_one_topic_is_its_commits_and_expiries():
     ("words", "code", "sentence"),
     [
         (("--group", "nobody"), 1, "no record about a group 'nobody' is left here"),
-        ((), 2, "--history is of one group"),
-        (("--group", "classic", "--group", "modern"), 2, "--history is of one group"),
-        (("--group", "classic", "--sort", "lag"), 2, "without --sort"),
+        ((), 2, "--history shows one group"),
+        (("--group", "classic", "--group", "modern"), 2, "--history shows one group"),
+        (("--group", "classic", "--sort", "lag"), 2, "leave out --sort"),
     ],
 )
 def test_a_history_that_is_not_there_is_one_sentence(words, code, sentence):

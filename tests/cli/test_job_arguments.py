@@ -43,8 +43,8 @@ def test_without_flags_all_of_the_log_becomes_parquet_as_it_is():
         ([], "one of the arguments --to --compact is required"),
         (["--to", "out", "--topics", "t", "--topic-pattern", "t.*"], "not allowed with argument --topics/--topic"),
         (["--to", "out", "--from-time", "now", "--from-offsets", "{}"], "not allowed with argument --from-time"),
-        (["--to", "out", "--isolation", "committed"], "no choice 'committed'; did you mean read_committed?"),
-        (["--to", "out", "--value", "avro"], "there is no choice 'avro'; there are bytes, json, registry"),
+        (["--to", "out", "--isolation", "committed"], "'committed' is not a choice; did you mean read_committed?"),
+        (["--to", "out", "--value", "avro"], "'avro' is not a choice; choose from bytes, json, registry"),
         (["--to", "out", "--file-mb", "1.5"], "'1.5' is not a whole number"),
     ],
     ids=" ".join,
@@ -113,4 +113,4 @@ def test_what_cannot_be_meant_ends_before_spark_is_started(command, capsys):
         assert "DATA_DIR" in refusal(capsys, command, *REQUIRED[command])
     if command != "audit":
         told = refusal(capsys, command, "data", "--replicas", "newest", *REQUIRED[command])
-        assert told.endswith("there is no choice 'newest'; there are furthest, refuse")
+        assert told.endswith("'newest' is not a choice; choose from furthest, refuse")

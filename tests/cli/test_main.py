@@ -13,6 +13,7 @@ from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 from kafkafs.cli.main import main
 from kafkafs.cli.parser import COMMANDS
 from kafkafs.installation import install_command
+from tests.cli.asking import in_process
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -83,3 +84,26 @@ def during_import(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None
         raise error
 
     monkeypatch.setattr("kafkafs.cli.main.import_module", fails)
+
+
+READING = {
+    "ls": [], "cat": ["t-0/info.json"], "stat": ["t-0"], "groups": [], "du": [], "triage": [], "audit": [],
+    "diff": ["--against", "PLACE"], "reindex": ["--index-dir", "NEW"], "export": ["--to", "NEW"],
+    "profile": ["--html", "NEW"], "revive": ["--to", "NEW"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [*READING, "grep", "revive --plan"])
+def test_what_is_no_data_directory_is_refused_in_one_sentence(command, tmp_path):
+    """Regression: `revive` of a mistyped path ended as a bug."""
+    (tmp_path / "file").touch()
+    (tmp_path / "empty").mkdir()
+    for name, sentence in (("gone", "does not exist; name"), ("file", "is not a directory; "), ("empty", "is not a ")):
+        place = str(tmp_path / name)
+        after = {"grep": [], "revive --plan": ["--to", "NEW", "--plan"]}
+        words = [place, *(READING | after)[command]]
+        words = [{"NEW": str(tmp_path / "new"), "PLACE": place}.get(word, word) for word in words]
+        done = in_process(command.split()[0], *["x"] * (command == "grep"), *words)
+        assert (done.returncode, done.stdout) == (2, ""), (name, done)
+        assert done.stderr.startswith(f"kafkafs: {place!r} {sentence}"), done.stderr
+        assert done.stderr.count("\n") == 1

@@ -40,7 +40,8 @@ def test_the_help_of_each_command_ends_with_examples(command: str, capsys: pytes
         (["dump", "x.log", "--print-datalog"], "kafkafs dump", "there is no option --print-datalog; did you mean"
          " --print-data-log?"),
         (["mount", "a", "b", "--backround"], "kafkafs mount", "--backround; did you mean --background?"),
-        (["export", "a", "--to", "b", "--compression", "zst"], "kafkafs export", "'zst'; did you mean zstd?"),
+        (["export", "a", "--to", "b", "--compression", "zst"], "kafkafs export", "'zst' is not a choice; did you mean"
+         " zstd?"),
         (["grep", "-m", "few", "x", "a"], "kafkafs grep", "'few' is not a whole number"),
         (["umount", "a", "b"], "kafkafs umount", "too many arguments: b"),
     ],

@@ -5,7 +5,7 @@ from argparse import Namespace
 
 import pytest
 
-from kafkafs.cli.window import NO_LIMITS, limits
+from kafkafs.cli.window import NO_LIMITS, limits, moment
 from kafkafs.errors import UsageError
 from kafkafs.format.times import FromEnd
 
@@ -49,16 +49,21 @@ def test_a_length_counts_from_the_time_that_is_named():
         limits(asked(from_time="5", to_time="+10"))
 
 
-TIMES = "; write milliseconds, @seconds, ISO-8601, now or -1h"
+TIMES = "; write milliseconds, @seconds, a date such as 2021-09-23T09:43Z, now or -1h"
+OFFSETS = "; write a whole number from 0 up"
 
 
 @pytest.mark.parametrize(
     ("flag", "text", "sentence"),
     [
-        ("from_offset", "-5", "--from-offset '-5' is not an offset"),
-        ("from_offset", "\N{ARABIC-INDIC DIGIT ONE}", "--from-offset '\N{ARABIC-INDIC DIGIT ONE}' is not an offset"),
-        ("to_offset", "9" * 30, f"--to-offset '{'9' * 30}' is not an offset"),
-        ("to_offset", "", "--to-offset '' is not an offset"),
+        ("from_offset", "-5", f"--from-offset '-5' is not an offset{OFFSETS}"),
+        (
+            "from_offset",
+            "\N{ARABIC-INDIC DIGIT ONE}",
+            f"--from-offset '\N{ARABIC-INDIC DIGIT ONE}' is not an offset{OFFSETS}",
+        ),
+        ("to_offset", "9" * 30, f"--to-offset '{'9' * 30}' is not an offset{OFFSETS}"),
+        ("to_offset", "", f"--to-offset '' is not an offset{OFFSETS}"),
         ("from_time", "yesterday", f"--from-time 'yesterday' is not a time{TIMES}"),
         ("to_time", "", f"--to-time '' is not a time{TIMES}"),
     ],
@@ -68,3 +73,20 @@ def test_what_is_neither_is_refused_with_its_flag(flag, text, sentence):
     with pytest.raises(UsageError) as refused:
         limits(asked(**{flag: text}))
     assert str(refused.value) == sentence
+
+
+def test_seconds_are_doubted_wherever_a_time_is_typed(capsys):
+    """Regression: `grep --to-time $(date +%s)` found nothing and said nothing; a mount's log names such numbers."""
+    assert limits(asked(to_time="1632390207"))[3] == 1_632_390_207
+    assert moment("--at", "1632390207") == 1_632_390_207
+    assert capsys.readouterr().err == 2 * "kafkafs: 1632390207 ms is 1970-01-19; for seconds write @1632390207\n"
+    limits(asked(from_time="1632390207806", to_time="@1632390207"))
+    assert capsys.readouterr().err == ""
+
+
+def test_one_moment_is_no_place_in_a_log():
+    """`end-15m` counts back from one log's newest record; a whole cluster has many logs."""
+    assert moment("--at", None) is None
+    for text in ("x", "", "end-15m", "1600-01-01"):
+        with pytest.raises(UsageError, match=r"--at '.*' is not a time; write milliseconds"):
+            moment("--at", text)

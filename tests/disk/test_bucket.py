@@ -145,3 +145,12 @@ def test_a_response_that_lacks_a_few_bytes_is_an_error(lacking):
     """Regression: so few passed for the object's own, and came from what was in memory before."""
     with store(lambda _: (206, b"0\n0\n"[:-lacking]), 4) as objects, pytest.raises(DiskError, match="before it should"):
         objects.read("a.log", 0, 4)
+
+
+def test_a_store_of_google_gives_up_in_time():
+    """Regression: a bucket that no name server knows took five minutes. Google's client tries for fifteen."""
+    limited = bucket._limited
+    assert limited("gs://b/p") == "gs://b/p?retry_limit_seconds=15"
+    assert limited("gs://b/p?endpoint_override=h:1") == "gs://b/p?endpoint_override=h:1&retry_limit_seconds=15"
+    for kept in ("gs://b/p?retry_limit_seconds=3", "abfs://c@a/x", "hdfs://h/x"):
+        assert limited(kept) == kept

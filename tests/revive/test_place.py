@@ -120,14 +120,14 @@ def test_it_may_be_named_through_a_link(tmp_path):
     (tmp_path / "n").symlink_to(tmp_path / "disk")
     NewDirectory(tmp_path / "n", REQUEST)
     assert (os.listdir(tmp_path / "disk"), (tmp_path / "disk").stat().st_mode & 0o777) == ([REPORT], 0o700)
-    with pytest.raises(UsageError, match="lie in each other"):
+    with pytest.raises(UsageError, match="are inside each other"):
         check_apart(tmp_path / "n/x", (tmp_path / "disk",))
 
 
 def test_source_and_target_must_not_lie_in_each_other(tmp_path):
     source = unpack(tmp_path)
     for place in (source / "new", source, tmp_path):
-        with pytest.raises(UsageError, match="lie in each other"):
+        with pytest.raises(UsageError, match="are inside each other"):
             check_apart(place, (source,))
     with pytest.raises(UsageError, match="comma"):
         check_apart(tmp_path / "a,b", ())

@@ -292,7 +292,7 @@ def test_an_object_is_fetched_once(tmp_path, tier_sources):
 
 
 def test_a_directory_inside_the_tier_is_refused(copy):
-    with pytest.raises(UsageError, match="lie in each other"):
+    with pytest.raises(UsageError, match="are inside each other"):
         revive([TIERED.left], Choices(to=copy / "new", tiered=TierSource(str(copy))))
 
 

@@ -264,7 +264,7 @@ def test_what_is_no_export_is_refused(tmp_path, capsys):
     assert main(["export", "--compact", str(tmp_path / "out")]) == 2
     assert "holds no export" in capsys.readouterr().err
     assert main(["export", "--compact", str(tmp_path / "out"), "--topics", "t", "--by", "day"]) == 2
-    assert "--compact takes nothing else: leave out by, topics" in capsys.readouterr().err
+    assert "--compact takes nothing else: leave out --by, --topics" in capsys.readouterr().err
     assert main(["export", "--to", str(tmp_path / "out")]) == 2
     assert "name a data directory" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

@@ -160,7 +160,7 @@ def test_duckdb_reads_it_by_the_name_of_a_variable():
         ({"data_dirs": []}, "no data directory is named"),
         ({"data_dirs": "/nowhere/*"}, "no directory matches"),
         ({"data_dirs": "/nowhere"}, "'/nowhere' does not exist"),
-        ({"columns": ["offset", "valueBytes"]}, "there is no column 'valueBytes'; there are key, value, topic"),
+        ({"columns": ["offset", "valueBytes"]}, "there is no column 'valueBytes'; the columns are key, value, topic"),
         ({"tiered_key": ["x"]}, "tiered_key"),
         ({"start": {0: 5}, "end": {0: 3}}, "the starting offset 5 of partitions-0 is greater than its ending offset 3"),
     ],

@@ -58,7 +58,7 @@ def test_bounds_are_offsets_or_times(start, end, expected, places):
 @pytest.mark.parametrize(
     ("bound", "sentence"),
     [
-        ({7: 1}, "start names the partition 7, and there are t-0, t-1"),
+        ({7: 1}, "start names the partition 7; the partitions here are t-0, t-1"),
         ({0: -1}, "start names the offset -1 of partition 0: write a whole number"),
         ({0: "1"}, "start names the offset '1' of partition 0"),
         ("yesterday", "start='yesterday' is no time; write milliseconds"),
@@ -76,7 +76,7 @@ def test_what_means_nothing_is_refused_with_a_sentence(bound, sentence, places):
 
 @pytest.mark.parametrize(
     ("columns", "sentence"),
-    [("offset", "is one text"), (["x"], "there is no column 'x'; there are a, b"), (["a", "a"], "twice")],
+    [("offset", "is one text"), (["x"], "there is no column 'x'; the columns are a, b"), (["a", "a"], "twice")],
 )
 def test_columns_are_a_list_of_names(columns, sentence):
     assert columns_named(None, "ab") is None

@@ -138,7 +138,7 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
     except OSError as error:
         raise UsageError(f"the mount point {shown} cannot be used: {error.strerror}") from None
     if listed:
-        raise UsageError(f"the mount point {shown} is not empty")
+        raise UsageError(f"the mount point {shown} is not empty; name an empty directory, after the data directories")
 
 
 def _open(directory: Path) -> None:

@@ -215,7 +215,7 @@ def check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
     for option, limit in (("--from-offsets", request.starting), ("--to-offsets", request.ending)):
         unknown = set(limit.offsets) - set(locations) if isinstance(limit, Specific) else set()
         if unknown:
-            raise UsageError(f"{option} names {names(unknown)}, and to be exported are {names(locations)}")
+            raise UsageError(f"{option} names {names(unknown)}, which is not exported; exported are {names(locations)}")
 
 
 def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> ExportPlan:
