@@ -12,7 +12,7 @@ from kafkafs.cli.ls import Line, Look, ordered, time_style
 from kafkafs.cli.main import main
 from kafkafs.cli.tables import human
 from kafkafs.view.node import Attributes
-from tests.cli.asking import C_LOCALE, unmounted
+from tests.cli.asking import C_LOCALE, in_process, unmounted
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 from tests.log.transactional import marker
@@ -33,7 +33,7 @@ def test_listings_are_those_of_a_mount(dataset, mounted):
     for path in ("", "segments-0", "segments-0/by-offset", "segments-0/by-time", "segments-0/segments"):
         for options in ([], ["-l"]):
             theirs = subprocess.run(["ls", *options, mounted / path], capture_output=True, check=True, env=C_LOCALE)
-            assert unmounted("ls", *options, dataset.path, *([path] if path else [])).stdout == theirs.stdout, path
+            assert in_process("ls", *options, dataset.path, *([path] if path else [])).stdout == theirs.stdout.decode(), path
     both = unmounted("ls", dataset.path, "segments-0/earliest", "segments-0/by-o*", "segments-0/by-t*").stdout.decode()
     assert both.startswith("segments-0/earliest\n\nsegments-0/by-offset:\n0000")
     assert (
@@ -56,7 +56,7 @@ def test_flags_mean_what_they_mean_to_ls(dataset, mounted, look):
         theirs = subprocess.run(
             ["ls", *look.split(), path], cwd=mounted.path, capture_output=True, check=True, env=C_LOCALE
         )
-        assert unmounted("ls", *look.split(), dataset.path, path).stdout == theirs.stdout, path
+        assert in_process("ls", *look.split(), dataset.path, path).stdout == theirs.stdout.decode(), path
 
 
 @pytest.mark.parametrize("look", ["-R", "-t", "-lS"])
@@ -64,13 +64,13 @@ def test_several_paths_are_put_in_order_too(dataset, mounted, look):
     paths = ["segments-0", "compacted-0/info.json", "segments-0/info.json", "compacted-0"]
     command = ["ls", *look.split(), *paths]
     theirs = subprocess.run(command, cwd=mounted.path, capture_output=True, check=True, env=C_LOCALE)
-    assert unmounted("ls", look, dataset.path, *paths).stdout == theirs.stdout
+    assert in_process("ls", look, dataset.path, *paths).stdout == theirs.stdout.decode()
 
 
 def test_all_of_it_is_listed_as_ls_walks_it(dataset, mounted):
     """From the root down, without names that begin with a dot."""
     theirs = subprocess.run(["ls", "-R"], cwd=mounted.path, capture_output=True, check=True, env=C_LOCALE)
-    assert unmounted("ls", "-R", dataset.path).stdout == theirs.stdout
+    assert in_process("ls", "-R", dataset.path).stdout == theirs.stdout.decode()
 
 
 def test_a_time_style_that_is_none_is_answered_with_those_there_are(dataset):
@@ -85,8 +85,7 @@ def test_h_alone_is_the_help():
 
 
 @pytest.mark.parametrize("path", ["nope-0", "segments-0/nope", "segments-0/earliest/below", "nope-*"])
-def test_what_is_not_there_ends_as_ls_does(dataset, mount, path):
-    mounted = mount(dataset.path)
+def test_what_is_not_there_ends_as_ls_does(dataset, mounted, path):
     theirs = subprocess.run(["ls", mounted / path], capture_output=True, check=False, env=C_LOCALE)
     ours = unmounted("ls", dataset.path, path, "segments-0/earliest")
     assert (ours.returncode, ours.stdout) == (theirs.returncode, b"segments-0/earliest\n")
@@ -107,9 +106,8 @@ def test_what_cannot_be_looked_at_below_is_told_by_the_exit_code(tmp_path, capsy
     assert "No such file or directory" in told.err or "Permission denied" in told.err
 
 
-def test_names_with_a_dot_are_those_of_a_mount_but_for_how_it_fares(dataset, mount):
+def test_names_with_a_dot_are_those_of_a_mount_but_for_how_it_fares(dataset, mounted):
     """`.kafkafs` has its README; status.json and metrics are a daemon's, in no listing and behind no name."""
-    mounted = mount(dataset.path)
     theirs = subprocess.run(["ls", "-a", mounted.path], capture_output=True, check=True, env=C_LOCALE)
     assert unmounted("ls", "-a", dataset.path).stdout == theirs.stdout
     assert unmounted("ls", dataset.path, ".kafkafs").stdout == b"README\n"

@@ -19,7 +19,7 @@ from tests.mounting import resident_bytes, wait_until
 pytestmark = pytest.mark.alone
 
 RECORDS, VALUE = 200, b"v" * (1 << 20)
-READERS = 16
+READERS = 8
 PLAIN, PACKED = "plain-0", "packed-0"
 MIB = 1 << 20
 

@@ -17,7 +17,7 @@ from tests.faults.injecting import KINDS, MADE_ALL_THE_TIME, UNREAD, injecting
 from tests.faults.questions import Questions
 from tests.mounting import wait_until
 
-FAULTS = int(os.environ.get("KAFKAFS_FAULTS", "1000"))
+FAULTS = int(os.environ.get("KAFKAFS_FAULTS", "250"))
 SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
 ASKED = 40
 

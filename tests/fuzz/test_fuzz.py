@@ -1,4 +1,4 @@
-"""Every parser under a fuzzer that follows the code's branches; longer: `scripts/soak fuzz SECONDS`."""
+"""Every parser under a fuzzer that follows the code's branches: some inputs each, or `scripts/soak fuzz SECONDS`."""
 
 import json
 import os
@@ -15,8 +15,8 @@ from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
 
 pytest.importorskip("atheris")
-SECONDS = int(os.environ.get("KAFKAFS_FUZZ_SECONDS", "1"))
-FEWEST_RUNS = {  # inputs a second on a busy machine, where not 300: these have many files, or compile
+SECONDS = int(os.environ.get("KAFKAFS_FUZZ_SECONDS", "0"))
+FEWEST_RUNS = {  # inputs of a short run, or of each second on a busy machine, where not 300: these have many files, or compile
     "partition": 10, "cluster": 10, "schema_texts": 3, "avro_payloads": 30, "protobuf_payloads": 5,
     "json_payloads": 100,
 }  # fmt: skip
@@ -51,8 +51,11 @@ def test_no_input_escapes(fuzzer, target, tmp_path):
     corpus.mkdir()
     for number, seed in enumerate(SEEDS[target]):
         (corpus / str(number)).write_bytes(seed)
+    of_seeds = len(SEEDS[target]) + 1  # libFuzzer begins with those, and with nothing: they alone prove nothing
+    fewest = of_seeds + FEWEST_RUNS.get(target, 300) * max(1, SECONDS)
+    length = f"-max_total_time={SECONDS}" if SECONDS else f"-runs={fewest}"
     code = fuzzer(
-        log, target, str(corpus), f"-max_total_time={SECONDS}", "-max_len=4096", "-keep_seed=1",
+        log, target, str(corpus), length, "-max_len=4096", "-keep_seed=1",
         "-rss_limit_mb=2048", "-timeout=10", f"-artifact_prefix={tmp_path}/", f"-seed={SEED}", "-print_final_stats=1",
     )  # fmt: skip
     said = log.read_text(errors="replace")
@@ -62,5 +65,4 @@ def test_no_input_escapes(fuzzer, target, tmp_path):
     runs = re.search(r"number_of_executed_units: (\d+)", said)
     assert runs
     print(f"\n{target}: {runs[1]} runs")
-    of_seeds = len(SEEDS[target]) + 1  # libFuzzer begins with those, and with nothing: they alone prove nothing
-    assert int(runs[1]) >= of_seeds + FEWEST_RUNS.get(target, 300) * SECONDS
+    assert int(runs[1]) >= fewest

@@ -17,8 +17,8 @@ from kafkafs.log.read_options import TierSource
 from tests.kafka import broker, cache, dataset, jars
 from tests.kafka.broker import Broker
 from tests.kafka.dataset import Dataset
+from tests.sampling import DATA_FIXTURES
 
-DATA_FIXTURES = {"dataset", "stopped", "live"}
 RELEASES = jars.RELEASES[-1:] if cache.QUICK in os.environ else jars.RELEASES
 """Those whose data tests read: the quick run is content with the newest."""
 RunningBroker = Callable[[str], Broker]

@@ -17,7 +17,7 @@ from tests.live.checks import LONGEST_S, Checks, Follower, Machine
 from tests.live.churn import BUSY, Churn
 from tests.mounting import wait_until
 
-SECONDS = float(os.environ.get("KAFKAFS_LIVE_SECONDS", "8"))
+SECONDS = float(os.environ.get("KAFKAFS_LIVE_SECONDS", "4"))
 READERS = int(os.environ.get("KAFKAFS_LIVE_READERS", "4"))
 SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
 RELEASES = os.environ.get("KAFKAFS_LIVE_RELEASES", "4.3.1").split(",")

@@ -29,7 +29,7 @@ from tests.live.naive import Naive
 from tests.mounting import wait_until
 from tests.view.json_model import line
 
-EXAMPLES = int(os.environ.get("KAFKAFS_MODEL_EXAMPLES", "60"))
+EXAMPLES = int(os.environ.get("KAFKAFS_MODEL_EXAMPLES", "24"))
 STEPS = int(os.environ.get("KAFKAFS_MODEL_STEPS", "50"))
 MOUNT_SHARE = 0.25
 """Of the examples, for those through a mount, where each move takes a tenth of a second to be seen."""

@@ -19,14 +19,15 @@ from kafkafs.log.read_options import ISOLATIONS
 from tests.counting import counted
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
-from tests.kafka import cache, jars
+from tests.kafka import jars
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, made, spread, write_partition
 from tests.log.reading import lookup_of
 from tests.log.scanning import Row, Scan, contents
 from tests.mounting import wait_until
+from tests.sampling import EVERY
 
-FLIPS = 3 if cache.QUICK in os.environ else 12
+FLIPS = 12 if EVERY in os.environ else 3
 MOST_READ = 64 << 10
 BATCHES = [made(number * 4, [1000 + number * 10, 1005 + number * 10], size=300) for number in range(40)]
 """Two records each, with the offsets 4n and 4n + 1."""
