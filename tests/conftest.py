@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from tests import class_archives
 from tests.kafka import cache
+from tests.kafka.cache import EVERY
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, accounts, before_each_test, mounting
 from tests.pages import Session, new_session
 
@@ -25,9 +26,10 @@ os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache.root() / "hypoth
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each that imports numpy would spin a tenth of a second for more of them
 signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` ignore it, and so would what tests interrupt
 # an example may wait for a processor; each run draws others, so that days of runs try more than a hundred of each
-settings.register_profile("side by side", settings.default, deadline=None, max_examples=50)
-settings.register_profile("quick", settings.get_profile("side by side"), max_examples=25)
-settings.load_profile("quick" if cache.QUICK in os.environ else "side by side")
+settings.register_profile("side by side", settings.default, deadline=None, max_examples=25)
+settings.register_profile("quick", settings.get_profile("side by side"), max_examples=12)
+settings.register_profile("every", settings.get_profile("side by side"), max_examples=100)
+settings.load_profile("quick" if cache.QUICK in os.environ else "every" if EVERY in os.environ else "side by side")
 
 Mount = Callable[..., Mounted]
 

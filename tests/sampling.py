@@ -11,10 +11,10 @@ from itertools import groupby
 
 import pytest
 
+from tests.kafka.cache import EVERY
 from tests.kafka.dataset import Dataset
 
 SAMPLED = "sampled"
-EVERY = "KAFKAFS_EVERY"
 DATA_FIXTURES = frozenset({"dataset", "stopped", "live"})
 
 

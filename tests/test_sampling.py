@@ -4,7 +4,8 @@ from itertools import product
 
 import pytest
 
-from tests.sampling import EVERY, covering, pytest_collection_modifyitems
+from tests.kafka.cache import EVERY
+from tests.sampling import covering, pytest_collection_modifyitems
 
 
 @pytest.mark.parametrize("sizes", [(1,), (7,), (4, 2), (4, 5, 3), (2, 2, 2, 2)])

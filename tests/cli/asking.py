@@ -1,9 +1,9 @@
-"""Runs `kafkafs ls`, `cat` and `stat` as a user does, in the C locale as the mount's tools beside them."""
+"""Runs commands as a user does, in the C locale as the mount's tools beside them, or in the tests' own process."""
 
 import os
 import subprocess
 from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from typing import NamedTuple
 
 from kafkafs.cli.main import main
@@ -34,3 +34,19 @@ def in_process(*words: object) -> Done:
         except SystemExit as left:
             code = int(left.code or 0)
     return Done(code, out.getvalue(), err.getvalue())
+
+
+def called(*words: object, check: bool = True) -> subprocess.CompletedProcess[bytes]:
+    """As `run` of `mounting` with `kafkafs` before it, without a process of its own."""
+    out, err = TextIOWrapper(BytesIO(), "utf-8"), TextIOWrapper(BytesIO(), "utf-8")
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as left:
+            code = int(left.code or 0)
+        out.flush()
+        err.flush()
+    printed = [text.buffer.getvalue() for text in (out, err) if isinstance(text.buffer, BytesIO)]
+    done = subprocess.CompletedProcess(words, code, *printed)
+    assert code == 0 or not check, done
+    return done

@@ -29,6 +29,7 @@ def mounts(scratch: Path) -> list[str]:
     return [line for line in Path("/proc/self/mounts").read_text().splitlines() if f" {scratch}" in line]
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("since", ["the start", "the mount point", "the mount"])
 @pytest.mark.parametrize("after_s", [0.0, 0.05, 0.1, 0.2, 0.3])
 def test_ctrl_c_leaves_nothing_behind(tmp_path, since, after_s):

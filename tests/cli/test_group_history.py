@@ -4,20 +4,18 @@ import json
 
 import pytest
 
+from tests.cli.asking import called
 from tests.kafka.history import SLASH, Story
-from tests.mounting import KAFKAFS, run
 
 STORY = Story()
 
 
 def test_the_history_of_a_group_is_told_in_the_order_of_the_log():
     """The lines of history.jsonl, a deleted group's too; a table for people."""
-    lines = run(KAFKAFS, "groups", "--history", "--group", SLASH, STORY.path).stdout.splitlines()
+    lines = called("groups", "--history", "--group", SLASH, STORY.path).stdout.splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["commit", "commit", "expire", "expire", "delete"]
-    assert run(KAFKAFS, "groups", "--history", STORY.path, SLASH).stdout.splitlines() == lines
-    table = (
-        run(KAFKAFS, "groups", "--history", "--table", "--group", "classic", STORY.path).stdout.decode().splitlines()
-    )
+    assert called("groups", "--history", STORY.path, SLASH).stdout.splitlines() == lines
+    table = called("groups", "--history", "--table", "--group", "classic", STORY.path).stdout.decode().splitlines()
     assert table[0].split() == [
         "LOG-OFFSET", "TIME", "EVENT", "TOPIC", "PARTITION", "OFFSET", "CHANGE", "END-THEN", "LAG-THEN", "TRANSACTION",
         "STATE", "GENERATION", "MEMBERS",
@@ -28,10 +26,10 @@ def test_the_history_of_a_group_is_told_in_the_order_of_the_log():
 
 
 def test_the_history_of_one_topic_is_its_commits_and_expiries():
-    words = (KAFKAFS, "groups", "--history", "--json", "--group", SLASH, "--topic")
-    rows = [json.loads(line) for line in run(*words, "u", STORY.path).stdout.splitlines()]
+    words = ("groups", "--history", "--json", "--group", SLASH, "--topic")
+    rows = [json.loads(line) for line in called(*words, "u", STORY.path).stdout.splitlines()]
     assert [(row["event"], row["topic"]) for row in rows] == [("commit", "u"), ("expire", "u")]
-    done = run(*words, "nothing", STORY.path, check=False)
+    done = called(*words, "nothing", STORY.path, check=False)
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"no record of a topic 'nothing'" in done.stderr
 
@@ -46,6 +44,6 @@ def test_the_history_of_one_topic_is_its_commits_and_expiries():
     ],
 )
 def test_a_history_that_is_not_there_is_one_sentence(words, code, sentence):
-    done = run(KAFKAFS, "groups", "--history", *words, STORY.path, check=False)
+    done = called("groups", "--history", *words, STORY.path, check=False)
     assert (done.returncode, done.stdout) == (code, b"")
     assert sentence in done.stderr.decode()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkafs.cli.groups import by_lag, time_span
 from kafkafs.cli.main import main
 from kafkafs.sample import unpack
-from tests.cli.asking import in_process
+from tests.cli.asking import called, in_process
 from tests.cluster.writing import Data, commit, metadata, pair
 from tests.kafka.clusters import Cluster
 from tests.mounting import KAFKAFS, run
@@ -41,14 +41,14 @@ def on_a_terminal(*words):
 
 
 def test_a_pipe_gets_the_lines_of_offsets_jsonl():
-    rows = [json.loads(line) for line in run(KAFKAFS, "groups", CLUSTER.path, "classic").stdout.splitlines()]
+    rows = [json.loads(line) for line in called("groups", CLUSTER.path, "classic").stdout.splitlines()]
     expected = {each["partition"]: each["offset"] for each in CLUSTER.truth["offsets"] if each["group"] == "classic"}
     assert {f"{row['topic']}-{row['partition']}": row["offset"] for row in rows} == expected
     assert list(rows[0])[:3] == ["group", "topic", "topicId"]
 
 
 def test_without_a_name_all_groups_are_told():
-    rows = [json.loads(line) for line in run(KAFKAFS, "groups", CLUSTER.path).stdout.splitlines()]
+    rows = [json.loads(line) for line in called("groups", CLUSTER.path).stdout.splitlines()]
     assert {row["group"] for row in rows} == {each["group"] for each in CLUSTER.truth["offsets"]}
 
 
@@ -78,14 +78,14 @@ def test_bad_input_is_one_sentence(words, code, sentence, tmp_path):
     (tmp_path / "t-0").mkdir()
     (tmp_path / "meta.properties").write_text("version=1\n")
     named = [word.format(data=CLUSTER.path, other=tmp_path) for word in words]
-    done = run(KAFKAFS, "groups", *named, check=False)
+    done = called("groups", *named, check=False)
     assert (done.returncode, done.stdout) == (code, b"")
     assert sentence in done.stderr.decode()
     assert len(done.stderr.splitlines()) == 1
 
 
 def test_the_usage_is_one_line():
-    done = run(KAFKAFS, "groups", check=False)
+    done = called("groups", check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.splitlines()[0] == b"usage: kafkafs groups [OPTIONS] DATA_DIR... [GROUP]"
 
@@ -124,7 +124,7 @@ def test_of_several_brokers_the_furthest_replica_is_told(brokers):
         ((two, one), [("a", 6, 3), ("b", 7, 2)]),
         ((two, one, "b"), [("b", 7, 2)]),
     ):
-        rows = [json.loads(line) for line in run(KAFKAFS, "groups", *words).stdout.splitlines()]
+        rows = [json.loads(line) for line in called("groups", *words).stdout.splitlines()]
         assert [(row["group"], row["offset"], row["lag"]) for row in rows] == expected
     table = [re.split(r"  +", line) for line in on_a_terminal(one, two).splitlines()]
     assert [row[:6] for row in table[1:3]] == [["a", "t", "0", "6", "9", "3"], ["b", "t", "0", "7", "9", "2"]]
@@ -132,7 +132,7 @@ def test_of_several_brokers_the_furthest_replica_is_told(brokers):
 
 def test_what_is_not_on_these_disks_is_said_beside_the_lines(brokers):
     one, _ = brokers
-    done = run(KAFKAFS, "groups", one)
+    done = called("groups", one)
     assert done.stderr.decode() == "kafkafs: of __consumer_offsets partitions 0, 2 of 3 are not on these disks\n"
 
 
@@ -145,23 +145,23 @@ def test_a_group_left_behind_is_marked_in_the_table(brokers):
 
 def test_options_of_kafkas_own_tool_are_taken():
     """`--describe --group G` is what the fingers type; what is printed is the same by each door."""
-    expected = run(KAFKAFS, "groups", CLUSTER.path, "classic").stdout
-    assert run(KAFKAFS, "groups", "--describe", "--group", "classic", CLUSTER.path).stdout == expected != b""
-    assert run(KAFKAFS, "groups", CLUSTER.path, "--describe", "--group", "classic").stdout == expected
-    both = run(KAFKAFS, "groups", CLUSTER.path, "--group", "moved", "--group", "classic").stdout
-    assert both == expected + run(KAFKAFS, "groups", CLUSTER.path, "moved").stdout
+    expected = called("groups", CLUSTER.path, "classic").stdout
+    assert called("groups", "--describe", "--group", "classic", CLUSTER.path).stdout == expected != b""
+    assert called("groups", CLUSTER.path, "--describe", "--group", "classic").stdout == expected
+    both = called("groups", CLUSTER.path, "--group", "moved", "--group", "classic").stdout
+    assert both == expected + called("groups", CLUSTER.path, "moved").stdout
 
 
 def test_a_group_that_is_not_there_is_named_beside_one_that_is():
-    done = run(KAFKAFS, "groups", CLUSTER.path, "--group", "classic", "--group", "nobody", check=False)
+    done = called("groups", CLUSTER.path, "--group", "classic", "--group", "nobody", check=False)
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"there is no group 'nobody' here" in done.stderr
 
 
 def test_a_table_and_json_may_be_asked_for_anywhere():
     """A table into a mail, JSON before the eyes."""
-    assert run(KAFKAFS, "groups", "--table", CLUSTER.path).stdout.decode() == on_a_terminal(CLUSTER.path)
-    assert on_a_terminal("--json", CLUSTER.path) == run(KAFKAFS, "groups", CLUSTER.path).stdout.decode()
+    assert called("groups", "--table", CLUSTER.path).stdout.decode() == on_a_terminal(CLUSTER.path)
+    assert on_a_terminal("--json", CLUSTER.path) == called("groups", CLUSTER.path).stdout.decode()
 
 
 def test_the_furthest_behind_stand_first_and_a_total_below(tmp_path):
@@ -172,14 +172,14 @@ def test_the_furthest_behind_stand_first_and_a_total_below(tmp_path):
     for number in (0, 1):
         data.write(f"t-{number}", [(None, b"x")] * 9)
     (data.path / "replication-offset-checkpoint").write_text("0\n2\nt 0 9\nt 1 9\n")
-    table = [line.split() for line in run(KAFKAFS, "groups", "--table", data.path).stdout.decode().splitlines()[1:]]
+    table = [line.split() for line in called("groups", "--table", data.path).stdout.decode().splitlines()[1:]]
     assert [(row[0], row[2], row[5]) for row in table[:4]] == [
         ("b", "1", "7"), ("b", "0", "3"), ("a", "0", "1"), ("c", "0", "-"),
     ]  # fmt: skip
     assert table[4] == ["TOTAL", "1", "unknown", "11"]
-    by_name = run(KAFKAFS, "groups", "--table", "--sort", "name", data.path).stdout.decode().splitlines()
+    by_name = called("groups", "--table", "--sort", "name", data.path).stdout.decode().splitlines()
     assert [line[0] for line in by_name] == ["G", "a", "b", "b", "c", "T"]
-    lines = run(KAFKAFS, "groups", "--sort", "lag", data.path).stdout.splitlines()
+    lines = called("groups", "--sort", "lag", data.path).stdout.splitlines()
     assert [json.loads(line)["lag"] for line in lines] == [7, 3, 1, None]
 
 
@@ -197,22 +197,22 @@ def late(tmp_path):
 
 
 def test_the_latest_in_time_come_first_on_request(late):
-    table = run(KAFKAFS, "groups", "--table", "--sort", "behind", late).stdout.decode().splitlines()[1:-1]
+    table = called("groups", "--table", "--sort", "behind", late).stdout.decode().splitlines()[1:-1]
     assert [(row.split()[0], row.split()[1], row.split()[6]) for row in table] == [
         ("a", "t", "3h0m"), ("b", "u", "5m2s"), ("a", "u", "0s"), ("b", "t", "0s"), ("c", "gone", "-"),
     ]  # fmt: skip
-    rows = [json.loads(line) for line in run(KAFKAFS, "groups", "--sort", "behind", late).stdout.splitlines()]
+    rows = [json.loads(line) for line in called("groups", "--sort", "behind", late).stdout.splitlines()]
     assert [row["lagMs"] for row in rows] == [10_859_000, 302_000, 0, 0, None]
 
 
 def test_one_topic_is_told_alone(late):
-    table = run(KAFKAFS, "groups", "--table", "--topic", "u", late).stdout.decode().splitlines()
+    table = called("groups", "--table", "--topic", "u", late).stdout.decode().splitlines()
     assert [line.split()[:3] for line in table[1:-1]] == [["b", "u", "0"], ["a", "u", "0"]]
     assert table[-1].split() == ["TOTAL", "2"]
     for words in ((), ("--sort", "behind"), ("--sort", "lag")):
-        lines = run(KAFKAFS, "groups", "--json", *words, "--topic", "u", late).stdout.splitlines()
+        lines = called("groups", "--json", *words, "--topic", "u", late).stdout.splitlines()
         assert {(json.loads(line)["group"], json.loads(line)["topic"]) for line in lines} == {("a", "u"), ("b", "u")}
-    done = run(KAFKAFS, "groups", "--topic", "nothing", late, check=False)
+    done = called("groups", "--topic", "nothing", late, check=False)
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"no group here has an offset of a topic 'nothing'" in done.stderr
 
@@ -233,7 +233,7 @@ def test_what_nobody_has_to_read_is_not_in_the_total(brokers):
     """A group left behind in another partition, and offsets of a transaction that is still open."""
     one, _ = brokers
     (one / "__consumer_offsets-1").rename(one / "__consumer_offsets-0")
-    assert "TOTAL" not in run(KAFKAFS, "groups", "--table", one).stdout.decode()
+    assert "TOTAL" not in called("groups", "--table", one).stdout.decode()
 
 
 def test_all_members_that_share_a_partition_are_told(tmp_path):
@@ -248,7 +248,7 @@ def test_all_members_that_share_a_partition_are_told(tmp_path):
             pair("ShareGroupCurrentMemberAssignment", key,
                  {"memberEpoch": 2, "assignedPartitions": [{"topicId": TOPIC_ID, "partitions": numbers}]}),
         ])  # fmt: skip
-    table = [line.split() for line in run(KAFKAFS, "groups", "--table", data.path).stdout.decode().splitlines()[1:]]
+    table = [line.split() for line in called("groups", "--table", data.path).stdout.decode().splitlines()[1:]]
     assert [(row[1], row[2], row[7]) for row in table[:-1]] == [
         ("t", "0", "one,two"), ("t", "9", "one"), ("t", "10", "one"),
     ]  # fmt: skip
@@ -269,9 +269,9 @@ def test_what_is_left_out_is_told_by_the_exit_code(tmp_path, record):
     """A script that moves groups to another cluster must not take a part for all of them."""
     data = Data(tmp_path / "data")
     data.write("__consumer_offsets-0", [commit("known", "t", 0, 5)])
-    assert run(KAFKAFS, "groups", data.path).returncode == 0
+    assert called("groups", data.path).returncode == 0
     data.write("__consumer_offsets-0", [record])
-    done = run(KAFKAFS, "groups", data.path, check=False)
+    done = called("groups", data.path, check=False)
     assert done.returncode == 1
     assert b"__consumer_offsets-0: " in done.stderr
     assert [json.loads(line)["group"] for line in done.stdout.splitlines()] == ["known"]
@@ -298,7 +298,7 @@ def test_what_is_left_out_of_others_is_said_alone(tmp_path):
     data = Data(tmp_path / "data")
     data.write("__consumer_offsets-0", [commit("known", "t", 0, 5)])
     data.write("__cluster_metadata-0", [(None, b"\1\x7f\0")])
-    done = run(KAFKAFS, "groups", data.path)
+    done = called("groups", data.path)
     assert b"__cluster_metadata-0" in done.stderr
 
 

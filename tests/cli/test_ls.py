@@ -33,7 +33,9 @@ def test_listings_are_those_of_a_mount(dataset, mounted):
     for path in ("", "segments-0", "segments-0/by-offset", "segments-0/by-time", "segments-0/segments"):
         for options in ([], ["-l"]):
             theirs = subprocess.run(["ls", *options, mounted / path], capture_output=True, check=True, env=C_LOCALE)
-            assert in_process("ls", *options, dataset.path, *([path] if path else [])).stdout == theirs.stdout.decode(), path
+            assert (
+                in_process("ls", *options, dataset.path, *([path] if path else [])).stdout == theirs.stdout.decode()
+            ), path
     both = unmounted("ls", dataset.path, "segments-0/earliest", "segments-0/by-o*", "segments-0/by-t*").stdout.decode()
     assert both.startswith("segments-0/earliest\n\nsegments-0/by-offset:\n0000")
     assert (

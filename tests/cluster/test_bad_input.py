@@ -1,6 +1,7 @@
 """Whatever stands in the internal topics: no exception, a sentence in `problems`, and the rest still answers."""
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ from kafkafs.view.tree import Root
 from tests.cluster import drawing
 from tests.cluster.reading import names, node, read, target
 from tests.cluster.writing import Data, Pair, batch, commit, marker, metadata, snapshot, transaction
+from tests.kafka.cache import EVERY
 from tests.kafka.clusters import Cluster
 from tests.mounting import wait_until
 
@@ -48,7 +50,9 @@ PASSED_OVER = tuple(bytes((1, kind)) for kind in (10, 15, 20, 21, 26, 27, 29))
 
 MAX_BATCH = 1 << 20
 quickly = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    max_examples=100 if EVERY in os.environ else 30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
 
@@ -149,7 +153,7 @@ def test_who_follows_is_told_what_a_beginner_is(memory: Path, topic: InternalTop
 METADATA = InternalTopic.CLUSTER_METADATA
 
 
-@settings(quickly, max_examples=200)
+@settings(quickly, max_examples=30)
 @given(drawing.histories(METADATA))
 def test_no_history_of_metadata_ends_what_is_told_of_it(pairs: list[Pair]) -> None:
     """Each record may contradict those before it."""
@@ -165,7 +169,7 @@ def test_no_history_of_metadata_ends_what_is_told_of_it(pairs: list[Pair]) -> No
             json.loads(text, parse_constant=refuse)
 
 
-@settings(quickly, max_examples=60)
+@settings(quickly, max_examples=30)
 @given(drawing.histories(InternalTopic.OFFSETS), drawing.histories(InternalTopic.TRANSACTIONS))
 def test_no_records_of_a_coordinator_end_what_is_told_of_it(offsets: list[Pair], transactions: list[Pair]) -> None:
     """All of one group, whatever its records name, and each transactional id."""
@@ -253,7 +257,7 @@ def real() -> dict[str, bytes]:
     return {place.name: (place / f"{0:020}.log").read_bytes() for place in found}
 
 
-@settings(quickly, max_examples=40)
+@settings(quickly, max_examples=15)
 @given(st.data())
 def test_damaged_logs_of_a_real_broker_end_nothing(memory: Path, real: dict[str, bytes], draw: st.DataObject) -> None:
     """One internal partition is damaged: what the others tell is told as before."""

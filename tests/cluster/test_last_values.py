@@ -129,7 +129,7 @@ class Model:
         return sorted({row[0] for row in self.rows} | self.outliving)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(st.lists(STEPS, max_size=30), st.booleans())
 def test_it_keeps_what_a_dictionary_keeps(steps: list[tuple[str, object, int | None]], cleared: bool) -> None:
     """A group's offsets are what a consumer goes on with: none may be lost, mixed up or come back."""

@@ -21,7 +21,7 @@ from tests.live.moves import Moves
 from tests.log.making import Made, write_partition
 from tests.mounting import PATIENCE_S, shell, wait_until
 
-SECONDS = float(os.environ.get("KAFKAFS_LOAD_SECONDS", "6"))
+SECONDS = float(os.environ.get("KAFKAFS_LOAD_SECONDS", "3"))
 READERS = int(os.environ.get("KAFKAFS_LOAD_READERS", "12"))
 SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
 FOLLOWERS = 16

@@ -46,7 +46,7 @@ def blocks(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return bytes(packed), bytes(out + last)
 
 
-@settings(max_examples=300)
+@settings(max_examples=50)
 @given(blocks(), st.integers(0, 40))
 def test_any_sequences_unpack_as_the_format_says(block, slack):
     """Overlapping matches of every distance, at every distance from the end of the room."""

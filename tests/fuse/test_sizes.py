@@ -20,6 +20,7 @@ import pyarrow.json
 import pytest
 
 from tests.conftest import Mount
+from tests.kafka import jars
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, made, spread, write_partition
 from tests.mounting import KAFKAFS, Mounted, run, wait_until
@@ -132,8 +133,9 @@ TABLES: list[Callable[[str], Any]] = [
 ]
 
 
+@pytest.mark.parametrize("stopped", jars.ENDS, indirect=True)
 def test_tools_find_in_a_range_what_they_find_in_a_copy(mount: Mount, stopped: Dataset, tmp_path: Path) -> None:
-    """Of what each release's broker wrote."""
+    """Of what brokers wrote."""
     mounted, copy = mount(stopped.path), tmp_path / "copy.jsonl"
     script = f"PATH={KAFKAFS.parent}:$PATH; " + " && ".join(COMMANDS)
     for name in BROKERS_RANGES:
@@ -269,6 +271,13 @@ def damaged(tmp_path: Path, at: int) -> None:
     log.write_bytes(data)
 
 
+@pytest.fixture(scope="module")
+def mounted_damaged(mount_for_module: Mount, tmp_path_factory: pytest.TempPathFactory) -> Mounted:
+    data = tmp_path_factory.mktemp("damaged")
+    damaged(data, 50)
+    return mount_for_module(data)
+
+
 @pytest.mark.parametrize("at", [0, 1, 50, 98])
 def test_damage_is_one_byte_more_that_cannot_be_read(mount: Mount, tmp_path: Path, at: int) -> None:
     """So that no tool takes the part for the whole."""
@@ -293,9 +302,10 @@ def test_damage_is_one_byte_more_that_cannot_be_read(mount: Mount, tmp_path: Pat
      "tar -cf {1} {0}", "jq -c . {0}", "split -n 3 {0} {1}", "cat {0} > {1}; cmp {0} {1}", "grep -c z {0}", "sort {0}",
      "rsync {0} {1}", "rg --no-mmap -c k {0}", f"{DUCKDB} -c \"from '{{0}}'\""],
 )  # fmt: skip
-def test_no_program_takes_what_stands_before_damage_for_the_whole(mount: Mount, tmp_path: Path, command: str) -> None:
-    damaged(tmp_path, 50)
-    path = mount(tmp_path) / RANGE
+def test_no_program_takes_what_stands_before_damage_for_the_whole(
+    mounted_damaged: Mounted, tmp_path: Path, command: str
+) -> None:
+    path = mounted_damaged / RANGE
     done = run("bash", "-c", command.format(path, tmp_path / "copy"), check=False)
     assert done.returncode != 0
 

@@ -16,7 +16,7 @@ from tests.fuzz.targets import TARGETS
 
 pytest.importorskip("atheris")
 SECONDS = int(os.environ.get("KAFKAFS_FUZZ_SECONDS", "0"))
-FEWEST_RUNS = {  # inputs of a short run, or of each second on a busy machine, where not 300: these have many files, or compile
+FEWEST_RUNS = {  # inputs of a short run, or of a second on a busy machine, where not 300: of many files, or compiled
     "partition": 10, "cluster": 10, "schema_texts": 3, "avro_payloads": 30, "protobuf_payloads": 5,
     "json_payloads": 100,
 }  # fmt: skip

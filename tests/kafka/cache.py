@@ -13,6 +13,8 @@ from filelock import FileLock
 
 QUICK = "KAFKAFS_QUICK"
 """Set by `scripts/test --quick`: what is not here yet is not made, and tests that need it are left out."""
+EVERY = "KAFKAFS_EVERY"
+"""Set by `scripts/soak every`: all cases of tests of which the suite runs a sample, and more examples."""
 
 
 def root() -> Path:

@@ -36,6 +36,7 @@ def node(tmp_path) -> Iterator[Broker]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_a_partition_that_moves_to_another_disk_keeps_its_answers(node, mount):
     writer = Writer(node)

@@ -124,6 +124,7 @@ def cold(request, tmp_path):
         yield Cold(disk)
 
 
+@pytest.mark.sampled
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 @pytest.mark.parametrize(
     "view", ["segments/{name}", "by-offset/0..", "by-offset/0...jsonl", "by-offset/0...batches.jsonl"]
@@ -150,6 +151,7 @@ def test_a_search_leaves_a_cold_log_cold(cold):
     assert cold.left_by(lambda: run(KAFKAFS, "grep", "not there", cold.data, timeout=60, check=False)) <= FEW
 
 
+@pytest.mark.sampled
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 @pytest.mark.parametrize("size", [100_000, 1 << 20])
 @pytest.mark.parametrize("tried", [False, True], ids=["waits", "is tried at once before"])

@@ -20,12 +20,12 @@ from tests.counting import counted
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka import jars
+from tests.kafka.cache import EVERY
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, log_of, made, spread, write_partition
 from tests.log.reading import lookup_of
 from tests.log.scanning import Row, Scan, contents
 from tests.mounting import wait_until
-from tests.sampling import EVERY
 
 FLIPS = 12 if EVERY in os.environ else 3
 MOST_READ = 64 << 10

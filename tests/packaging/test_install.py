@@ -158,6 +158,7 @@ def bare(scratch: Path, wheel: Path) -> Path:
     return prefix
 
 
+@pytest.mark.slow
 def test_without_extras_all_but_the_mount_works(scratch, bare, wheel):
     """In a container's image there is no libfuse3 to build pyfuse3 with; a mount says what to install."""
     data = unpack(scratch / "for-bare")

@@ -269,7 +269,7 @@ def test_keys_for_which_there_is_no_memory_are_found_nevertheless(tmp_path):
 
 def test_a_long_scan_is_done_in_parts(tmp_path):
     """A thread of the mount is lent for a moment only; the next call goes on where the last one stopped."""
-    batches = [batch(at * 50, [b"%d" % (at * 50 + i) for i in range(50)]) for at in range(1000)]
+    batches = [batch(at * 50, [b"%d" % (at * 50 + i) for i in range(50)]) for at in range(200)]
     write_partition(tmp_path, {0: batches})
     seen, keys, attempts, found = reader(partition_of(tmp_path).log()), PartitionKeys(Budget(KEY_MEMORY)), 0, None
     while found is None:

@@ -114,6 +114,7 @@ def test_what_is_spilled_is_nobody_elses(holder):
     assert told["ui"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_the_stranger_of_these_tests_reaches_an_open_driver(stranger):
     """Otherwise they would prove nothing."""

@@ -121,7 +121,7 @@ def resolved(older: Any, follower: Any, payload: bytes) -> Any:
         return error
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_older_data_are_what_fastavro_resolves_them_to(data: st.DataObject) -> None:
     """A topic has one table, and years of data: each value is what Avro prescribes, or keeps its bytes."""

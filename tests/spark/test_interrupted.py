@@ -70,6 +70,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_no_thread_complains_of_the_end_of_java():
     """Regression: pyspark's server for accumulators printed a traceback, where it was quicker than our own end."""
     done = subprocess.run([sys.executable, "-c", LINGERING], capture_output=True, text=True, timeout=100)

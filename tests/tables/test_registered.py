@@ -103,7 +103,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other) and type(one) is type(other)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=70, deadline=None)
 @given(st.data())
 def test_columns_are_the_objects_of_any_schema(data: st.DataObject) -> None:
     """A recovered topic is analysed by its columns: each has to be what the producer meant."""

@@ -91,6 +91,7 @@ def test_back_from_the_end_counts_from_the_newest_record_of_all(tmp_path):
     assert cat(root, ".topics/t/by-time/0..end-2m.jsonl") == naive(own(root, "t", 2, "0..480000.jsonl"))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("release", RELEASES)
 def test_what_real_brokers_wrote(release, isolation):

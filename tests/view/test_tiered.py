@@ -23,6 +23,7 @@ def both(source: TierSource, **options: object) -> tuple[Root, Root]:
     return tree(TIERED.whole, **options), tree(TIERED.left, tiered=source, **options)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("kind", tiers.KINDS)
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 def test_every_range_is_as_if_it_were_local(tier_sources, kind, isolation):

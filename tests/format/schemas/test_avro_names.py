@@ -64,7 +64,7 @@ class Drawn:
         return made | {"fields": [{"name": f"f{at}", "type": each} for at, each in enumerate(fields)]}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_names_are_those_that_another_hand_finds(data: st.DataObject) -> None:
     """A name that is resolved in the wrong namespace decodes a record by its neighbour's schema."""

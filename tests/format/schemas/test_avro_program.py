@@ -42,7 +42,7 @@ def plain(schema: Any, datum: Any) -> Any:
     return datum
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_any_schema_and_datum(data: st.DataObject) -> None:
     """What fastavro wrote is what is shown; cut anywhere, or with a byte more, it is a sentence."""

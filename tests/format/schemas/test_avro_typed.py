@@ -57,7 +57,7 @@ def of_shape(schema: Any, datum: Any) -> Any:
     return datum
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_data_of_the_columns_own_schema_are_all_there(data: st.DataObject) -> None:
     """Not a bit of a number, not the order of a map is lost on the way to a column."""

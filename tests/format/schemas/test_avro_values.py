@@ -116,7 +116,7 @@ def unions(draw: st.DrawFn) -> Case:
     return Case([*schema[:null_at], "null", *schema[null_at:]], pairs, "")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_a_union_is_its_branch_alone(data: st.DataObject) -> None:
     """Which branch it was is told by the schema; the value is what the producer meant."""
@@ -216,7 +216,7 @@ def trees() -> st.SearchStrategy[Pair]:
     return st.recursive(st.just((leaf, leaf | {"id": "AP8="})), grown, max_leaves=8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(trees())
 def test_a_type_may_hold_itself(pair: Pair) -> None:
     """Trees and lists are what recursive types are for; names are told by their namespaces."""

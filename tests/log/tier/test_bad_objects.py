@@ -95,6 +95,7 @@ HARMS: dict[str, Harm] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("harm", HARMS)
 def test_a_harmed_log_is_an_error_at_its_offsets_alone(tmp_path, copied, layout, harm):
@@ -106,6 +107,7 @@ def test_a_harmed_log_is_an_error_at_its_offsets_alone(tmp_path, copied, layout,
     assert_only_there(read_from(tier), int(log.name[:20]), int(behind.name[:20]))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("exact", [0, 8 << 20])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("harm", [harm for harm in HARMS if harm != "longer"])
@@ -176,6 +178,7 @@ LIES: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("layout", [layout for layout in LAYOUTS if layout != "local"])
 @pytest.mark.parametrize("lie", LIES)
 def test_a_manifest_that_lies_is_an_error_or_costs_time(tmp_path, copied, layout, lie):

@@ -227,6 +227,7 @@ def test_a_tier_alone_is_as_the_model_says(tmp_path, past, layout):
     assert_as(expected(made, local_tier, False), tree(lives.in_layout(local_tier, tmp_path / "tier", layout)))
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("has_metadata", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS[:2])
 @pytest.mark.parametrize("past", [restarted, cut, cut_twice], ids=lambda each: each.__name__)
@@ -279,6 +280,7 @@ def holed(tier: Path) -> tuple[int, int]:
 HARMS = {"first": without(0), "second": without(1), "last": without(3), "cut": cut_short}
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("has_metadata", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS[:2])
 @pytest.mark.parametrize("harm", HARMS)

@@ -42,6 +42,7 @@ def server() -> Iterator[str]:
         yield running
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("has_local", [True, False])
 @pytest.mark.parametrize(("past", "layout"), COMBINATIONS)
 def test_every_offset_is_as_the_model_says(tmp_path, server, past, layout, has_local):

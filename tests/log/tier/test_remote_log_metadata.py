@@ -67,7 +67,7 @@ def test_the_last_state_counts():
     assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 0}) == {"a": 1}
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(drawing.histories(InternalTopic.REMOTE_LOG_METADATA))
 def test_no_record_of_any_type_ends_the_reading(pairs: list[Pair]) -> None:
     """A snapshot's record, too, which a broker writes to a file and never to the topic: it names no partition."""
