@@ -41,6 +41,7 @@ def test_kafkas_tool_prints_commits_as_records(tmp_path):
     assert re.search(f"^{pattern}$", shown, re.M), shown
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_sparks_source_asks_for_a_broker():
     connector = ",".join(map(str, jars.connector().glob("*.jar")))

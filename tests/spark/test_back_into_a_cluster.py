@@ -58,6 +58,7 @@ def source(node: Broker, partition: int, start: int, end: int | None) -> Written
     return [tuple(row[5:]) for row in rows if start <= row[2] and (end is None or row[2] < end)]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_sparks_own_sink_brings_a_range_back(node):
     """Partition by partition, in order, with keys and headers; what is lost is told on the page."""

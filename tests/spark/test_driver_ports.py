@@ -12,26 +12,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from kafkafs.spark import jvm
 
-HOLDER = """
+TOLD = """dict(
+    rpc=int(spark.sparkContext.getConf().get("spark.driver.port")),
+    blocks=spark._jvm.org.apache.spark.SparkEnv.get().blockManager().blockManagerId().port(),
+    directories=os.environ["SPARK_LOCAL_DIRS"].split(","),
+    spilled=list(spark._jvm.org.apache.spark.SparkEnv.get().blockManager().diskBlockManager().localDirsString()),
+    user=spark._jvm.org.apache.spark.util.Utils.getLocalDir(spark.sparkContext._jsc.sc().conf()),
+    ui=spark.sparkContext.uiWebUrl,
+    secret=spark.sparkContext.getConf().get("spark.authenticate.secret", ""),
+)"""
+HOLDER = f"""
 import json, os, sys
 from kafkafs.spark.session import session
 with session(sys.argv[1], "test") as spark:
-    java = spark._jvm
-    conf = spark.sparkContext.getConf()
     assert spark.sparkContext.parallelize(range(8), 2).map(lambda x: (x % 2, x)).reduceByKey(max).count() == 2
-    environment = java.org.apache.spark.SparkEnv.get()
-    print(json.dumps({
-        "rpc": int(conf.get("spark.driver.port")),
-        "blocks": environment.blockManager().blockManagerId().port(),
-        "directories": os.environ["SPARK_LOCAL_DIRS"].split(","),
-        "spilled": list(environment.blockManager().diskBlockManager().localDirsString()),
-        "user": java.org.apache.spark.util.Utils.getLocalDir(spark.sparkContext._jsc.sc().conf()),
-        "ui": spark.sparkContext.uiWebUrl,
-        "secret": conf.get("spark.authenticate.secret", ""),
-    }), flush=True)
+    print(json.dumps({TOLD}), flush=True)
     sys.stdin.read()
 """
 STRANGER = """
@@ -79,8 +78,11 @@ def stranger() -> Iterator[Stranger]:
 
 
 @pytest.fixture(scope="module", params=["local[2]", pytest.param("local-cluster[1,1,1024]", marks=pytest.mark.slow)])
-def holder(request: pytest.FixtureRequest) -> Iterator[tuple[int, dict[str, object]]]:
-    """A process with a session as commands have it, and what it tells of itself."""
+def holder(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[tuple[int, dict[str, object]]]:
+    """A process with a session as commands have it, and what it tells of itself: of a local one, that of all tests."""
+    if request.param == "local[2]":
+        yield os.getpid(), eval(TOLD, {"spark": spark, "os": os})
+        return
     with subprocess.Popen([sys.executable, "-c", HOLDER, request.param], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as running:  # fmt: skip
         assert running.stdout
