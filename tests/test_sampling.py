@@ -11,7 +11,7 @@ from tests.sampling import covering, pytest_collection_modifyitems
 @pytest.mark.parametrize("sizes", [(1,), (7,), (4, 2), (4, 5, 3), (2, 2, 2, 2)])
 def test_each_value_of_each_parameter_is_there_and_few_cases_are(sizes):
     names = "abcd"[: len(sizes)]
-    cases = [dict(zip(names, values, strict=True)) for values in product(*map(range, sizes))]
+    cases: list[dict[str, object]] = [dict(zip(names, values, strict=True)) for values in product(*map(range, sizes))]
     taken = [cases[number] for number in covering(cases)]
     for name, size in zip(names, sizes, strict=True):
         assert {case[name] for case in taken} == set(range(size))

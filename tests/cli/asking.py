@@ -47,6 +47,6 @@ def called(*words: object, check: bool = True) -> subprocess.CompletedProcess[by
         out.flush()
         err.flush()
     printed = [text.buffer.getvalue() for text in (out, err) if isinstance(text.buffer, BytesIO)]
-    done = subprocess.CompletedProcess(words, code, *printed)
+    done = subprocess.CompletedProcess([str(word) for word in words], code, *printed)
     assert code == 0 or not check, done
     return done
