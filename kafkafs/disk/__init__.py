@@ -13,6 +13,7 @@
     cached_value        a value that was true a moment ago, or is made once; a few of many such things
     budget              what many hold together, memory or open files, and which of them lets go
     bucket_directory    a copy of a data directory in a bucket, behind the same questions; `roots` opens either
+    s3_place            where an S3 bucket is, by its address and the environment
     signed_reads        reads of a bucket's objects in one request each, which tells their version
     store_trouble       failures of stores that a reader may have passed over
     objects             the place of a remote tier's objects: a directory or a `bucket`

@@ -5,6 +5,8 @@ confined (`fuse.sandbox`) is so by then. A question that is not answered in time
 """
 
 import os
+import random
+import re
 import stat
 import threading
 import time
@@ -13,13 +15,14 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from math import inf
 from typing import Any, NamedTuple, TypeVar
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from pyarrow import fs
 
 from kafkafs.disk.blocking import may_block, patience_left
 from kafkafs.disk.objects import Object, Objects, shown, whole
-from kafkafs.disk.signed_reads import SignedReads
+from kafkafs.disk.s3_place import place_of
+from kafkafs.disk.signed_reads import SignedRead, SignedReads
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
 
 CONNECT_S, REQUEST_S, _ATTEMPTS = 3.0, 5.0, 2
@@ -35,6 +38,24 @@ LISTING_S = 300.0
 REFUSE_S = 5.0
 """How long a store that did not answer is not asked again: one caller has waited for it, others need not. A caller that
 had less patience than a question may take speaks for its like alone: others may have the time that the store needs."""
+
+WAITS_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+"""Pauses before a question is asked again, within its limit of time, if the store has failed for the moment."""
+
+_PASSING = re.compile(
+    r"AWS Error (SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|THROTTLING|REQUEST_TIMEOUT|NETWORK_CONNECTION)"
+    r"|HTTP status (5|429)|XML_ERROR|SlowDown|ServiceUnavailable|InternalError|TooManyRequests"
+    r"|the store (listed nothing|sent nothing)"
+)
+"""Words of failures that may be over in a moment. pyarrow does not know each of them by a name of its own."""
+
+_SKEWED = "this machine's clock differs too much from the store's; set the clock and run again"
+_KNOWN = {
+    "ExpiredToken": "the credentials have expired; renew them and run again",
+    "RequestTimeTooSkewed": _SKEWED,
+    "REQUEST_TIME_TOO_SKEWED": _SKEWED,
+}
+"""What an operator can do about a store's word."""
 
 _SLOW_S = 1.0
 """A question that failed sooner may be asked again at once."""
@@ -87,7 +108,7 @@ class BucketObjects(Objects):
         self._is_suspect = False
         self._refused_until = {True: 0.0, False: 0.0}  # for callers with little patience, and for others
         self._free = threading.BoundedSemaphore(AT_ONCE)
-        self._signed = SignedReads.of(self._uri, REQUEST_S)
+        self._signed: SignedReads | None = None
 
     def folders(self, folder: str = "") -> list[str]:
         """See `Objects`."""
@@ -101,7 +122,7 @@ class BucketObjects(Objects):
 
     def entries(self, folder: str) -> tuple[list[str], list[Object]]:
         """The folders and the objects in a folder, listed in one pass; none where it is not there."""
-        found = self._listed(folder, LISTING_S)
+        found = self._listed(folder, LISTING_S) or self._surely_empty(folder)
         prefix = f"{folder}/" if folder else ""
         return [each.base_name for each in found if each.type == fs.FileType.Directory], [
             Object(f"{prefix}{each.base_name}", each.size or 0, each.mtime_ns or 0)
@@ -109,18 +130,40 @@ class BucketObjects(Objects):
             if each.type == fs.FileType.File
         ]
 
+    def _surely_empty(self, folder: str) -> list[Any]:
+        """The listing of a folder that seemed empty.
+
+        pyarrow takes a page that a proxy has sent for a listing without names. So the listing is asked for again. An
+        empty folder is there by an object of its own name, which another request has to tell."""
+
+        def question() -> list[Any]:
+            """Two requests, or three."""
+            system, top = self._opened()
+            found: list[Any] = system.get_file_info(fs.FileSelector(f"{top}/{folder}", allow_not_found=True))
+            if not found and system.get_file_info(f"{top}/{folder}").type != fs.FileType.Directory:
+                raise OSError("the store listed nothing in a folder that it had named")
+            return found
+
+        return self._asked(question, folder, LISTING_S) if folder else []
+
     def read_versioned(self, key: str, position: int, size: int) -> tuple[bytes, Version, Version]:
         """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it."""
 
         def question() -> tuple[bytes, Version, Version]:
             """One request, or by pyarrow one for the bytes, one behind it for the version, and at first one before."""
-            found = None if self._signed is None else self._signed.read(key, position, size)
-            if found is not None:
+            self._opened()
+            found = "" if self._signed is None else self._signed.read(key, position, size)
+            if isinstance(found, SignedRead):
                 version = Version(found.size, found.written, (found.tag, b"", found.version_id))
                 return found.data, version, version
-            before = self._handle(key)
-            data = _read_fully(before, position, size)
-            return data, _version(before), _version(self._handle(key, anew=True))
+            try:
+                before = self._handle(key)
+                data = _read_fully(before, position, size)
+                return data, _version(before), _version(self._handle(key, anew=True))
+            except OSError as error:
+                if found and not isinstance(error, FileNotFoundError):
+                    raise OSError(f"{error} ({found})") from error
+                raise
 
         try:
             return self._asked(question, key)
@@ -179,9 +222,10 @@ class BucketObjects(Objects):
         """The store's client, and the path of the tier's top; made by the first question."""
         with self._opening:
             if self._client is None:
-                self._client = (
-                    _s3(self._uri) if self._uri.startswith("s3://") else fs.FileSystem.from_uri(_limited(self._uri))
-                )
+                is_s3 = self._uri.startswith("s3://")
+                self._client = _s3(self._uri) if is_s3 else fs.FileSystem.from_uri(_limited(self._uri))
+                if is_s3:
+                    self._signed = SignedReads.of(place_of(self._uri), self._client[0].region, REQUEST_S)
             return self._client[0], self._client[1].rstrip("/")
 
     def _asked(self, question: Callable[[], Answer], what: str, most_s: float = 0.0) -> Answer:
@@ -201,7 +245,7 @@ class BucketObjects(Objects):
         future: Future[Answer] = Future()
         if not self._free.acquire(timeout=limit_s):
             raise unanswered
-        threading.Thread(target=self._ask, args=(question, future), name="store", daemon=True).start()
+        threading.Thread(target=self._ask, args=(question, limit_s, future), name="store", daemon=True).start()
         try:
             return future.result(limit_s)
         except TimeoutError:
@@ -217,6 +261,7 @@ class BucketObjects(Objects):
             if "Failed to flush response stream" in reason:
                 reason = "the store has sent more than was asked for, a page or an error of its own"
             self._is_suspect |= "AWS Error NETWORK_CONNECTION" in reason
+            reason = next((f"{told} ({word})" for word, told in _KNOWN.items() if word in reason), reason)
             kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
             if kind is Unanswered and time.monotonic() - began > _SLOW_S:
                 self._refuse(is_impatient=False)
@@ -228,9 +273,9 @@ class BucketObjects(Objects):
         if not is_impatient:
             self._refused_until[False] = until
 
-    def _ask(self, question: Callable[[], Answer], future: "Future[Answer]") -> None:
+    def _ask(self, question: Callable[[], Answer], limit_s: float, future: "Future[Answer]") -> None:
         try:
-            answer = question()
+            answer = _persistently(question, time.monotonic() + limit_s)
         except BaseException as error:  # whoever waits is told
             future.set_exception(error)
         else:
@@ -249,6 +294,20 @@ class BucketObjects(Objects):
         for secret in [self._uri, *given, *(quote(each, safe="") for each in given)]:
             text = text.replace(secret, self.shown_as if secret == self._uri else "...")
         return text
+
+
+def _persistently(question: Callable[[], Answer], until: float) -> Answer:
+    """The answer; the store is asked again if it has failed for the moment, up to a time."""
+    for wait_s in WAITS_S:
+        try:
+            return question()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            if not _PASSING.search(str(error)) or time.monotonic() + wait_s >= until:
+                raise
+        time.sleep(wait_s * random.uniform(0.5, 1.0))  # not all readers at once
+    return question()
 
 
 _TAGS = ("ETag", "Generation", "VersionId")
@@ -287,14 +346,9 @@ def _limited(uri: str) -> str:
 
 def _s3(uri: str) -> tuple[Any, str]:
     """S3 with limits of time, which no part of its address can set; credentials are those of the environment."""
-    parts = urlsplit(uri)
-    given = dict(parse_qsl(parts.query))
-    known: dict[str, Any] = {name: given[name] for name in ("scheme", "endpoint_override", "region") if name in given}
-    if parts.username:
-        known |= {"access_key": unquote(parts.username), "secret_key": unquote(parts.password or "")}
-    bucket = parts.netloc.rpartition("@")[2]
-    if "region" not in known and "endpoint_override" not in known:
-        known["region"] = fs.resolve_s3_region(bucket)
+    place = place_of(uri)
+    if not (place.region or place.endpoint or place.proxy):
+        place = place._replace(region=fs.resolve_s3_region(place.bucket))
     strategy = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
-    system = fs.S3FileSystem(connect_timeout=CONNECT_S, request_timeout=REQUEST_S, retry_strategy=strategy, **known)
-    return system, f"{bucket}{parts.path}"
+    limits = {"connect_timeout": CONNECT_S, "request_timeout": REQUEST_S, "retry_strategy": strategy}
+    return fs.S3FileSystem(**place.arguments(), **limits), f"{place.bucket}/{place.folder}"

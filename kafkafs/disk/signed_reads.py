@@ -3,25 +3,34 @@
 pyarrow asks for an object's attributes before it reads, and its reads tell no version. To prove that bytes are of one
 version, it takes three requests. Here one request does, signed by AWS Signature Version 4.
 
-This works with keys in the environment, the first place where pyarrow looks, if the region is known. For everything
-else, and after any error but silence, the caller asks by pyarrow, which has the words for it.
+This works with keys in the environment, the first place where pyarrow looks, and without a proxy. For everything else,
+and after any error but silence, the caller asks by pyarrow. No redirect is followed, so a signature goes to one host.
 
-Sources: AWS General Reference, "Signature Version 4 signing process"; S3 API Reference, "GetObject".
+Sources: AWS General Reference, "Signature Version 4 signing process"; S3 API Reference, "GetObject"; S3 User Guide,
+"Virtual hosting of buckets".
 """
 
 import hashlib
 import hmac
 import os
+import re
 import ssl
 import time
 from email.utils import parsedate_to_datetime
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from functools import cached_property
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from queue import Empty, LifoQueue
 from typing import NamedTuple
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import quote
+
+from kafkafs.disk.s3_place import Place
 
 _ALGORITHM, _UNSIGNED, _PARTIAL = "AWS4-HMAC-SHA256", "UNSIGNED-PAYLOAD", 206
-_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_PLAIN_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]+")  # others have no certificate as a host, or another protocol
+_OTHER_HOSTS = ("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT")
+_CODE = re.compile(rb"<Code>([A-Za-z]{1,64})</Code>")
+_ERROR_SIZE = 1 << 16
+_OF_THE_STORE = 500
 
 
 class SignedRead(NamedTuple):
@@ -34,13 +43,9 @@ class SignedRead(NamedTuple):
     version_id: bytes
 
 
-class _Place(NamedTuple):
-    """A bucket, and the keys to it. No text of this value leaves the process but in a signature."""
+class _Keys(NamedTuple):
+    """Keys of the environment. No text of this value leaves the process but in a signature."""
 
-    host: str
-    is_secure: bool
-    prefix: str
-    region: str
     key: str
     secret: str
     token: str
@@ -49,39 +54,51 @@ class _Place(NamedTuple):
 class SignedReads:
     """Those of one bucket. Threads share the connections that are open and not in use."""
 
-    def __init__(self, place: _Place, silent_s: float) -> None:
-        self._place, self._silent_s = place, silent_s
+    def __init__(self, place: Place, region: str, keys: _Keys, silent_s: float) -> None:
+        self._place, self._region, self._keys, self._silent_s = place, region, keys, silent_s
+        self._host, self._top = _address_of(place, region)
         self._idle: LifoQueue[HTTPConnection] = LifoQueue()
-        self._has_failed = self._has_read = False
+        self._is_unfit = self._has_read = False
 
     @classmethod
-    def of(cls, uri: str, silent_s: float) -> "SignedReads | None":
-        """The reads of the bucket of that address; None where keys or the place are not known for sure."""
-        place = _place_of(uri)
-        return None if place is None else cls(place, silent_s)
-
-    def read(self, key: str, position: int, size: int) -> SignedRead | None:
-        """Those bytes, in one request; None where pyarrow has to be asked. OSError if the store is silent.
-
-        A place that has failed at its first read is not asked again: it may take requests of another form."""
-        if self._has_failed and not self._has_read:
+    def of(cls, place: Place, region: str, silent_s: float) -> "SignedReads | None":
+        """The reads of that bucket; None where keys or the way to it are not known for sure."""
+        environment = os.environ
+        key, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
+        is_plain = not (place.keys or place.proxy) and place.scheme in ("http", "https")
+        if not place.endpoint:
+            is_plain &= bool(_PLAIN_BUCKET.fullmatch(place.bucket)) and not place.bucket.endswith("--x-s3")
+            is_plain &= not any(environment.get(name, "").lower() == "true" for name in _OTHER_HOSTS)
+        if not (is_plain and key and secret and region):
             return None
+        return cls(place, region, _Keys(key, secret, environment.get("AWS_SESSION_TOKEN", "")), silent_s)
+
+    def read(self, key: str, position: int, size: int) -> SignedRead | str:
+        """Those bytes, in one request. If pyarrow has to be asked, the store's word for that, or "".
+
+        A place that refuses its first read is not asked again: it may take requests of another form. Raise OSError if
+        the store is silent."""
+        if self._is_unfit:
+            return ""
         try:
-            found = self._asked(f"{self._place.prefix}/{quote(key, safe='/-_.~')}", position, size)
+            found, code = self._asked(f"{self._top}/{quote(key, safe='/-_.~')}", position, size)
         except TimeoutError:
             raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
         except (OSError, HTTPException, LookupError, ValueError):
-            found = None
-        self._has_read, self._has_failed = self._has_read or found is not None, found is None
+            return ""
+        self._has_read |= isinstance(found, SignedRead)
+        self._is_unfit = not self._has_read and code < _OF_THE_STORE
         return found
 
-    def _asked(self, path: str, position: int, size: int) -> SignedRead | None:
+    def _asked(self, path: str, position: int, size: int) -> tuple[SignedRead | str, int]:
+        """The answer, and the code of its status."""
         connection, is_fresh = self._connection()
         headers = self._headers(path) | {"Range": f"bytes={position}-{position + size - 1}"}
         try:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
-            data = answer.read()
+            is_right = answer.status == _PARTIAL and answer.length in (size, None)
+            data = answer.read(size + 1 if is_right else _ERROR_SIZE)
         except TimeoutError:
             connection.close()
             raise
@@ -90,57 +107,59 @@ class SignedReads:
             if is_fresh:
                 raise
             return self._asked(path, position, size)  # the store had closed the connection meanwhile
-        if answer.will_close:
+        if answer.will_close or not answer.isclosed():
             connection.close()
         else:
             self._idle.put(connection)
-        whole = answer.getheader("Content-Range", "").rpartition("/")[2]
-        if answer.status != _PARTIAL or len(data) != size:
-            return None
-        written = parsedate_to_datetime(answer.getheader("Last-Modified", "")).strftime("%Y-%m-%dT%H:%M:%SZ")
-        tag, version_id = (answer.getheader(name, "").encode() for name in ("ETag", "x-amz-version-id"))
-        return SignedRead(data, int(whole), written, tag, version_id) if tag else None
+        span, _, whole = answer.getheader("Content-Range", "").rpartition("/")
+        if answer.status != _PARTIAL or len(data) != size or span != f"bytes {position}-{position + size - 1}":
+            told = _CODE.search(data) if answer.status != _PARTIAL else None
+            return told[1].decode() if told else "", answer.status
+        return _told(answer, data, int(whole)), answer.status
 
     def _connection(self) -> tuple[HTTPConnection, bool]:
         try:
             return self._idle.get_nowait(), False
         except Empty:
-            host, limit_s = self._place.host, self._silent_s
-            if self._place.is_secure:
-                return HTTPSConnection(host, timeout=limit_s, context=ssl.create_default_context()), True
-            return HTTPConnection(host, timeout=limit_s), True
+            if self._place.scheme == "https":
+                return HTTPSConnection(self._host, timeout=self._silent_s, context=self._trust), True
+            return HTTPConnection(self._host, timeout=self._silent_s), True
+
+    @cached_property
+    def _trust(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self._place.authorities or None)
 
     def _headers(self, path: str) -> dict[str, str]:
-        place, now = self._place, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        headers = {"host": place.host, "x-amz-content-sha256": _UNSIGNED, "x-amz-date": now}
-        if place.token:
-            headers["x-amz-security-token"] = place.token
+        keys, now = self._keys, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        headers = {"host": self._host, "x-amz-content-sha256": _UNSIGNED, "x-amz-date": now}
+        if keys.token:
+            headers["x-amz-security-token"] = keys.token
         names = ";".join(headers)
         told = "".join(f"{name}:{value}\n" for name, value in headers.items())
         request = f"GET\n{path}\n\n{told}\n{names}\n{_UNSIGNED}"
-        scope = f"{now[:8]}/{place.region}/s3/aws4_request"
+        scope = f"{now[:8]}/{self._region}/s3/aws4_request"
         text = f"{_ALGORITHM}\n{now}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
-        key = f"AWS4{place.secret}".encode()
-        for part in (now[:8], place.region, "s3", "aws4_request", text):
+        key = f"AWS4{keys.secret}".encode()
+        for part in (now[:8], self._region, "s3", "aws4_request", text):
             key = hmac.digest(key, part.encode(), "sha256")
-        credential = f"Credential={place.key}/{scope}"
+        credential = f"Credential={keys.key}/{scope}"
         return headers | {
             "Authorization": f"{_ALGORITHM} {credential}, SignedHeaders={names}, Signature={key.hex()}",
             "Accept-Encoding": "identity",
         }
 
 
-def _place_of(uri: str) -> _Place | None:
-    parts, environment = urlsplit(uri), os.environ
-    given = dict(parse_qsl(parts.query))
-    key, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
-    region = given.get("region") or next(filter(None, map(environment.get, _REGIONS)), "")
-    endpoint, scheme = given.get("endpoint_override", ""), given.get("scheme", "https")
-    is_plain = parts.scheme == "s3" and not parts.username and scheme in ("http", "https")
-    if not (is_plain and key and secret and region) or "://" in endpoint or "AWS_ENDPOINT_URL" in environment:
-        return None
-    top = f"/{parts.netloc}{quote(parts.path.rstrip('/'), safe='/-_.~')}"
-    host = endpoint
-    if not endpoint:
-        host, top = f"{parts.netloc}.s3.{region}.amazonaws.com", top.removeprefix(f"/{parts.netloc}")
-    return _Place(host, scheme == "https", top, region, key, secret, environment.get("AWS_SESSION_TOKEN", ""))
+def _told(answer: HTTPResponse, data: bytes, size: int) -> SignedRead | str:
+    """The bytes, with the version that the answer tells; "" if it tells none."""
+    written = parsedate_to_datetime(answer.getheader("Last-Modified", "")).strftime("%Y-%m-%dT%H:%M:%SZ")
+    tag, version_id = (answer.getheader(name, "").encode() for name in ("ETag", "x-amz-version-id"))
+    return SignedRead(data, size, written, tag, version_id) if tag else ""
+
+
+def _address_of(place: Place, region: str) -> tuple[str, str]:
+    """The host, and the path of the folder there. Amazon's own store has a host for each bucket."""
+    folder = quote(f"/{place.folder}" if place.folder else "", safe="/-_.~")
+    if place.endpoint:
+        return place.endpoint, f"/{place.bucket}{folder}"
+    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
+    return f"{place.bucket}.s3.{region}.{domain}", folder

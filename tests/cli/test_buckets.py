@@ -4,7 +4,6 @@ anything if the store fails or the copy changes."""
 import mmap
 import os
 import shutil
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
@@ -12,10 +11,11 @@ import pytest
 
 from kafkafs.cli.main import main
 from kafkafs.disk import bucket, bucket_directory, store_trouble
-from kafkafs.sample import unpack
 from kafkafs.tables import locations
-from tests.kafka.buckets import KEYS, Store, bucket_of
+from tests.kafka.buckets import bucket_of
 from tests.kafka.dataset import Dataset
+
+pytestmark = pytest.mark.usefixtures("bucket_keys")
 
 DATA = "DATA"
 SAME = (
@@ -27,24 +27,6 @@ SAME = (
     ("grep", "order", DATA), ("grep", "-c", "-e", "1", DATA), ("grep", "-l", "nothing of the sort", DATA),
     ("groups", DATA), ("audit", "--engine", "local", DATA), ("audit", "--engine", "local", "--deep", DATA),
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _keys(monkeypatch):
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    return unpack(tmp_path_factory.mktemp("bucket"))
-
-
-@pytest.fixture(scope="module")
-def store(data) -> Iterator[Store]:
-    with bucket_of(data.parent) as store:
-        yield store
 
 
 def _answer(capfdbinary, command: tuple[str, ...], place: str) -> tuple[int, bytes, bytes]:

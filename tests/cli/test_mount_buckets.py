@@ -15,12 +15,13 @@ from kafkafs.cli import mount_buckets
 from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.sample import unpack
 from kafkafs.view.node import DirectoryNode
 from kafkafs.view.tree import Root
-from tests.kafka.buckets import KEYS, Store, bucket_of
+from tests.kafka.buckets import Store, bucket_of
 from tests.mounting import KAFKAFS, Mounted, mounting, run, wait_until
 from tests.view.trees import cat, node, tree
+
+pytestmark = pytest.mark.usefixtures("bucket_keys")
 
 SHOWN = (
     "orders-0/by-offset/0...jsonl", "orders-0/by-offset/3.jsonl", "orders-0/by-offset/0..", "test-0/info.json",
@@ -28,17 +29,6 @@ SHOWN = (
     "orders-0/latest.jsonl", "test-0/by-time/1632390207806.jsonl", ".cluster/groups/dashboard/offsets.jsonl",
     ".topics/orders/by-time/2020-01-01...jsonl", "orders-0/by-key/customer-2.jsonl",
 )  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _keys(monkeypatch):
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    return unpack(tmp_path_factory.mktemp("bucket"))
 
 
 @contextmanager
@@ -134,8 +124,8 @@ def test_what_cannot_be_mounted_is_refused_in_one_sentence(data, tmp_path):
     (place := tmp_path / "mount").mkdir()
     with bucket_of(data.parent) as store:
         assert "there is nothing at s3://disks/nothing; name the copy" in _refused(store, place, "nothing")
-        store.fault = lambda _method, _key: "500"
-        assert "cannot be read" in _refused(store, place, data.name)
+        store.fault = lambda _method, _key: "403"
+        assert "the credentials have expired; renew them" in _refused(store, place, data.name)
 
 
 def test_a_store_that_is_silent_is_refused_as_a_disk_that_hangs(data, monkeypatch):

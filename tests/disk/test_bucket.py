@@ -15,7 +15,8 @@ from kafkafs.disk import bucket
 from kafkafs.disk.blocking import patience, patience_left
 from kafkafs.disk.bucket import BucketObjects
 from kafkafs.errors import DiskError, NotFound, Unanswered
-from tests.kafka import tiers
+from tests.kafka import buckets, tiers
+from tests.kafka.buckets import bucket_of
 
 
 def test_a_store_that_never_answers_is_given_up_and_then_sooner(monkeypatch):
@@ -113,8 +114,9 @@ def test_bytes_that_are_like_those_of_a_blank_buffer_are_read(ends):
 
 
 @pytest.mark.parametrize("code", [400, 403, 429, 500, 503])
-def test_a_store_that_refuses_or_is_too_busy_says_nothing_of_the_object(code):
+def test_a_store_that_refuses_or_is_too_busy_says_nothing_of_the_object(code, monkeypatch):
     """Regression: but for a lost connection all of it counted as damage, which an audit tells and a revival cuts."""
+    monkeypatch.setattr(bucket, "WAITS_S", ())
     body = b"<Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
     # one that was slow, as on a busy machine, is not asked again at once: each question has a store of its own
     with store(lambda _: (code, body), 3000) as objects, pytest.raises(Unanswered, match="cannot be read: AWS Error"):
@@ -154,3 +156,59 @@ def test_a_store_of_google_gives_up_in_time():
     assert limited("gs://b/p?endpoint_override=h:1") == "gs://b/p?endpoint_override=h:1&retry_limit_seconds=15"
     for kept in ("gs://b/p?retry_limit_seconds=3", "abfs://c@a/x", "hdfs://h/x"):
         assert limited(kept) == kept
+
+
+_FAULTS = ["500", "503", "429", "reset", "short", "page", "nothing"]
+
+
+@pytest.mark.parametrize("fault", _FAULTS)
+def test_a_fault_of_a_moment_is_passed_by_asking_again(fault, tmp_path, monkeypatch):
+    """A listing, and a read by pyarrow: each request fails once. A page of a proxy was an empty folder once."""
+    monkeypatch.setattr(bucket, "WAITS_S", (0.01,) * 6)
+    monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "a").write_bytes(b"0123")
+    seen: set[tuple[str, str]] = set()
+
+    def once(method: str, key: str) -> str:
+        is_first = (method, key) not in seen
+        seen.add((method, key))
+        return fault if is_first else ""
+
+    with bucket_of(tmp_path) as failing:
+        failing.fault = once
+        far = BucketObjects(failing.address().replace("s3://", "s3://key:secret@"), "")
+        assert [each.key for each in far.entries("x")[1]] == ["x/a"]
+        if fault not in ("page", "nothing"):  # pyarrow fills them up, or takes their length for the object's
+            assert far.read_versioned("x/a", 0, 4)[0] == b"0123"
+    assert len(seen) > 1 or fault in ("page", "nothing")
+
+
+@pytest.mark.parametrize("fault", ["page", "nothing"])
+def test_a_folder_that_the_store_has_named_is_not_taken_for_an_empty_one(fault, tmp_path, monkeypatch):
+    """Regression: a page that a proxy sent instead of a listing was one without names, and a partition was empty."""
+    monkeypatch.setattr(bucket, "WAITS_S", ())
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "a").write_bytes(b"0123")
+    with bucket_of(tmp_path) as failing:
+        failing.fault = lambda *_: fault
+        far = BucketObjects(failing.address().replace("s3://", "s3://key:secret@"), "")
+        with pytest.raises(Unanswered, match="the store listed nothing in a folder that it had named"):
+            far.entries("x")
+
+
+@pytest.mark.parametrize(("word", "told"), [
+    ("ExpiredToken", "the credentials have expired; renew them and run again"),
+    ("RequestTimeTooSkewed", "this machine's clock differs too much from the store's; set the clock and run again"),
+])  # fmt: skip
+@pytest.mark.usefixtures("bucket_keys")
+def test_what_an_operator_can_mend_is_told(word, told, tmp_path, monkeypatch):
+    monkeypatch.setitem(buckets.ERRORS, "403", word)
+    (tmp_path / "a").write_bytes(b"0123")
+    with bucket_of(tmp_path) as failing:
+        far = BucketObjects(failing.address(), "")
+        assert far.read_versioned("a", 0, 4)[0] == b"0123"
+        failing.fault = lambda *_: "403"
+        for ask in (lambda: far.entries(""), lambda: far.read_versioned("a", 0, 4)):
+            with pytest.raises(Unanswered, match=rf"of s3://disks cannot be read: {told} \([A-Za-z_]*\)$"):
+                ask()

@@ -13,17 +13,12 @@ from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.signed_reads import SignedReads
 from kafkafs.errors import NotFound, StoreError, WouldBlock
-from tests.kafka.buckets import KEYS, bucket_of
+from tests.kafka.buckets import bucket_of
+
+pytestmark = pytest.mark.usefixtures("bucket_keys")
 
 LOG = bytes(range(256)) * 20_000
 INDEX = b"0123456789ab" * 700
-
-
-@pytest.fixture(autouse=True)
-def _keys(monkeypatch):
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(store_trouble, "_told", bytearray(1 << 12))
 
 
 @pytest.fixture

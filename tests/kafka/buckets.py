@@ -1,6 +1,8 @@
 """A store that answers as S3 does, from a directory of this machine. It counts requests, and fails when told to."""
 
 import os
+import socket
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +19,11 @@ KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_
 """The environment of whoever reads it."""
 
 Fault = Callable[[str, str], str]
-"""Of a method and a key: "" to answer, else 500, slow, reset or short."""
+"""Of a method and a key: "" to answer, else a status of `ERRORS`, slow, reset, short, page or nothing."""
+
+ERRORS = {"500": "InternalError", "503": "SlowDown", "429": "TooManyRequests", "403": "ExpiredToken"}
+_PAGES = {"page": b"<html>log in</html>", "nothing": b""}
+"""Bodies of a proxy that answers instead of the store, by the name of the fault."""
 
 
 @dataclass
@@ -29,6 +35,7 @@ class Store:
     page: int = 1000  # keys that a listing has at most
     fault: Fault = lambda _method, _key: ""
     asked: list[str] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
 
     def address(self, prefix: str = "") -> str:
         """That of the bucket, or of a folder in it."""
@@ -62,6 +69,7 @@ def bucket_of(top: Path) -> Iterator[Store]:
     try:
         yield store
     finally:
+        store.ended.set()
         server.shutdown()
         server.server_close()
 
@@ -85,15 +93,20 @@ class _Handler(BaseHTTPRequestHandler):
         query = parse_qs(parts.query)
         self.store.asked.append(f"{self.command} {key} {self.headers.get('Range', '')} {parts.query}".strip())
         fault = self.store.fault(self.command, key or query.get("prefix", [""])[0])
-        if fault == "500":
-            return self._send(500, b"<Error><Code>InternalError</Code><Message>no</Message></Error>", {})
+        if fault in ERRORS:
+            error = f"<?xml version='1.0'?><Error><Code>{ERRORS[fault]}</Code><Message>no</Message></Error>".encode()
+            return self._send(int(fault), error if has_body else b"", {"Content-Type": "application/xml"})
+        if fault in _PAGES:
+            return self._send(200, _PAGES[fault] if has_body else b"", {"Content-Type": "text/html"})
         if fault == "reset":
-            self.connection.close()
-            return None
+            return self._reset()
         if fault == "slow":
-            time.sleep(30)
+            self.store.ended.wait(30)
+            return self._reset()
         if "list-type" in query:
-            return self._send(200, _listing(self.store, query), {"Content-Type": "application/xml"})
+            listed = _listing(self.store, query)
+            listed = listed[: len(listed) // 2] if fault == "short" else listed
+            return self._send(200, listed, {"Content-Type": "application/xml"})
         path = self.store.top / key
         if not path.is_file():
             return self._send(404, b"" if not has_body else b"<Error><Code>NoSuchKey</Code></Error>", {})
@@ -111,6 +124,11 @@ class _Handler(BaseHTTPRequestHandler):
         told["Content-Range"] = f"bytes {first}-{int(first) + len(data) - 1}/{about.st_size}"
         return self._send(206, data[: len(data) // 2] if fault == "short" else data, told)
 
+    def _reset(self) -> None:
+        self.close_connection = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.shutdown(socket.SHUT_RDWR)
+
     def _send(self, code: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(code)
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
@@ -124,8 +142,11 @@ def _listing(store: Store, query: dict[str, list[str]]) -> bytes:
     folder = store.top / prefix
     found = sorted(os.scandir(folder), key=lambda entry: entry.name) if folder.is_dir() else []
     rest = [entry for entry in found if entry.name > after]
-    parts = [f"<IsTruncated>{str(len(rest) > store.page).lower()}</IsTruncated>"]
-    for entry in rest[: store.page]:
+    page = min(store.page, int(query.get("max-keys", ["1000"])[0]))
+    parts = [
+        f"<IsTruncated>{str(len(rest) > page).lower()}</IsTruncated>", f"<KeyCount>{len(rest[:page])}</KeyCount>"
+    ]  # fmt: skip
+    for entry in rest[:page]:
         key = escape(f"{prefix}{entry.name}")
         if entry.is_dir():
             parts.append(f"<CommonPrefixes><Prefix>{key}/</Prefix></CommonPrefixes>")
@@ -135,6 +156,6 @@ def _listing(store: Store, query: dict[str, list[str]]) -> bytes:
             parts.append(
                 f"<Contents><Key>{key}</Key><LastModified>{written}</LastModified><Size>{about.st_size}</Size></Contents>"
             )
-    if len(rest) > store.page:
-        parts.append(f"<NextContinuationToken>{escape(rest[store.page - 1].name)}</NextContinuationToken>")
+    if len(rest) > page:
+        parts.append(f"<NextContinuationToken>{escape(rest[page - 1].name)}</NextContinuationToken>")
     return f"<ListBucketResult>{''.join(parts)}</ListBucketResult>".encode()

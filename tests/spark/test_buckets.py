@@ -4,7 +4,7 @@ fails, or an object that changes, is an error."""
 import mmap
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -18,31 +18,14 @@ import kafkafs
 from kafkafs.cli.main import main
 from kafkafs.disk import bucket, bucket_directory, store_trouble
 from kafkafs.errors import StoreError
-from kafkafs.sample import unpack
 from kafkafs.tables import locations
 from tests.kafka import tiers
-from tests.kafka.buckets import KEYS, Store, bucket_of
+from tests.kafka.buckets import bucket_of
 from tests.spark.reading import frame, rows
 
+pytestmark = pytest.mark.usefixtures("bucket_keys")
+
 LOCAL = ("--engine", "local")
-
-
-@pytest.fixture(autouse=True)
-def _keys(monkeypatch):
-    for name, value in KEYS.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
-
-
-@pytest.fixture(scope="module")
-def data(tmp_path_factory) -> Path:
-    return unpack(tmp_path_factory.mktemp("bucket"))
-
-
-@pytest.fixture(scope="module")
-def store(data) -> Iterator[Store]:
-    with bucket_of(data.parent) as store:
-        yield store
 
 
 def _answer(capfdbinary, out: Path, place: str | Path, *command: str) -> tuple[int, bytes, dict[str, bytes]]:

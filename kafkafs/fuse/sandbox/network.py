@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+
+from kafkafs.disk.s3_place import place_of
 
 _OF_NAMES = ("resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "services")
 _OF_CERTIFICATES = (
@@ -46,8 +47,7 @@ def network_for_all(uris: Iterable[str]) -> Network | None:
 def network_for(uri: str) -> Network:
     """Return what that bucket needs. Credentials that lie in the user's files go into the environment of this process,
     and the C library loads what it looks up names with."""
-    given = dict(parse_qsl(urlsplit(uri).query))
-    endpoint = urlsplit(f"//{given.get('endpoint_override', '')}")
+    endpoint = place_of(uri).way
     with suppress(OSError):
         socket.getaddrinfo(endpoint.hostname or "localhost", endpoint.port or HTTPS)
     if uri.startswith("s3://"):

@@ -11,11 +11,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
 
 from kafkafs.disk.objects import address_of, is_bucket, shown
+from kafkafs.disk.s3_place import place_of
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.spark.jobs import awaited
 
@@ -211,7 +213,11 @@ def _opened(uri: str) -> tuple[fs.FileSystem, str]:
             " write what it reads by spark.read.format('kafkafs') (docs/spark.md)"
         )
     try:
-        system, root = fs.FileSystem.from_uri(uri)
+        place = place_of(uri) if scheme == "s3" else None
+        if place is not None and place.is_elsewhere:
+            system, root = fs.S3FileSystem(**place.arguments()), f"{place.bucket}/{unquote(place.folder)}"
+        else:
+            system, root = fs.FileSystem.from_uri(uri)
     except ValueError as error:
         raise UsageError(
             f"{scheme}:// is not a file system that pyarrow {pa.__version__} knows, or its address is malformed;"

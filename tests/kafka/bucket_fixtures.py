@@ -1,0 +1,58 @@
+"""A copy of the sample in a bucket, for all tests that read one: `data`, and its `store`. `bucket_keys` opens it.
+
+    pytestmark = pytest.mark.usefixtures("bucket_keys")
+
+No test writes into either: a test that changes a copy makes its own.
+"""
+
+import mmap
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kafka.buckets import KEYS, Store, bucket_of
+
+
+@pytest.fixture
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Have this process begin anew, as each command of a user does: nothing is cached, and no failure is known."""
+    from kafkafs.disk import bucket_directory, store_trouble
+    from kafkafs.tables import locations
+
+    def forget() -> None:
+        """Once more."""
+        monkeypatch.setattr(bucket_directory, "_caches", {})
+        monkeypatch.setattr(locations, "_open", {})
+        monkeypatch.setattr("kafkafs.disk.data_paths._TOGETHER_NS", 0)
+        monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+
+    return forget
+
+
+@pytest.fixture
+def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment of a user who may read the store, and nothing else of AWS or of a proxy in it."""
+    from kafkafs.disk import store_trouble
+
+    for name in [name for name in os.environ if name.startswith("AWS_") or name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+
+
+@pytest.fixture(scope="session")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample, in a directory of its own."""
+    from kafkafs.sample import unpack
+
+    return unpack(tmp_path_factory.mktemp("bucket"))
+
+
+@pytest.fixture(scope="session")
+def store(data: Path) -> Iterator[Store]:
+    """The store of the sample."""
+    with bucket_of(data.parent) as found:
+        yield found
