@@ -68,8 +68,10 @@ class DescriptorBudget:
     def may_hold_more(self, beside: int = 0) -> bool:
         """True if handles may hold more files open for as long as they live: at most half of the descriptors to spare,
         and less if one handle reads from very many others at once."""
-        spare = _spare()
-        return sum(keeper.open_files for keeper in self._present()) < min(spare // 2, spare - beside)
+        spare, taken = _spare(), 0
+        for keeper in self._present():
+            taken += keeper.open_files
+        return taken < min(spare // 2, spare - beside)
 
     def release(self) -> None:
         """Lets go of all that is kept, so that descriptors are free for others."""

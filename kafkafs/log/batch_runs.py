@@ -174,11 +174,12 @@ def batch_runs(
         run = _sound_run(file, BatchRun(data, position, walked.rows), before, bounds)
         if run is not None:
             position, before = run.end, run.last_offset
-            _note_passed(run, bounds)
+            if bounds.passed and len(data) > LARGE:
+                _note_passed(run, bounds)
+            yield run  # most points end here
             next_size = next_size_of(data, walked) if len(run.rows) == len(walked.rows) else 0
             growth = 2 if size < FIRST_READ else 4  # a point is found a page or two behind its index entry
             size = whole_batches(min(growth * size, LONGEST_READ), next_size)
-            yield run
             continue
         if not len(walked.rows) and walked.stop == "cut":
             header = _left_out(data, position, before, bounds)
@@ -233,7 +234,7 @@ def _checked(file: DataFile, batch: Batch, data: bytes | memoryview, before: int
 
 def _note_passed(run: BatchRun, bounds: Bounds) -> None:
     """Remembers the large batches of the run that were read for nothing but to find them sound."""
-    if bounds.passed and len(run.data) > LARGE and (sound := bounds.sound()) is not None:
+    if (sound := bounds.sound()) is not None:
         rows = run.rows[(run.rows["size"] > LARGE) & (run.rows["last_offset"] < bounds.passed)]
         for position in rows["position"].tolist():
             sound.add(position)

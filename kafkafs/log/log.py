@@ -141,11 +141,6 @@ HELD = 64
 """Files that one handle holds open at most. It finds the others as long as the broker has not unlinked them."""
 
 
-def segment_number(bases: Sequence[int], offset: int) -> int:
-    """The number of the last segment with a base offset at or below `offset`; the first one's where none has."""
-    return max(0, bisect_right(bases, offset) - 1)
-
-
 class Log:
     """See the module. `start_offset` is the log start offset; `end_offset` the one that the next record will get."""
 
@@ -177,13 +172,11 @@ class Log:
 
     def end_of(self, segment: Segment) -> int:
         """The position at which the segment's log ends."""
-        if segment.next_base is None:
-            return self.tail.position if self.tail else 0
-        return closed_end(segment)
+        return self.walk_end(segment) if segment.next_base is None else closed_end(segment)
 
     def number_at(self, offset: int) -> int:
         """The number of the last segment with a base offset at or below `offset`; 0 where none has one."""
-        return segment_number(self._bases, offset)
+        return max(0, bisect_right(self._bases, offset) - 1)
 
     def has(self, segment: Segment) -> bool:
         """True if it is one of the segments. A segment that was cut, compacted or replaced since is another one."""
@@ -204,7 +197,9 @@ class Log:
     def walk_end(self, segment: Segment) -> int:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself.
         This position is what searches of a segment call `log_end`."""
-        return self.end_of(segment) if segment.next_base is None or segment.overlaps_next else segment.seen[0]
+        if segment.next_base is None:
+            return self.tail.position if self.tail else 0
+        return closed_end(segment) if segment.overlaps_next else segment.seen[0]
 
     def segments_between(self, start: int, end: int | None) -> list[Segment]:
         """The segments that may hold offsets in [start, end); `None` for the log end."""
@@ -240,7 +235,7 @@ class Log:
                 return
             try:
                 begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
-                begin = begin._replace(wanted_end=wanted_end(segment, end))
+                begin = begin._replace(wanted_end=wanted_end(segment, end) if end < self.end_offset else 0)
                 needed = ANY_OFFSET if lenient else start
                 for item in segment.walk(begin, self.walk_end(segment), start, needed, largest):
                     if item.last_offset < start:

@@ -10,7 +10,9 @@ held while any of them is stored.
 
 import logging
 import threading
+from bisect import bisect_right
 from collections.abc import Callable
+from operator import attrgetter
 from typing import NamedTuple, Protocol, TypeVar
 
 from kafkafs.disk.blocking import acquired, may_block
@@ -20,7 +22,7 @@ from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.listing import NOTHING, Listing, list_partition
-from kafkafs.log.log import Log, Tail, find_tail, segment_number, tail_of_a_tier
+from kafkafs.log.log import Log, Tail, find_tail, tail_of_a_tier
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.retries import ask_again
@@ -131,7 +133,8 @@ class Partition:
 
     def _visible(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
         start, _ = self._checkpoints.read().of(self.name)
-        return segments[segment_number([segment.base_offset for segment in segments], start or 0) :]
+        below = bisect_right(segments, start or 0, key=attrgetter("base_offset"))
+        return segments[max(0, below - 1) :]
 
     def may_show_records(self) -> bool:
         """True if there are records, as far as sizes and checkpoints tell. No log is read for it."""

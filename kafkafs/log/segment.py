@@ -210,6 +210,10 @@ class Segment:
         """The `.log`, for a handle to hold open; None where too many are held already. Vanished if it changed."""
         if not self.files.may_hold_more():
             return None
+        return self.check_log()
+
+    def check_log(self) -> DataFile:
+        """The `.log`, open, if what was read of it before is still true; else Vanished."""
         file = self.log()
         self.check(file)
         return file

@@ -48,7 +48,9 @@ class LogOverlaps:
         if not self._log.segments:
             return NONE
         number = self._log.number_at(offset)
-        own, before = self._of(number), self._before(number)
+        own, before = self._of(number), NONE
+        if number and (self._log.segments[number].is_doubtful or self._log.segments[number - 1].is_doubtful):
+            before = self._of(number - 1)
         if own is NONE and before is NONE:
             return NONE
         if before.reach < self._log.segments[number].base_offset:
@@ -77,12 +79,6 @@ class LogOverlaps:
             for position, base, last, held, _ in zip(*self._of(self._log.number_at(segment.base_offset)), strict=True)
         ]
         return [*found[:_NAMED], *([f"{len(found) - _NAMED} more batches do so"] if len(found) > _NAMED else [])]
-
-    def _before(self, number: int) -> Overlaps:
-        """Those of the segment before, where one of the two gives reason to look."""
-        if number == 0 or not (self._log.segments[number].is_doubtful or self._log.segments[number - 1].is_doubtful):
-            return NONE
-        return self._of(number - 1)
 
     def _of(self, number: int) -> Overlaps:
         segment = self._log.segments[number]

@@ -50,7 +50,7 @@ class SegmentLook:
         """Vanished where the segment's files are not those any more that were looked at. The broker renames a log
         first, so what was read of its indexes before is of the same generation."""
         try:
-            self.segment.check(self.segment.log())
+            self.segment.check_log()
         except (Denied, DiskError):
             return  # whoever asked was told
         self.segment.files.check_names()

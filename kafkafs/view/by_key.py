@@ -11,7 +11,7 @@ key has no raw name. A malformed `%` is no name. A name may be of any length her
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
@@ -19,6 +19,7 @@ from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.log import Found, LocatedBatch
 from kafkafs.log.look import Look
 from kafkafs.view.decoded import PlainLines, line_pieces
+from kafkafs.view.explain import Explanation
 from kafkafs.view.grammar import LONGEST_FIRST, Suffix
 from kafkafs.view.node import Attributes, Entry, FileNode, NoXattrs
 from kafkafs.view.partition_view import PartitionView, ViewDirectory
@@ -84,11 +85,7 @@ class AtKey(NamedTuple):
             return None
 
 
-_SHOWN = (Suffix.RAW, Suffix.JSONL, Suffix.DECODED, Suffix.VALUE, Suffix.EXPLAIN)
-_MAKERS: dict[str, Callable[[PartitionView, AtKey, str], FileNode]] = {
-    HISTORY: lambda view, target, _: History(view, target),
-    **{suffix.value: SHOWN[suffix].point for suffix in _SHOWN},
-}
+_SHOWN = (Suffix.RAW, Suffix.JSONL, Suffix.DECODED, Suffix.VALUE)
 
 
 class ByKey(ViewDirectory):
@@ -103,10 +100,16 @@ class ByKey(ViewDirectory):
     def child(self, name: str) -> FileNode:
         """A node for the key and the suffix, which looks for the key when it is asked; NotFound for what is no name."""
         asked = parse_key_name(name)
-        make = _MAKERS.get(asked.suffix) if asked is not None else None
-        if asked is None or make is None:
-            raise NotFound(f"{name!r} is not a query by key")
-        return make(self._view, AtKey(asked.key, self._view), f"by-key/{shown_name(asked.key)}")
+        if asked is not None:
+            target = AtKey(asked.key, self._view)
+            if asked.suffix == HISTORY:
+                return History(self._view, target)
+            suffix = Suffix(asked.suffix)
+            if suffix is Suffix.EXPLAIN:
+                return Explanation(self._view, target, f"by-key/{shown_name(asked.key)}")
+            if suffix in _SHOWN:
+                return SHOWN[suffix].point(self._view, target)
+        raise NotFound(f"{name!r} is not a query by key")
 
 
 class History(NoXattrs):

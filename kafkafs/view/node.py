@@ -149,12 +149,8 @@ class BytesContent:
         """`version` tells the bytes from others, so that whoever has the same open may have them mapped; the bytes do
         so themselves where it is None."""
         self._data = data
+        self.size: int | None = len(data)
         self.kept_as: Hashable = Passing(hash(data) if version is None else version)
-
-    @property
-    def size(self) -> int | None:
-        """Exact; 0 once it is closed."""
-        return len(self._data)
 
     def read(self, offset: int, size: int) -> bytes:
         """A slice: short at the end, empty behind it and once it is closed."""
@@ -170,11 +166,7 @@ class TextContent(BytesContent):
 
     def __init__(self, data: bytes) -> None:
         self._data, self.kept_as = data, None
-
-    @property
-    def size(self) -> None:
-        """None: `stat` has shown 0, which nobody shall trust."""
-        return None
+        self.size = None  # `stat` has shown 0, which nobody shall trust
 
 
 class LinkNode(Protocol):

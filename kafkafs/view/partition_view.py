@@ -262,22 +262,21 @@ class PointView(Generic[PlacedAnswer]):
 
     def _found(self, look: Look) -> PlacedAnswer:
         """The answer as of the look, for whoever tells of it."""
-        known = self._answers.get(self, look)
-        if known is not None:
-            return _checked(known)
-        answer, size = self._find(look)
-        self._answers.put(self, look, answer, size + OVERHEAD)
+        answer = self._answers.get(self, look)
+        if answer is None:
+            answer, size = self._find(look)
+            self._answers.put(self, look, answer, size + OVERHEAD)
+        else:
+            answer.segment.check_log()
         return answer
 
     def _last_answer(self, look: Look) -> PlacedAnswer:
         """The answer that was told of last, if it still stands in the log; without one, that as of the look."""
         last = self._answers.last(self)
-        return _checked(last) if last is not None and look.log.has(last.segment) else self._find(look)[0]
-
-
-def _checked(answer: PlacedAnswer) -> PlacedAnswer:
-    answer.segment.check(answer.segment.log())
-    return answer
+        if last is None or not look.log.has(last.segment):
+            return self._find(look)[0]
+        last.segment.check_log()
+        return last
 
 
 class ViewDirectory:

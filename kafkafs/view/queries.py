@@ -40,37 +40,33 @@ def _none(view: PartitionView, *_: object) -> FileNode:
 
 
 class Shown(NamedTuple):
-    """Return the node that a suffix makes of a point or a range. Raise NotFound if `grammar` has no such name. By
+    """The nodes that a suffix makes of a point and of a range, which raise NotFound if `grammar` has no such name. By
     `lines` a topic's ranges are merged."""
 
-    point: Callable[[PartitionView, PointTarget, str], FileNode] = _none
+    point: Callable[[PartitionView, PointTarget], FileNode] = _none
     range: Callable[[PartitionView, RangeTarget], FileNode] = _none
     lines: type[Lines] | None = None
 
 
 SHOWN = {
-    Suffix.RAW: Shown(lambda view, target, _: RawPoint(view, target), RawRange),
-    Suffix.JSONL: Shown(lambda view, target, _: JsonPoint(view, target), JsonRange, PlainLines),
+    Suffix.RAW: Shown(RawPoint, RawRange),
+    Suffix.JSONL: Shown(JsonPoint, JsonRange, PlainLines),
     Suffix.FOLLOW: Shown(range=JsonFollower, lines=PlainLines),
-    Suffix.DECODED: Shown(
-        lambda view, target, _: JsonPoint(view, target, SchemaLines),
-        lambda view, target: JsonRange(view, target, SchemaLines),
-        SchemaLines,
-    ),
-    Suffix.DECODED_FOLLOW: Shown(range=lambda view, target: JsonFollower(view, target, SchemaLines), lines=SchemaLines),
-    Suffix.KEY: Shown(lambda view, target, _: FieldPoint(view, target, "key")),
-    Suffix.VALUE: Shown(lambda view, target, _: FieldPoint(view, target, "value")),
-    Suffix.BATCHES: Shown(lambda view, target, _: BatchesPoint(view, target), BatchesRange),
-    Suffix.EXPLAIN: Shown(Explanation),
+    Suffix.DECODED: Shown(partial(JsonPoint, lines=SchemaLines), partial(JsonRange, lines=SchemaLines), SchemaLines),
+    Suffix.DECODED_FOLLOW: Shown(range=partial(JsonFollower, lines=SchemaLines), lines=SchemaLines),
+    Suffix.KEY: Shown(partial(FieldPoint, field="key")),
+    Suffix.VALUE: Shown(partial(FieldPoint, field="value")),
+    Suffix.BATCHES: Shown(BatchesPoint, BatchesRange),
 }
-"""All suffixes: those of `by-offset/` and `by-time/`; `by-key/` and `.topics/` have some of them."""
+"""All suffixes of `by-offset/` and `by-time/` but `.explain`, whose node repeats the name. `by-key/` and `.topics/`
+have some of them."""
 
 
 def _file(view: PartitionView, query: Query[AtOffset | BetweenOffsets] | Query[TimeTarget], asked: str) -> FileNode:
-    shown = SHOWN[query.suffix]
-    if isinstance(query.target, BetweenOffsets | BetweenTimes):
-        return shown.range(view, query.target)
-    return shown.point(view, query.target, asked)
+    target, suffix = query.target, query.suffix
+    if isinstance(target, BetweenOffsets | BetweenTimes):
+        return SHOWN[suffix].range(view, target)
+    return Explanation(view, target, asked) if suffix is Suffix.EXPLAIN else SHOWN[suffix].point(view, target)
 
 
 class ByOffset(ViewDirectory):

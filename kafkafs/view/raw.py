@@ -195,12 +195,10 @@ class RawPoint:
     def _found(self, look: Look) -> LocatedBatch:
         """The batch, or the damage in its place, as of the look."""
         known = self._known
-        return _checked(known[1]) if known is not None and known[0]() is look else self._target.batch(look)
-
-    def _last_answer(self, look: Look) -> LocatedBatch:
-        """The last attributes that were found, as `PointView` has them."""
-        known = self._known
-        return _checked(known[1]) if known is not None and look.log.has(known[1][0]) else self._found(look)
+        if known is None or known[0]() is not look:
+            return self._target.batch(look)
+        known[1][0].check_log()
+        return known[1]
 
     def attributes(self) -> Attributes:
         """The batch's exact size and largest timestamp; of damage in its place the size, and the log's own time."""
@@ -217,7 +215,8 @@ class RawPoint:
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> BatchContent:
-        segment, found = self._last_answer(look)
+        known = self._known  # what was told of, as long as it is there: see `PointView`
+        segment, found = known[1] if known is not None and look.log.has(known[1][0]) else self._target.batch(look)
         extent = Extent.of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
 
@@ -231,13 +230,6 @@ class RawPoint:
             return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
         offset = self._target.leads_to(look)
         return batch_xattrs(segment, found, offset)
-
-
-def _checked(place: LocatedBatch) -> LocatedBatch:
-    """The same, held against the log once more: what was known may have changed since."""
-    segment, _ = place
-    segment.check(segment.log())
-    return place
 
 
 class RawRange(NoXattrs):
@@ -300,15 +292,15 @@ def _kept_as(view: PartitionView, target: PointTarget | RangeTarget, extents: Se
     which nobody can set back, tells before that: but for what changed within the last tick of the clock. A name that
     means other offsets as the log grows is not worth it: `latest`, and `now` and `-1h`, which are but times here.
     """
+    if not view.options.cache_keep:
+        return None
     match target:
-        case AtOffset(Anchor.ABSOLUTE):
-            pass
-        case BetweenOffsets(AtOffset(Anchor.ABSOLUTE), AtOffset(Anchor.ABSOLUTE)):
+        case AtOffset(Anchor.ABSOLUTE) | BetweenOffsets(AtOffset(Anchor.ABSOLUTE), AtOffset(Anchor.ABSOLUTE)):
             pass
         case _:
             return None
     held = [extent.held for extent in extents if extent.held is not None]
-    if not view.options.cache_keep or len(held) < len(extents):
+    if len(held) < len(extents):
         return None
     times = [file.stat().st_ctime_ns for file in held]
     if max(times, default=0) > time.time_ns() - SETTLED_NS:
