@@ -1,10 +1,8 @@
 """`kafkafs du`: what fills the disk, and what a broker will delete of it."""
 
 import argparse
-import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -39,23 +37,6 @@ _UNITS = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms"
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the rows: 1 if something could not be read, and is missing in them."""
-    with damage_named_once():
-        return _run(arguments)
-
-
-@contextmanager
-def damage_named_once() -> Iterator[None]:
-    """A context in which the log is silent about damaged checkpoints: the command names them itself."""
-    log = logging.getLogger("kafkafs.log.checkpoint_files")
-    before = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(before)
-
-
-def _run(arguments: argparse.Namespace) -> int:
     at_ms, file = moment("--at", arguments.at), _properties_of(arguments.server_properties)
     at_ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms
     directories = opened(arguments.data_dirs)
@@ -86,9 +67,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def opened(words: Sequence[str]) -> list[DataDirectory]:
-    """The data directories of one cluster; UsageError for anything else."""
+    """The data directories of one cluster, whose damaged checkpoints the command names itself; UsageError for anything
+    else."""
     words = each_once(words)  # as du(1) does
-    directories = [open_data_directory(data_path(word)) for word in words]
+    directories = [open_data_directory(data_path(word), tell=lambda _: None) for word in words]
     for word, directory in zip(words, directories, strict=True):
         if directory.is_tier:
             raise UsageError(f"{word!r} is a remote tier; name the data directory of a broker, one of log.dirs")

@@ -4,7 +4,7 @@ import argparse
 import shlex
 from collections.abc import Iterator, Sequence
 
-from kafkafs.cli.du import damage_named_once, day_and_time, length, opened
+from kafkafs.cli.du import day_and_time, length, opened
 from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_USAGE, say
 from kafkafs.cli.tables import human, json_line
 from kafkafs.disk.whereabouts import each_once
@@ -21,8 +21,7 @@ _INDENT = " " * 14
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints what was found: 0 if nothing is wrong, 1 if something is, 2 if something could not be read."""
-    with damage_named_once():
-        found = triage(opened(arguments.data_dirs))
+    found = triage(opened(arguments.data_dirs))
     for problem in found.problems[:_SAID]:
         say(problem)
     if len(found.problems) > _SAID:

@@ -4,10 +4,9 @@ The broker writes a new file every few seconds and renames it into place, so one
 holds the same.
 """
 
-import logging
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue, ValidatedValue
@@ -16,8 +15,6 @@ from kafkafs.errors import UNREADABLE, CorruptData, NotFound
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoint
 from kafkafs.format.names import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, PartitionName
 from kafkafs.log.read_options import ReadOptions
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +40,10 @@ class Checkpoints:
 class CheckpointFiles:
     """Those of one data directory. Any thread may read them."""
 
-    def __init__(self, root: Directory, path: Path, options: ReadOptions) -> None:
-        """`path` is what the log calls the directory."""
+    def __init__(self, root: Directory, options: ReadOptions, tell: Callable[[str], None]) -> None:
+        """`tell` gets a sentence about each new problem of a file."""
         self._root = root
-        self._path = path
+        self._tell = tell
         self._lock = threading.Lock()
         self._known: CachedValue[Checkpoints] = CachedValue(options.names_fresh_s, options.clock)
         self._cleaned: ValidatedValue[CheckpointOffsets] = ValidatedValue()
@@ -86,7 +83,7 @@ class CheckpointFiles:
         before = self._known.latest
         for problem in problems:
             if before is None or problem not in before.problems:
-                logger.warning("%s: %s", self._path, problem)
+                self._tell(problem)
         # What a disk refused, it may give next time.
         found = Checkpoints(starts, high_watermarks, tuple(problems), frozenset(unread))
         return self._known.store(found, None if problems else stamps)

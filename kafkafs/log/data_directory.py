@@ -3,8 +3,9 @@
 import logging
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from weakref import WeakMethod, ref
@@ -66,9 +67,11 @@ class DataDirectory:
         options: ReadOptions,
         indexes: Directory | None = None,
         lone_tier: "TierDirectory | None" = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own.
-        `lone_tier` is what lies at `path` where that is no broker's directory but a tier.
+        `lone_tier` is what lies at `path` where that is no broker's directory but a tier. `tell` gets sentences about
+        damaged checkpoints, which are logged without it.
 
         Raises OSError where `path` is no directory that may be read.
         """
@@ -76,7 +79,7 @@ class DataDirectory:
         self.options = options
         self.root = root_at(path, options)
         self.indexes = indexes
-        self.checkpoints = CheckpointFiles(self.root, path, options)
+        self.checkpoints = CheckpointFiles(self.root, options, tell or partial(logger.warning, "%s: %s", path))
         self._lock = threading.Lock()
         self._names: CachedValue[dict[str, PartitionName]] = CachedValue(options.names_fresh_s, options.clock)
         self._partitions: LruCache[Partition] = LruCache()
@@ -310,15 +313,17 @@ class DataDirectory:
             self.indexes.sweep()
 
 
-def open_data_directory(path: Path, options: ReadOptions = DEFAULT_OPTIONS) -> DataDirectory:
-    """The data directory at `path`; UsageError says why it is none."""
+def open_data_directory(
+    path: Path, options: ReadOptions = DEFAULT_OPTIONS, tell: Callable[[str], None] | None = None
+) -> DataDirectory:
+    """The data directory at `path`; UsageError says why it is none. `tell`: see `DataDirectory`."""
     index_dir = options.index_dir
     try:
         indexes = Directory(os.fspath(index_dir), options) if index_dir is not None else None
     except OSError as error:
         raise UsageError(f"the index directory {str(index_dir)!r} cannot be opened: {error.strerror}") from error
     try:
-        directory = DataDirectory(path, options, indexes)
+        directory = DataDirectory(path, options, indexes, tell=tell)
         with directory.root.scan() as scanned:
             entries = {entry.name for entry in scanned}
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -184,7 +184,7 @@ def _fitting(readers: Iterable[ReaderSchema], given: DataType) -> Iterator[Reade
     """Those whose columns are of that type: of several versions the one that a query was written for. Queries that
     were written for an earlier release have the times of Protobuf as text."""
     every = list(readers)
-    for reader in [*every, *(replace(each, has_times=False) for each in every if each.has_times)]:
+    for reader in [*every, *(replace(each, times=()) for each in every if each.times)]:
         if reader.type == "JSON":
             yield replace(reader, kind=kind_of_type(given))
         elif from_arrow_type(_spark_type(reader)).simpleString() == given.simpleString():

@@ -1,5 +1,7 @@
 """The checkpoint files of a data directory: what they say now, of whom, and what counts where it is not sound."""
 
+import logging
+
 import pytest
 
 from kafkafs.disk.directory import Directory
@@ -33,7 +35,8 @@ def checkpoint(path, **offsets: int) -> None:
 @pytest.fixture
 def files(tmp_path) -> tuple[CheckpointFiles, Clock]:
     clock = Clock()
-    return CheckpointFiles(Directory(str(tmp_path)), tmp_path, ReadOptions(names_fresh_s=1.0, clock=clock)), clock
+    options = ReadOptions(names_fresh_s=1.0, clock=clock)
+    return CheckpointFiles(Directory(str(tmp_path)), options, logging.getLogger(__name__).warning), clock
 
 
 def test_a_look_is_good_for_a_moment_and_a_file_that_stays_is_read_once(files, tmp_path, monkeypatch):

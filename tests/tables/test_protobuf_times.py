@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import load_catalog
 
 import kafkafs
-from kafkafs.tables.typed.kinds import ReaderSchema, reader_schemas_of
+from kafkafs.tables.typed.kinds import TIMES, ReaderSchema, reader_schemas_of
 from kafkafs.tables.typed.typed_columns import column_type
 from tests.kafka.registered import registered
 from tests.log.making import write_partition
@@ -146,7 +146,7 @@ def test_a_table_that_an_earlier_release_began_goes_on_with_text(kind: str, show
     assert ReaderSchema.of_words(reader.words()) == reader
     newer = reader_of(TEXT % kind)
     assert ReaderSchema.of_words(newer.words()) == newer != reader
-    assert newer == replace(reader, has_times=True)
+    assert newer == replace(reader, times=TIMES)
 
 
 BOTH = (
@@ -187,8 +187,7 @@ def test_a_directory_that_an_earlier_release_began_goes_on_with_text(tmp_path):
     grow(tmp_path, (3, 5_999))
     run(tmp_path, "registry")
     plan = json.loads((tmp_path / "out" / PLAN).read_text())
-    assert plan["valueTypes"]["t"].pop("has_times") is True
-    assert plan["valueTypes"]["t"].pop("has_durations") is True
+    assert plan["valueTypes"]["t"].pop("times") == ["Timestamp", "Duration"]
     assert plan["valueTypes"]["t"] == WORDS | {"text": BOTH}
     (tmp_path / "out" / PLAN).write_text(json.dumps(plan))
     for file in [*tmp_path.rglob("out/**/*.parquet"), tmp_path / "out" / "_kafkafs_export.counts"]:

@@ -21,7 +21,7 @@ from kafkafs.tables.ranges import data_loss
 from kafkafs.tables.registries import registry_with_schemas
 from kafkafs.tables.typed import json_values
 from kafkafs.tables.typed.json_values import JsonColumn
-from kafkafs.tables.typed.kinds import Mapped, Pass, ReaderSchema, candidates, kinds, reader_schemas
+from kafkafs.tables.typed.kinds import TIMES, Mapped, Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Column, FieldName, column_type
 
@@ -190,7 +190,8 @@ def _types(
         topics = {each.topic for each in passes}
         some = candidates(registry, topics, "value", passes)
         found = reader_schemas(mapped, some, passes, partial(_infer, shared))
-        return {topic: replace(each, has_durations=not request.for_iceberg).words() for topic, each in found.items()}
+        times = ("Timestamp",) if request.for_iceberg else TIMES  # an Iceberg table has no type for a Duration
+        return {topic: replace(each, times=each.times and times).words() for topic, each in found.items()}
     return {}
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 References = tuple[Reference, ...]
 NOTHING = Shape("null")
+TIMES = ("Timestamp", "Duration")
+"""Google's messages that can be columns of times."""
 
 
 @dataclass(frozen=True)
@@ -51,17 +53,15 @@ class ReaderSchema:
     kind: Any = None
     """Of JSON: the type of all values, a `json_values.Kind`, found by a pass over them."""
 
-    has_times: bool = False
-    """Of Protobuf: True if `Timestamp` and `Duration` are columns of these types. A plan of an earlier release does not
-    have this word, and its table goes on with text."""
-
-    has_durations: bool = True
-    """False if `Duration` is text all the same: an Iceberg table has no such type."""
+    times: tuple[str, ...] = ()
+    """Of Protobuf: those of `TIMES` that are columns of such a type; the others are text. A plan of an earlier release
+    does not have this word, and its table goes on with text."""
 
     @classmethod
     def of_words(cls, words: dict[str, Any]) -> Self:
         """The value that `words` made."""
-        return cls(**words | {"references": tuple(Reference(*one) for one in words["references"])})
+        references = tuple(Reference(*one) for one in words["references"])
+        return cls(**words | {"references": references, "times": tuple(words.get("times", ()))})
 
     def words(self) -> dict[str, Any]:
         """In a form to be written down as JSON."""
@@ -74,9 +74,7 @@ class ReaderSchema:
             if self.type == "AVRO":
                 return _avro_reader(self.text, self.references).shape
             if self.type == "PROTOBUF":
-                return _protobuf_reader(
-                    self.text, self.references, self.message, self.has_times, self.has_durations
-                ).shape
+                return _protobuf_reader(self.text, self.references, self.message, self.times).shape
         except (CorruptData, Unsupported):
             return NOTHING
         return json_values.shape_of(self.kind) if self.type == "JSON" else NOTHING
@@ -96,7 +94,7 @@ class ReaderSchema:
                 program = reader.program(schema.text, [reference.text for reference in references])
                 return Decoder(WAY_AVRO, program)
             if schema.type == "PROTOBUF":
-                found = _protobuf_reader(self.text, self.references, self.message, self.has_times, self.has_durations)
+                found = _protobuf_reader(self.text, self.references, self.message, self.times)
                 return Decoder(WAY_PYTHON, decode=found.decoder(schema.text, references))
         except (CorruptData, Unsupported) as error:
             return refusing(str(error))
@@ -109,14 +107,12 @@ def _avro_reader(text: str, references: References) -> ColumnSchema:
 
 
 @cache
-def _protobuf_reader(
-    text: str, references: References, message: str, has_times: bool, has_durations: bool
-) -> "ProtobufReader":
+def _protobuf_reader(text: str, references: References, message: str, times: tuple[str, ...]) -> "ProtobufReader":
     try:
         from kafkafs.tables.typed.protobuf_typed import ProtobufReader  # takes what an extra installs
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
-    return ProtobufReader(text, references, message, has_times, has_durations)
+    return ProtobufReader(text, references, message, times)
 
 
 One = tuple[RegisteredSchema, bytes, bytes | None]
@@ -148,7 +144,7 @@ def _reader_schema(registry: Registry, schema: RegisteredSchema, first: One | No
         return ReaderSchema(schema.type, schema.subject, schema.version)
     return ReaderSchema(
         schema.type, schema.subject, schema.version, schema.text or "", references, message,
-        has_times=schema.type == "PROTOBUF",
+        times=TIMES if schema.type == "PROTOBUF" else (),
     )  # fmt: skip
 
 

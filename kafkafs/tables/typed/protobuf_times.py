@@ -11,9 +11,6 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kafkafs.errors import CorruptData
 
-DURATION = "duration-micros"
-"""The kind of a column of durations."""
-
 _FIRST_S, _LAST_S = -62_135_596_800, 253_402_300_799  # the years 1 to 9999
 _LONGEST_S = 315_576_000_000  # about 10,000 years
 _NANOS = 1_000_000_000
@@ -51,5 +48,5 @@ def _duration(message: Any) -> str:
 
 _COLUMNS = {
     "google.protobuf.Timestamp": TimeColumn("timestamp-micros", _timestamp),
-    "google.protobuf.Duration": TimeColumn(DURATION, _duration),
+    "google.protobuf.Duration": TimeColumn("duration-micros", _duration),
 }

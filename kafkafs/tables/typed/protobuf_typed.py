@@ -25,7 +25,7 @@ from kafkafs.format.schemas.protobuf import ProtobufSchema
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import MOST_COLUMNS, Shape, double_bits, float_bits
 from kafkafs.format.strings import json_string
-from kafkafs.tables.typed.protobuf_times import DURATION, time_column
+from kafkafs.tables.typed.protobuf_times import time_column
 
 _GOOGLE = "google.protobuf."
 _WRAPPERS = frozenset(
@@ -52,12 +52,10 @@ class ProtobufReader:
         text: str,
         references: Sequence[Reference],
         name: str,
-        has_times: bool = True,
-        has_durations: bool = True,
+        times: tuple[str, ...],
     ) -> None:
-        """Without `has_times` a `Timestamp` or a `Duration` is text, as in the tables of earlier releases; without
-        `has_durations` a `Duration` alone."""
-        self._has_times, self._has_durations = has_times, has_durations
+        """`times`: see `ReaderSchema`."""
+        self._times = times
         self._source = text, tuple(references)
         self._schema = ProtobufSchema(text, references)
         self._kind = self._schema.named(name)
@@ -90,8 +88,8 @@ class ProtobufReader:
         self._left -= 1
         if self._left < 0:
             raise CorruptData(f"the schema has more than {MOST_COLUMNS} columns")
-        time = time_column(descriptor) if self._has_times else None
-        if time is not None and (self._has_durations or time.kind != DURATION):
+        time = time_column(descriptor) if descriptor.name in self._times else None
+        if time is not None:
             return Shape(time.kind), time.text
         if descriptor.full_name in _AS_TEXT:
             return Shape("string"), self._canonical
