@@ -3,7 +3,6 @@
 import argparse
 import errno
 import os
-import select
 import signal
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -12,7 +11,6 @@ from pathlib import Path
 from kafkafs.cli import mount_buckets, mount_options
 from kafkafs.cli.exit_codes import EXIT_FAILED, run_to_exit_code, say
 from kafkafs.disk.data_paths import data_path
-from kafkafs.disk.objects import is_bucket, shown
 from kafkafs.disk.whereabouts import each_once, is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
@@ -20,11 +18,8 @@ from kafkafs.fuse.life.guard import KILLED, Daemon, supervise, supervise_in_back
 from kafkafs.fuse.life.mount_claim import Claim
 from kafkafs.fuse.sandbox.syscalls import is_installed
 from kafkafs.installation import install_command
-from kafkafs.log.read_options import TierSource
 
 _DEVICE = "/dev/fuse"
-_LOOK_S = 2
-"""For so long a mount waits to hear whether a bucket is a tier."""
 _WITHOUT = "`kafkafs ls`, `cat` and `stat` answer the same without a mount"
 
 
@@ -32,8 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Checks what can be checked, then leaves the mount to two processes (see `fuse.life.guard`)."""
     _check_parts()
     options = mount_options.parse(arguments.options)
-    if code := _check_bucket(options.reading.tiered):
-        return code
+    mount_buckets.check_tier(options.reading.tiered)
     data_dirs = [data_path(path) for path in arguments.data_dirs]
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
@@ -43,9 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     for data_dir in data_dirs:
         if log_file and is_within(log_file, data_dir):
             raise UsageError(f"the log file {str(log_file)!r} is inside {str(data_dir)!r}, where nothing is written")
-    code, answers = mount_buckets.look(data_dirs, options.reading)
-    if code:
-        return code
+    answers = mount_buckets.look(data_dirs, options.reading)
     try:
         journal.start(log_file, syslog=arguments.background)
     except OSError as error:
@@ -63,34 +55,6 @@ def _in_background(place: Path, daemon: Daemon) -> int:
     why = ", as the system does where memory runs out" if code - KILLED == signal.SIGKILL else ""
     say(f"the daemon was ended by signal {code - KILLED} before the mount answered{why}")
     return EXIT_FAILED
-
-
-def _check_bucket(tiered: TierSource | None) -> int:
-    """0, also where a bucket does not answer at once; the exit code where it is no tier, which was said then.
-
-    Looked at in a process of its own: the store's client starts threads, which no daemon can be forked from.
-    """
-    if tiered is None or not is_bucket(tiered.place):
-        return 0
-    child = os.fork()
-    if child == 0:
-        os._exit(run_to_exit_code(lambda: _look_at(tiered)))
-    ended = os.pidfd_open(child)
-    if not select.select([ended], [], [], _LOOK_S)[0]:
-        say(f"mounted all the same: the tier {shown(tiered.place)} did not answer within {_LOOK_S} seconds")
-        os.kill(child, signal.SIGKILL)
-    os.close(ended)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return max(code, 0)
-
-
-def _look_at(tiered: TierSource) -> int:
-    from kafkafs.log.data_directory import DataDirectory  # in that process only
-
-    trouble = DataDirectory.trouble_of_tier(tiered)
-    if trouble:
-        say(f"mounted all the same: {trouble}")
-    return 0
 
 
 def _check_parts() -> None:

@@ -1,51 +1,37 @@
-"""The look at data directories in buckets before a mount. It refuses what is no data directory.
+"""The look at buckets before a mount. It refuses what is no data directory, and what is no tier.
 
 The look is a process of its own. The store's client starts threads, and a daemon must start none before it is confined
 (`fuse.sandbox`). So the daemon opens its tree with the answers that this process got.
 """
 
-import os
 import pickle
-import select
-import signal
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from kafkafs.cli.exit_codes import run_to_exit_code
+from kafkafs.cli.exit_codes import say
 from kafkafs.disk.data_paths import bucket_of
-from kafkafs.errors import UsageError
+from kafkafs.disk.objects import is_bucket, shown
+from kafkafs.errors import StoreError, UsageError
 from kafkafs.fuse.life.mountpoint import DISK_S
-from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.read_options import ReadOptions, TierSource
 
-_PART = 1 << 20
+_TIER_S = 2
+"""For so long a mount waits to hear whether a bucket is a tier."""
+
+Answer = TypeVar("Answer")
 
 
-def look(data_dirs: Sequence[Path], reading: ReadOptions) -> tuple[int, bytes]:
-    """Return an exit code and the answers for `begin_with`. If the code is not 0, the process has said what is wrong.
-
-    UsageError if a store does not answer in time."""
+def look(data_dirs: Sequence[Path], reading: ReadOptions) -> bytes:
+    """The answers of the stores, for `begin_with`. UsageError if a store does not answer in time."""
     far = [str(path) for path in data_dirs if bucket_of(path)]
-    if not far:
-        return 0, b""
-    heard, told = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(heard)
-        os._exit(run_to_exit_code(lambda: _tell(data_dirs, reading, told)))
-    os.close(told)
-    try:
-        answers = _all_of(heard, time.monotonic() + DISK_S)
-    finally:
-        os.close(heard)
-        if answers is None:
-            os.kill(child, signal.SIGKILL)
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    answers = _answer(partial(_answers, data_dirs, reading), DISK_S) if far else b""
     if answers is None:
         raise UsageError(
             f"the store of {' or '.join(map(repr, far))} does not answer; leave it out, or mount again when it does"
         )
-    return code, answers
+    return answers
 
 
 def begin_with(answers: bytes) -> None:
@@ -56,20 +42,39 @@ def begin_with(answers: bytes) -> None:
         seen_before.update(pickle.loads(answers))
 
 
-def _all_of(heard: int, until: float) -> bytes | None:
-    """Return the bytes that a pipe gives up to its end; None if the end does not come in time."""
-    found = bytearray()
-    while select.select([heard], [], [], max(0.0, until - time.monotonic()))[0]:
-        part = os.read(heard, _PART)
-        if not part:
-            return bytes(found)
-        found += part
-    return None
+def check_tier(tiered: TierSource | None) -> None:
+    """UsageError if a bucket is no tier. A bucket that does not answer at once is no reason to refuse a mount."""
+    if tiered is None or not is_bucket(tiered.place):
+        return
+    trouble = _answer(partial(_trouble_of, tiered), _TIER_S)
+    if trouble is None:
+        trouble = f"the tier {shown(tiered.place)} did not answer within {_TIER_S} seconds"
+    if trouble:
+        say(f"mounted all the same: {trouble}")
 
 
-def _tell(data_dirs: Sequence[Path], reading: ReadOptions, told: int) -> int:
-    """Open the tree as the daemon will, and write the answers of the stores into the pipe."""
-    from kafkafs.disk.bucket_directory import BucketDirectory  # in that process only
+def _answer(question: Callable[[], Answer], seconds: float) -> Answer | None:
+    """The answer of another process, or its error; None if it takes longer."""
+    from kafkafs.disk.forked import ForkedProcess, heard  # most mounts take none
+
+    process: ForkedProcess[None, Answer] = ForkedProcess(lambda _, tell: tell(question()))
+    try:
+        process.give(None)
+        return process.received() if heard([process], seconds) else None
+    finally:
+        process.end()
+
+
+def _trouble_of(tiered: TierSource) -> str:
+    from kafkafs.log.data_directory import DataDirectory  # in that process only
+
+    return DataDirectory.trouble_of_tier(tiered)
+
+
+def _answers(data_dirs: Sequence[Path], reading: ReadOptions) -> bytes:
+    """Open the tree as the daemon will. The answers stay packed: to unpack them imports the store's client."""
+    from kafkafs.disk import store_trouble  # in that process only
+    from kafkafs.disk.bucket_directory import BucketDirectory
     from kafkafs.view.tree import Root
 
     tree, answers = Root(data_dirs, reading), {}
@@ -78,6 +83,6 @@ def _tell(data_dirs: Sequence[Path], reading: ReadOptions, told: int) -> int:
             raise UsageError(f"{str(disk.path)!r} is a tier; name a data directory, and the tier by -o tiered=")
         if isinstance(disk.root, BucketDirectory):
             answers[bucket_of(disk.path)] = disk.root.seen()
-    with open(told, "wb") as pipe:
-        pickle.dump(answers, pipe)
-    return 0
+    if trouble := store_trouble.trouble():
+        raise StoreError(trouble)
+    return pickle.dumps(answers)
