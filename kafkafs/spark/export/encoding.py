@@ -57,14 +57,15 @@ def _leaves(path: str, kind: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
 
 def _repeating(rows: pa.Table) -> Iterator[str]:
     """The leaves of a sample for which a dictionary pays."""
-    places = np.unique(np.linspace(0, max(rows.num_rows - 1, 0), _SAMPLE).astype(np.int64))[: rows.num_rows]
+    places = numbers_column(np.linspace(0, max(rows.num_rows - 1, 0), _SAMPLE).astype(np.int64), pa.int64())
     for name in rows.schema.names:
         kind = rows.schema.field(name).type
         is_payload = name in ("value", "valueBytes") and pa.types.is_binary(kind)
         if name in (*_DIFFERENCES, *_ALWAYS) or is_payload:
             continue
-        taken = rows.column(name).take(numbers_column(places, pa.int64()))
-        yield from _repeating_in(name, taken.combine_chunks())
+        column = rows.column(name)
+        sample = column if rows.num_rows <= _SAMPLE else column.take(places)
+        yield from _repeating_in(name, sample.combine_chunks())
 
 
 def _repeating_in(path: str, sample: pa.Array) -> Iterator[str]:
