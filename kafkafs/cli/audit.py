@@ -13,7 +13,7 @@ from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import Report, audit, untold
 from kafkafs.spark.audit.findings import Finding, Severity
-from kafkafs.tables.missing import missing_topics, told, unknown
+from kafkafs.tables.missing import missing_sentence, missing_topics, unknown
 
 EXIT_FINDINGS = 1
 
@@ -51,7 +51,7 @@ def _audit(arguments: argparse.Namespace) -> Report:
                 missing=missing if arguments.fail_on_data_loss else (),
             )  # fmt: skip
     if missing and not arguments.fail_on_data_loss:
-        say(f"{told(missing)}; going on without them")
+        say(f"{missing_sentence(missing)}; going on without them")
     for problem in unknown(paths, source):
         say(problem)
     if place is not None:

@@ -43,10 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
             if is_in_copy(out.uri, path) or (out.local is not None and is_within(out.local, path)):
                 raise UsageError(f"{str(out)!r} is inside {str(path)!r}, where nothing is written")
         if request.led_by is None:
-            done, told, added = _whole(arguments, request, out, progress)
+            done, warnings, added = _whole(arguments, request, out, progress)
         else:
-            done, told, added = _led(arguments, request, out, progress)
-    for sentence in (*told, *unknown(request.paths, request.tiered)):
+            done, warnings, added = _led(arguments, request, out, progress)
+    for sentence in (*warnings, *unknown(request.paths, request.tiered)):
         say(sentence)
     again = "" if done.written == done.files else f" ({done.files - done.written:,} of them from an earlier run)"
     print(f"{done.records:,} records in {done.files:,} files{again}, {done.size / 1e6:,.1f} MB of Parquet in {out}",
@@ -89,10 +89,10 @@ def _led(
     )
     if not led.locations:
         none = f"broker {request.led_by} led none of the chosen partitions"
-        return Exported(0, 0, 0, 0), [*led.told, none], None
+        return Exported(0, 0, 0, 0), [*led.warnings, none], None
     with claimed_in_parts(out) as claim, engine(arguments, "export", progress) as where:
         result = export_led(where, out, request, led, claim, progress)
-    return result.done, result.told, None
+    return result.done, result.warnings, None
 
 
 def _request(arguments: argparse.Namespace) -> Request:

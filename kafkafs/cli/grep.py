@@ -71,14 +71,14 @@ def _tell_missing(arguments: argparse.Namespace, directories: Sequence[DataDirec
     """Name the partitions that the metadata know and no disk here has: their records were not searched."""
     if not any(METADATA_LOG in each.names() for each in directories):
         return
-    from kafkafs.tables.missing import missing_topics, told, unknown  # takes Kafka's schemas
+    from kafkafs.tables.missing import missing_sentence, missing_topics, unknown  # takes Kafka's schemas
 
     topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
     paths, source = [each.path for each in directories], tier_of(arguments.options)
     for problem in unknown(paths, source):
         output.tell(problem)
     if found := missing_topics(paths, topics.takes, source):
-        output.tell(f"{told(found)}; name the other brokers' data directories too")
+        output.tell(f"{missing_sentence(found)}; name the other brokers' data directories too")
 
 
 _LEFT_OUT = (

@@ -159,7 +159,7 @@ class BucketObjects(Objects):
             try:
                 before = self._handle(key)
                 data = _read_fully(before, position, size)
-                return data, _version(before), _version(self._handle(key, anew=True))
+                return data, _version(before), _version(self._handle(key, reopen=True))
             except OSError as error:
                 if found and not isinstance(error, FileNotFoundError):
                     raise OSError(f"{error} ({found})") from error
@@ -205,11 +205,11 @@ class BucketObjects(Objects):
         """One request, and at the first read of an object one more for its size."""
         return _read_fully(self._handle(key), position, size)
 
-    def _handle(self, key: str, *, anew: bool = False) -> Any:
-        """The object, opened: one request, if it was not open or is to be opened `anew`."""
+    def _handle(self, key: str, *, reopen: bool = False) -> Any:
+        """The object, opened: one request, if it was not open or `reopen` is given."""
         system, top = self._opened()
         with self._lock:
-            handle = None if anew else self._handles.get(key)
+            handle = None if reopen else self._handles.get(key)
         if handle is None:
             handle = system.open_input_file(f"{top}/{key}")
             with self._lock:

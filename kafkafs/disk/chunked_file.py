@@ -166,8 +166,8 @@ class ChunkedFile(DataFile):
         for number, piece in enumerate(pieces, first):
             expected = min(self._chunk_size, self._size - number * self._chunk_size)
             if len(piece) != expected:
-                told = f"chunk {number} of {self.name!r} has {len(piece)} bytes"
-                raise DiskError(f"{told}, and {expected} were announced")
+                found = f"chunk {number} of {self.name!r} has {len(piece)} bytes"
+                raise DiskError(f"{found}, and {expected} were announced")
         for number, piece in enumerate(pieces[1:], first + 1):
             self._cache.keep((self._object, number), piece)
         return pieces[0]

@@ -16,7 +16,7 @@ class _Latest:
     count = 0
 
 
-_told = mmap.mmap(-1, 1 << 12)  # shared with processes that are forked from this one
+_shared = mmap.mmap(-1, 1 << 12)  # shared with processes that are forked from this one
 _latest = _Latest()
 
 
@@ -24,13 +24,13 @@ def tell(sentence: str) -> None:
     """Remember that a read of a store has failed."""
     _latest.sentence, _latest.count = sentence, _latest.count + 1
     if not trouble():
-        data = sentence.encode("utf-8", "replace")[: len(_told)]
-        _told[: len(data)] = data
+        data = sentence.encode("utf-8", "replace")[: len(_shared)]
+        _shared[: len(data)] = data
 
 
 def trouble() -> str:
     """Return the first failure, in a sentence; empty if there was none."""
-    return _told[:].rstrip(b"\0").decode("utf-8", "replace")
+    return _shared[:].rstrip(b"\0").decode("utf-8", "replace")
 
 
 @contextmanager

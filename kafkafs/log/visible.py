@@ -146,9 +146,9 @@ class Visible:
         begin = self.overlaps.begin(start)
         walked = self.log.walk(begin, end, self.options.corrupt_skip, largest)
         first = next(walked, None)
-        if (anew := self.overlaps.begin(start)) < begin:  # what was passed on the way there has given reason to look
-            begin, first = anew, None
-            walked = self.log.walk(anew, end, self.options.corrupt_skip, largest)
+        if (earlier := self.overlaps.begin(start)) < begin:  # what was passed on the way there has given reason to look
+            begin, first = earlier, None
+            walked = self.log.walk(earlier, end, self.options.corrupt_skip, largest)
         for segment, item in walked if first is None else chain((first,), walked):
             if isinstance(item, Damage):
                 if item.last_offset >= start:

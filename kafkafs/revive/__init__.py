@@ -17,7 +17,7 @@ docs/revive.md shows how to use it. A *replica* is the partition's directory tha
                  `mending`: damage is filled from `other_replicas`; `broker_notes`: what a broker wrote beside the log
                  `lost_ends`: the ends of transactions (`markers`) and of groups (`group_ends`) that damage took
     partitions   its new directory: `copying` has the ways of a log's bytes into it
-    beyond       what is told at the end: records behind the metadata's end, groups that have read too far
+    beyond       what the report adds at the end: records behind the metadata's end, groups that have read too far
     metadata_snapshot   what the new controller starts from
     settings     server.properties and what says whose the directory is
     place        the new directory: nothing is written but by this module and `copying`

@@ -23,17 +23,17 @@ _MAY_BE_MISSING = "rights, users, quotas, settings and topics that were made or 
 
 
 def behind_metadata(
-    metadata: ClusterMetadata, topics: Sequence[RevivedTopic], told: Mapping[str, Mapping[str, Any]]
+    metadata: ClusterMetadata, topics: Sequence[RevivedTopic], reports: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
-    """A sentence if the metadata are older than the records. `told`: what was found of each partition, by name."""
+    """A sentence if the metadata are older than the records. `reports`: the report about each partition, by name."""
     end = metadata.as_of.timestamp if metadata.as_of is not None else None
-    newest = max((each["newestTimestamp"] or -1 for each in told.values()), default=-1)
+    newest = max((each["newestTimestamp"] or -1 for each in reports.values()), default=-1)
     if end is not None and newest > end + _AT_ONCE_MS:
         return [f"metadata end at {_moment(end)}, records go on to {_moment(newest)}: {_MAY_BE_MISSING}"]
     for topic in topics if metadata.image is not None else ():
         for each in topic.partitions:
             name = f"{topic.name}-{each.number}"
-            epoch = told[name]["leaderEpoch"] if name in told else -1
+            epoch = reports[name]["leaderEpoch"] if name in reports else -1
             if each.state is not None and epoch > each.state.leader_epoch:
                 return [
                     f"the metadata are older than the logs: {name} has leader epoch {epoch}, and they know"

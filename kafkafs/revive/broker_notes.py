@@ -42,8 +42,8 @@ class BrokerNotes:
         nothing tells. The broker that deletes the first segments cuts the epochs off there, too. The log start covers
         the part in a tier."""
         epochs, log = self.epochs(), self._log
-        is_told = not log.segments or log.start_offset <= (log.checkpoint_start or 0)
-        if is_told or not epochs or tiered_start(log, self._partition.root) is not None:
+        is_recorded = not log.segments or log.start_offset <= (log.checkpoint_start or 0)
+        if is_recorded or not epochs or tiered_start(log, self._partition.root) is not None:
             return None
         return epochs[0].start_offset if epochs[0].start_offset < log.start_offset else None
 
@@ -77,7 +77,7 @@ class BrokerNotes:
 
         A base offset is under no CRC, and behind the last batch nothing contradicts it. It cannot be true where no
         index could point to it; nor, in a log that nothing was compacted in yet, behind offsets that nobody has
-        (`next_offset` is the first one), where the broker noted that the log ended before.
+        (`next_offset` is the first one), where the broker recorded that the log ended before.
         """
         rows = run.rows
         fit = rows["last_offset"] - segment.base_offset <= LARGEST_RELATIVE
@@ -104,13 +104,13 @@ def brokers_aborts(segment: Segment) -> bytes:
 
 
 def with_brokers_aborts(segment: Segment, rebuilt: bytes, end: int) -> bytes:
-    """A transaction index that was rebuilt where markers may be among what was lost: what the broker noted of a marker
-    counts. `end`: where the log ends now."""
+    """Return a rebuilt transaction index with the broker's own entries, which count where markers may be lost. `end`:
+    where the log ends now."""
     try:
-        noted = np.frombuffer(brokers_aborts(segment), ABORTED)
+        brokers_entries = np.frombuffer(brokers_aborts(segment), ABORTED)
     except (CorruptData, DiskError, NotFound):
         return rebuilt
-    entries = {int(each["last"]): each for each in (*np.frombuffer(rebuilt, ABORTED), *noted)}
+    entries = {int(each["last"]): each for each in (*np.frombuffer(rebuilt, ABORTED), *brokers_entries)}
     return np.array([entries[last] for last in sorted(entries) if last < end], ABORTED).tobytes()
 
 

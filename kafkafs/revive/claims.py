@@ -99,11 +99,11 @@ def contents(claims: Sequence[Claim]) -> str:
     try:
         counts = [_count(each.partition()) for each in claims]
         count, is_whole = sum(records for records, _ in counts), all(whole for _, whole in counts)
-        told = f"{'1 record' if count == 1 else f'{count} records'}{'' if is_whole else ' and damage'}"
+        summary = f"{'1 record' if count == 1 else f'{count} records'}{'' if is_whole else ' and damage'}"
         if len(claims) != 1:
-            return told
+            return summary
         log = claims[0].partition().log()
-        return told + (f", offsets {log.start_offset} to {log.end_offset - 1}" * (log.end_offset > log.start_offset))
+        return summary + (f", offsets {log.start_offset} to {log.end_offset - 1}" * (log.end_offset > log.start_offset))
     except UNREADABLE as error:
         return f"which cannot be read: {error}"
 

@@ -40,7 +40,7 @@ class _Protocol(NamedTuple):
 _PROTOCOLS = (_Protocol(8, 7, 5, 6, 3), _Protocol(14, 13, 10, 12, 11), _Protocol(22, 21, 19, 20, 17))
 _BY_NUMBER = {number: protocol for protocol in _PROTOCOLS for number in protocol}
 _RANKS = {_CLASSIC: 0} | {number: rank for each in _PROTOCOLS for rank, number in enumerate(each)}
-_TOLD = np.array([*_RANKS])
+_GROUP_KINDS = np.array([*_RANKS])
 
 _Owned = frozenset[tuple[str, int]]
 """Topic ids and partitions."""
@@ -94,7 +94,7 @@ class _Groups:
         self._groups: dict[bytes, _Group] = {}
 
     def take(self, event: _Event) -> dict[bytes, int]:
-        """A record: what it presupposes to be gone and was not, each key with the offset that told of it."""
+        """A record: what it presupposes to be gone and was not, each key with the offset of its record."""
         name, protocol = name_of(event.key), _BY_NUMBER.get(kind_of(event.key))
         group = self._groups.get(name)
         if protocol is None:
@@ -173,7 +173,7 @@ class LostGroupEnds:
             seen, expected = scan.tally.lost, int(rows["last_offset"][-1]) + 1
             for piece in decode(data, 0, rows, MAX_BATCH):
                 if not isinstance(piece, Refusal):
-                    events.extend(_told(piece))
+                    events.extend(_events_of(piece))
 
         for _ in scan.segments(Hooks(kept=take)):
             pass
@@ -191,7 +191,7 @@ def _fill(events: Sequence[_Event], rooms: Sequence[_Room]) -> bool:
 
 
 def _put(gone: Mapping[bytes, int], before: int, rooms: Sequence[_Room]) -> bool:
-    """Into the last room before an offset and behind all that told of them, if there is one; whether that is new."""
+    """Into the last room before an offset and behind all records about them, if there is one; whether that is new."""
     for room in reversed(rooms):
         if room.first <= max(gone.values()):
             break
@@ -200,11 +200,11 @@ def _put(gone: Mapping[bytes, int], before: int, rooms: Sequence[_Room]) -> bool
     return False
 
 
-def _told(records: Records) -> Iterator[_Event]:
+def _events_of(records: Records) -> Iterator[_Event]:
     """The records that tell of groups: few, among those of offsets."""
     rows = np.flatnonzero(records.rows["key_size"] >= HEAD.size)
     numbers = records.data[records.rows["key_at"][rows, None] + np.arange(_NUMBER.size)].view(">i2").ravel()
-    for number in rows[np.isin(numbers, _TOLD)].tolist():
+    for number in rows[np.isin(numbers, _GROUP_KINDS)].tolist():
         key, value = bytes(records.key(number) or b""), records.value(number)
         owned = _NOTHING if value is None else _owned(key, bytes(value))
         yield _Event(int(records.rows["offset"][number]), key, value is None, owned)
@@ -215,8 +215,8 @@ def _owned(key: bytes, value: bytes) -> _Owned:
     if kind_of(key) != _PROTOCOLS[0].current:
         return _NOTHING
     record = parse_record(InternalTopic.OFFSETS, key, value)
-    told = record.value if isinstance(record, Message) and record.value else {}
-    topics = (*told.get("assignedPartitions", ()), *told.get("partitionsPendingRevocation", ()))
+    fields = record.value if isinstance(record, Message) and record.value else {}
+    topics = (*fields.get("assignedPartitions", ()), *fields.get("partitionsPendingRevocation", ()))
     return frozenset((each["topicId"], number) for each in topics for number in each["partitions"])
 
 

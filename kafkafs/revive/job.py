@@ -38,7 +38,7 @@ from kafkafs.revive.kept_parts import log_size
 from kafkafs.revive.made_of import made_of
 from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.other_replicas import Replica
-from kafkafs.revive.partitions import PartitionWriter, told_of
+from kafkafs.revive.partitions import PartitionWriter, report_of
 from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, next_block, room
 from kafkafs.revive.scan_state import Rules
@@ -80,11 +80,11 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
             work.only_scan(each)
         check()
     needed = room(plan, choices.method or "copy", plan.size)
-    told = {"state": "planned", **plan.told(), "neededBytes": needed, "revived": work.revived()}
-    told["leftOut"] += [*_configured(plan, choices.to)[2], *work.behind_metadata()]
-    told["leftOut"] += [*groups_beyond(plan.cluster, work.ends()), *work.share_groups_beyond()]
-    told["retentionAdded"] = [each.resource for each in _kept_for_ever(plan, choices)]
-    return told
+    report = {"state": "planned", **plan.report(), "neededBytes": needed, "revived": work.revived()}
+    report["leftOut"] += [*_configured(plan, choices.to)[2], *work.behind_metadata()]
+    report["leftOut"] += [*groups_beyond(plan.cluster, work.ends()), *work.share_groups_beyond()]
+    report["retentionAdded"] = [each.resource for each in _kept_for_ever(plan, choices)]
+    return report
 
 
 def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
@@ -107,20 +107,20 @@ def _revive(
     work = _Work(plan, choices, progress)
     done = work.still_so(place.done)
     gone = place.keep_only({f"{topic.name}-{each.number}" for topic, each in plan.partitions() if each.replica})
-    check_room(plan, method, choices.to, sum(told["bytes"] for told in done.values()))
+    check_room(plan, method, choices.to, sum(entry["bytes"] for entry in done.values()))
     for each in work.scans(done):
         if work.damage:
             work.only_scan(each)
             continue
         with place.partition(each.name) as target:
             PartitionWriter(each.replica, each.topic_id, target, method).write(each.scan, work.move)
-        told = work.tell(each)
+        report = work.report(each)
         if not each.scan.refused:
-            place.note({**told, _MADE_OF: work.digests[each.name]})
+            place.note({**report, _MADE_OF: work.digests[each.name]})
     check_disks()
     work.refuse_damage()
-    report = {**plan.told(), "method": method, "madeAgain": work.made_again, "revived": work.revived()}
-    told, configs, sentences = _configured(plan, place.path)
+    report = {**plan.report(), "method": method, "madeAgain": work.made_again, "revived": work.revived()}
+    node_settings, configs, sentences = _configured(plan, place.path)
     report["leftOut"] += [*sentences, *work.behind_metadata()]
     report["leftOut"] += [f"{name} is no longer on these disks, and was taken away again" for name in gone]
     added = _kept_for_ever(plan, choices)
@@ -128,8 +128,8 @@ def _revive(
     others = _producer_ids(place) if choices.include else ()
     report["nextProducerId"] = _write_cluster(plan, work, place, [*configs, *added], others)
     token = token_key() if plan.metadata.image and plan.metadata.image.tokens else b""
-    place.write(SERVER_PROPERTIES, server_properties(told) + token)
-    second = second_settings(told, plan.node, place.path.resolve())
+    place.write(SERVER_PROPERTIES, server_properties(node_settings) + token)
+    second = second_settings(node_settings, plan.node, place.path.resolve())
     place.write(SECOND_PROPERTIES, second_properties(second, plan.cluster_id) + token)
     report["leftOut"] += [*groups_beyond(_own_cluster(place), work.ends()), *work.share_groups_beyond(place)]
     place.settle()
@@ -165,7 +165,7 @@ class _Work:
     """The partitions one after the other, and what was found out of each. `damage`: sentences, where it may not be."""
 
     def __init__(self, plan: Plan, choices: Choices, progress: Progress) -> None:
-        self.plan, self.told, self.damage = plan, dict[str, dict[str, Any]](), list[str]()
+        self.plan, self.reports, self.damage = plan, dict[str, dict[str, Any]](), list[str]()
         self._choices, self._progress, self._moved = choices, progress, 0
         self.digests, self.made_again = dict[str, str](), list[str]()
 
@@ -192,7 +192,7 @@ class _Work:
             partition = each.replica.partition
             name, log = f"{topic.name}-{each.number}", partition.log()
             if name in done:
-                self.told[name] = done[name]
+                self.reports[name] = done[name]
                 self.move(sum(map(log_size, log.visible_segments())))
                 continue
             interval = topic.configs.get(_INTERVAL, "")
@@ -220,13 +220,13 @@ class _Work:
         """Finds out what there is to say of a partition."""
         for kept in one.scan.segments():
             self.move(log_size(kept.segment) if kept.is_own else 0)
-        self.tell(one)
+        self.report(one)
 
-    def tell(self, one: _Scan) -> dict[str, Any]:
+    def report(self, one: _Scan) -> dict[str, Any]:
         """Return the sentences about a partition that was scanned."""
         self.damage += [f"{one.name} at offset {each.first}: {each.reason}" for each in one.scan.refused]
-        told = self.told[one.name] = {"directory": one.name, **told_of(one.scan, one.replica)}
-        return told
+        report = self.reports[one.name] = {"directory": one.name, **report_of(one.scan, one.replica)}
+        return report
 
     def move(self, size: int) -> None:
         """So many more bytes are done."""
@@ -245,12 +245,12 @@ class _Work:
 
     def behind_metadata(self) -> list[str]:
         """A sentence where the metadata are older than the records."""
-        return behind_metadata(self.plan.metadata, self.plan.topics, self.told)
+        return behind_metadata(self.plan.metadata, self.plan.topics, self.reports)
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the end of each partition. A partition that begins empty ends at 0."""
         names = ((topic.name, each.number) for topic, each in self.plan.partitions())
-        return {name: self.told.get(f"{name[0]}-{name[1]}", {"endOffset": 0})["endOffset"] for name in names}
+        return {name: self.reports.get(f"{name[0]}-{name[1]}", {"endOffset": 0})["endOffset"] for name in names}
 
     def share_groups_beyond(self, place: NewDirectory | None = None) -> Iterator[str]:
         """Sentences about share groups that have read further than their partition goes: as the new directory tells, or
@@ -266,9 +266,9 @@ class _Work:
         """A line for each partition, in order."""
         lines = []
         for topic, each in self.plan.partitions():
-            told = self.told.get(f"{topic.name}-{each.number}", {"replica": None})
+            report = self.reports.get(f"{topic.name}-{each.number}", {"replica": None})
             about = {"topic": topic.name, "partition": each.number, "topicId": topic.topic_id}
-            lines.append(about | {name: value for name, value in told.items() if name not in ("directory", _MADE_OF)})
+            lines.append(about | {name: value for name, value in report.items() if name not in ("directory", _MADE_OF)})
         return lines
 
 
@@ -276,13 +276,14 @@ def _configured(plan: Plan, to: Path) -> tuple[dict[str, str], list[Config], lis
     """Return the content of the new node's file, the configs that the cluster keeps, and sentences about the configs
     that it does not keep."""
     metadata, topics = plan.metadata, list(plan.topics)
-    told = settings(
+    node_settings = settings(
         plan.node, to.resolve(), topics,
         is_dynamic=metadata.is_dynamic, has_acls=bool(metadata.image and metadata.image.acls),
         has_shares=plan.release.has_new_groups,
     )  # fmt: skip
-    configs, sentences = kept_configs(metadata.image, topics, plan.node.number, frozenset((*told, *OFF)), plan.release)
-    return told | thread_counts(configs), configs, sentences
+    kept = frozenset((*node_settings, *OFF))
+    configs, sentences = kept_configs(metadata.image, topics, plan.node.number, kept, plan.release)
+    return node_settings | thread_counts(configs), configs, sentences
 
 
 def _kept_for_ever(plan: Plan, choices: Choices) -> list[Config]:
@@ -297,12 +298,13 @@ def _write_cluster(
     """Checkpoints and metadata. `producer_ids`: some that are in use, beside those in logs. Returns the next one."""
     _write_checkpoints(plan, work, place)
     metadata = plan.metadata
-    used = max((*producer_ids, *(each["largestProducerId"] for each in work.told.values())), default=-1)
+    used = max((*producer_ids, *(each["largestProducerId"] for each in work.reports.values())), default=-1)
     as_of = metadata.as_of
     timestamp_ms = as_of.timestamp if as_of and as_of.timestamp is not None else time.time_ns() // 1_000_000
+    epochs = {name: each["leaderEpoch"] for name, each in work.reports.items()}
     state = State(
-        plan.node, plan.features, plan.topics, {name: each["leaderEpoch"] for name, each in work.told.items()}, configs,
-        metadata.image, max(plan.next_producer_id, next_block(used) if used >= 0 else 0), timestamp_ms,
+        plan.node, plan.features, plan.topics, epochs, configs, metadata.image,
+        max(plan.next_producer_id, next_block(used) if used >= 0 else 0), timestamp_ms,
         max(1, as_of.epoch or 1) if as_of else 1, metadata.is_dynamic,
     )  # fmt: skip
     place.remove_directory(METADATA_LOG)
@@ -314,18 +316,18 @@ def _write_cluster(
 
 def _write_checkpoints(plan: Plan, work: _Work, place: NewDirectory) -> None:
     ends, starts, cleaned = CheckpointOffsets(), CheckpointOffsets(), CheckpointOffsets()
-    noted = {directory.path: directory.cleaner_offsets() or {} for directory in plan.disks.directories}
+    cleaned_to = {directory.path: directory.cleaner_offsets() or {} for directory in plan.disks.directories}
     for topic, each in plan.partitions():
-        told = work.told.get(f"{topic.name}-{each.number}")
-        if told is None or each.replica is None:
+        report = work.reports.get(f"{topic.name}-{each.number}")
+        if report is None or each.replica is None:
             continue
         name = topic.name, each.number
-        ends[name] = told["endOffset"]
-        if told["startOffset"] > told["firstBase"]:
-            starts[name] = told["startOffset"]
-        first_dirty = noted[each.replica.directory.path].get(name)
+        ends[name] = report["endOffset"]
+        if report["startOffset"] > report["firstBase"]:
+            starts[name] = report["startOffset"]
+        first_dirty = cleaned_to[each.replica.directory.path].get(name)
         if first_dirty is not None:
-            cleaned[name] = min(first_dirty, told["endOffset"])
+            cleaned[name] = min(first_dirty, report["endOffset"])
     place.write(RECOVERY_POINTS, offset_checkpoint_bytes(ends))
     place.write(HIGH_WATERMARKS, offset_checkpoint_bytes(ends))
     place.write(LOG_STARTS, offset_checkpoint_bytes(starts))

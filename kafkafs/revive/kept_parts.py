@@ -53,7 +53,7 @@ class KeptSegment:
     """The kept parts of a segment: pieces in order, and the indexes of the whole. Or what another replica has between
     it and the next one.
 
-    `base_offset`: of the new segment. `producers`: those that a broker noted where it begins; None where it did not.
+    `base_offset`: of the new segment. `producers`: those that a broker recorded where it begins; None where it did not.
     """
 
     base_offset: int
@@ -86,7 +86,7 @@ class KeptParts:
         producers: tuple[ProducerState, ...] | None = None,
     ) -> None:
         """`base_offset`: of the new segment. `interval`: index.interval.bytes. `transactions`: those open where the
-        segment begins. `producers`: those that a broker noted there."""
+        segment begins. `producers`: those that a broker recorded there."""
         self.segment, self.base_offset, self.pieces = segment, base_offset, list[Piece]()
         self._interval, self._transactions, self._kept, self._producers = interval, transactions, kept, producers
         self._rebuilding, self._size = Rebuilding(base_offset, interval, transactions), 0

@@ -42,8 +42,8 @@ class LostEnds:
             return
         last, begun = min(lost.last, parts.base_offset + LARGEST_RELATIVE - 1), state.transactions.open
         known, following = self._is_over_at(parts.segment, lost.first), next_events(behind, {*begun})
-        noted = [*aborts(parts.segment), *state.notes.aborts_without_log(lost.first, last)]
-        ended = lost_between(lost.first, last, begun, noted, following, known)
+        aborted = [*aborts(parts.segment), *state.notes.aborts_without_log(lost.first, last)]
+        ended = lost_between(lost.first, last, begun, aborted, following, known)
         self._write([*ended, *self._group_ends(lost.first, last)], parts)
 
     def write_behind(self, parts: KeptParts) -> None:
@@ -57,13 +57,13 @@ class LostEnds:
         if not begun or not (state.is_damaged or has_rest(state.log, segment)):
             return
         rest = state.segments[state.segments.index(segment) :]
-        noted = [each for some in rest for each in aborts(some)]
+        aborted = [each for some in rest for each in aborts(some)]
         by_then, following = self._is_over_at(segment, end), next_events(self._sound_behind(end), {*begun})
         for producer_id, event in [*following.items()]:
             if segment.next_base is not None and event.offset >= segment.next_base and by_then(producer_id):
                 del following[producer_id]  # it is about a later one
         known = (lambda each: by_then(each) or self._known_over(each)) if state.is_over else by_then
-        self._write(lost_behind(end, begun, noted, following, known), parts)
+        self._write(lost_behind(end, begun, aborted, following, known), parts)
 
     def _sound_behind(self, offset: int) -> Iterator[BatchRun | Damage]:
         """Yield the readable items of the log from there on."""
@@ -89,8 +89,10 @@ class LostEnds:
         """True if all transactions that were open before `offset` are over, by the broker's snapshot at the segment's
         end, or by the coordinators."""
         state, is_last = self._state, segment.next_base is None
-        noted = producers_at(state.partition, state.log.end_offset if segment.next_base is None else segment.next_base)
-        if noted is None or state.rules.until_ms is not None:
+        producers = producers_at(
+            state.partition, state.log.end_offset if segment.next_base is None else segment.next_base
+        )
+        if producers is None or state.rules.until_ms is not None:
             return self._known_over if is_last else nobody_knows
-        begun = open_among(noted)
+        begun = open_among(producers)
         return lambda producer_id: begun.get(producer_id, offset) >= offset

@@ -21,23 +21,23 @@ from kafkafs.revive.topics import RevivedTopic
 
 def made_of(topic: RevivedTopic, number: int, replica: Replica) -> str:
     """A digest of all that the partition is made of, as of now."""
-    told = {
+    facts = {
         "topicId": topic.topic_id,
         "configs": dict(topic.configs),
         "replicas": [_replica(each, topic.name, number) for each in (replica, *replica.others)],
     }
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode("ascii")).hexdigest()
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode("ascii")).hexdigest()
 
 
 def _replica(replica: Replica, topic: str, number: int) -> dict[str, Any]:
     partition, directory = replica.partition, replica.directory
-    told: dict[str, Any] = {"place": replica.place, "files": _files(replica)}
+    facts: dict[str, Any] = {"place": replica.place, "files": _files(replica)}
     try:
         log = partition.log()
     except UNREADABLE as error:
-        return {**told, "error": str(error)}
+        return {**facts, "error": str(error)}
     return {
-        **told,
+        **facts,
         "start": log.checkpoint_start,
         "highWatermark": log.high_watermark,
         "cleaned": (directory.cleaner_offsets() or {}).get((topic, number)),

@@ -2,7 +2,7 @@
 
 Without the marker of a commit its transaction is open for ever, and readers of committed records stop there; without
 that of an abort they leave out what its producer committed later, too. The transaction index lists the aborted
-transactions. A transaction was committed where it is over and neither noted as aborted nor ended by a marker behind.
+transactions. A transaction was committed where it is over and neither recorded as aborted nor ended by a marker behind.
 
 As of a moment one may be open of which its coordinator knew nothing yet, as records tell of the past and are appended
 later: nobody would ever end it, so it is aborted.
@@ -48,14 +48,14 @@ def lost_between(
     first: int,
     last: int,
     begun: Mapping[int, int],
-    noted: Sequence[AbortedTransaction],
+    aborted: Sequence[AbortedTransaction],
     behind: Mapping[int, Event],
     is_over: IsOver,
 ) -> list[Marker]:
     """Those among the lost offsets `first` to `last`. `begun`: the transactions open before, producer to first offset;
     `behind`: what follows of them, see `next_events`."""
     found = {each.last_offset: Marker(each.last_offset, each.producer_id, is_abort=True)
-             for each in noted if first <= each.last_offset <= last}  # fmt: skip
+             for each in aborted if first <= each.last_offset <= last}  # fmt: skip
     still = dict(begun)
 
     def commit(producer_id: int, limit: int) -> None:
@@ -64,10 +64,10 @@ def lost_between(
         if at is not None:
             found[at] = Marker(at, producer_id, is_abort=False)
 
-    for each in noted:
+    for each in aborted:
         if first <= each.last_offset <= last and still.pop(each.producer_id, each.first_offset) < each.first_offset:
             commit(each.producer_id, each.first_offset - 1)
-    aborts = {each.last_offset: each.first_offset for each in noted}
+    aborts = {each.last_offset: each.first_offset for each in aborted}
     for producer_id, begun_at in still.items():
         event = behind.get(producer_id)
         if event is None and is_over(producer_id):
@@ -95,14 +95,14 @@ def next_events(items: Iterable[BatchRun | Damage], producers: set[int]) -> dict
 def lost_behind(
     end: int,
     begun: Mapping[int, int],
-    noted: Iterable[AbortedTransaction],
+    aborted: Iterable[AbortedTransaction],
     behind: Mapping[int, Event],
     is_over: IsOver,
 ) -> list[Marker]:
-    """Those of a log of which nothing is kept from offset `end` on. `noted`: what was aborted there; `behind`: what can
-    be read there of the transactions open before, see `next_events`."""
+    """Markers of a log of which nothing is kept from offset `end` on. `aborted`: what was aborted there; `behind`: what
+    can be read there of the transactions open before, see `next_events`."""
     next_aborts: dict[int, int] = {}
-    for each in noted:
+    for each in aborted:
         if each.last_offset >= end:
             next_aborts.setdefault(each.producer_id, each.first_offset)
     made: list[Marker] = []

@@ -37,7 +37,7 @@ class Mending:
 
     def fill(self, first: int, end: int, lost: TellOffsets, parts: KeptParts) -> Iterator[KeptParts]:
         """Fill offsets from `first` up to `end`, which the log does not have. The batches of another replica go behind
-        the segment's parts, or into new parts, which are yielded as they begin. `lost` is told the other offsets."""
+        the segment's parts, or into new parts, which are yielded as they begin. `lost` gets the other offsets."""
         file = None
         for each in self._find(first, end - 1):
             if isinstance(each, OtherBatches):
@@ -52,18 +52,18 @@ class Mending:
             if self._state.is_over:
                 return
 
-    def go_beyond(self, noted_end: int, parts: KeptParts | None = None) -> None:
+    def go_beyond(self, recorded_end: int, parts: KeptParts | None = None) -> None:
         """Do not give out again the offsets that are lost at the end, if damage is skipped. A batch without records, as
         compaction leaves one, leads consumers over them. Without that batch no consumer would come to the end."""
         tally = self._state.tally
-        if noted_end <= tally.end_offset or self._state.rules.corrupt != "skip":
+        if recorded_end <= tally.end_offset or self._state.rules.corrupt != "skip":
             return
         first = max(tally.end_offset, parts.base_offset if parts is not None else 0)
-        if parts is not None and first < noted_end < parts.base_offset + LARGEST_RELATIVE:
-            empty = batch_bytes([], first, timestamp=-1, leader_epoch=tally.epoch, last_offset=noted_end - 1)
+        if parts is not None and first < recorded_end < parts.base_offset + LARGEST_RELATIVE:
+            empty = batch_bytes([], first, timestamp=-1, leader_epoch=tally.epoch, last_offset=recorded_end - 1)
             self._state.follow(parts.make(empty))
         else:
-            tally.end_offset, tally.is_beyond = noted_end, True
+            tally.end_offset, tally.is_beyond = recorded_end, True
 
     def _find(self, first: int, last: int) -> Iterator[OtherBatches | Missing]:
         state = self._state

@@ -1,6 +1,6 @@
 """The cluster's metadata as all disks tell them together: a snapshot that is whole on any of them, and the log behind.
 
-The log is read as those of other partitions are (`scanning`): to where its broker noted that it ended, and what is
+The log is read as those of other partitions are (`scanning`): to where its broker recorded that it ended, and what is
 damaged or missing comes from other replicas. Parts that no disk has are left out and named, and the rest counts. If
 nothing whole is left to begin with, even the rest of a snapshot counts, or a log that has lost its beginning.
 """
@@ -78,7 +78,7 @@ class _Reading:
         self.metadata = Metadata(chosen, options, WholeImage, until_ms, [each.partition for each in found])
         self._replay = until(until_ms, self.metadata)
         self._others = [each for each in found if each.partition is not chosen]
-        self._options, self._told = options, 0
+        self._options, self._reported = options, 0
         log = chosen.log()
         self._first = self._replay.begin(log)
         self._epochs = BrokerNotes(chosen, log).epochs()
@@ -98,7 +98,7 @@ class _Reading:
 
     @property
     def as_of(self) -> AsOf | None:
-        """How far it came. The epoch is the last one that its broker noted: that of a batch is under no CRC."""
+        """How far it came. The epoch is the last one that its broker recorded: that of a batch is under no CRC."""
         as_of = self.metadata.as_of
         return as_of._replace(epoch=self._epochs[-1].epoch) if as_of is not None and self._epochs else as_of
 
@@ -117,15 +117,15 @@ class _Reading:
     def _look_for_losses(self) -> None:
         """The offsets that the scan misses so far, before it takes the records behind them."""
         tally = self._scan.tally
-        for each in tally.losses[self._told :]:
+        for each in tally.losses[self._reported :]:
             if each.is_damage or each.last < self._scan.log.end_offset:
                 self._lacks(each.first, each.last, each.reason)
             else:  # a disk that was copied while its broker ran
                 self.sentences.append(f"{METADATA_LOG}: {each.reason}")
-        self._told = len(tally.losses)
+        self._reported = len(tally.losses)
 
     def _lacks(self, first: int, last: int, reason: str) -> None:
-        """Those offsets are taken from other replicas, or told to be missing."""
+        """Those offsets are taken from other replicas, or reported as missing."""
         for each in batches_of_others(first, last, self._others, self._epochs, is_dense=True):
             if isinstance(each, OtherBatches):
                 self._take(each.run.data, each.run.position, each.run.rows)

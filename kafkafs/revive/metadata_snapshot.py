@@ -100,8 +100,8 @@ def snapshot_bytes(state: State) -> bytes:
 
 
 def _head(state: State) -> list[Pair]:
-    told = {"lastContainedLogTimestamp": state.timestamp_ms}
-    head = [_control(ControlType.SNAPSHOT_HEADER, "SnapshotHeaderRecord", told)]
+    header = {"lastContainedLogTimestamp": state.timestamp_ms}
+    head = [_control(ControlType.SNAPSHOT_HEADER, "SnapshotHeaderRecord", header)]
     if state.is_dynamic:
         node = state.node
         voter = {
@@ -178,11 +178,11 @@ def _partitions(topic: RevivedTopic, state: State) -> Iterator[Mapping[str, Any]
 
 
 def _rights(image: WholeImage) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Quotas, access control, users and delegation tokens, as they were told."""
+    """Quotas, access control, users and delegation tokens, as the old records have them."""
     for entity, quotas in image.quotas.items():
-        told = tuple({"entityType": kind, "entityName": name} for kind, name in entity)
+        named = tuple({"entityType": kind, "entityName": name} for kind, name in entity)
         for key, value in quotas.items():
-            yield "ClientQuotaRecord", {"entity": told, "key": key, "value": value, "remove": False}
+            yield "ClientQuotaRecord", {"entity": named, "key": key, "value": value, "remove": False}
     for acl_id, acl in image.acls.items():
         yield "AccessControlEntryRecord", {
             "id": acl_id, "resourceType": acl.resource_type, "resourceName": acl.resource_name,

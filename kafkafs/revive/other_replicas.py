@@ -1,7 +1,7 @@
 """The batches of other replicas for offsets that are damaged or gone in the chosen replica.
 
 Replicas hold the same batches at the same offsets, as far as they were appended under the same leader epochs: a batch
-of another one counts where its epoch is the one that the broker noted of its offset.
+of another one counts where its epoch is the one that the broker recorded for its offset.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,7 +66,7 @@ def batches_of_others(
     first: int, last: int, others: Sequence[Replica], epochs: Sequence[LeaderEpoch], *, is_dense: bool = False
 ) -> Iterator[OtherBatches | Missing]:
     """Return the batches of others for the offsets `first` to `last`, and the offsets that none has, in order.
-    `epochs`: as the broker of the replica that counts noted them. `is_dense`: nothing was compacted, so what one has
+    `epochs`: as the broker of the replica that counts recorded them. `is_dense`: nothing was compacted, so what one has
     not another may have."""
     if first > last:
         return

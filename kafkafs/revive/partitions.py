@@ -96,7 +96,7 @@ class _GrowingLog:
             each.result()
         self._begin()
         self._write(self._parts, self._written)
-        with self._target.told(self._name):
+        with self._target.errors_named(self._name):
             os.utime(self._descriptor, ns=(mtime_ns, mtime_ns))
         self.close()
 
@@ -109,7 +109,7 @@ class _GrowingLog:
             self._descriptor = self._open.enter_context(self._target.new_file(self._name))
 
     def _write(self, parts: list[bytes | memoryview], at: int) -> None:
-        with self._target.told(self._name):
+        with self._target.errors_named(self._name):
             write_past(self._descriptor, parts, at)
         parts.clear()
 
@@ -231,7 +231,7 @@ def _name_of_fetched(base: int) -> str:
     return f"{base:020}.fetched"
 
 
-def told_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
+def report_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
     """The report about a partition in `revive.json`, and the facts that the rest of the work needs."""
     tally = scan.tally
     visible = scan.log.visible_segments()

@@ -43,7 +43,7 @@ class Target:
         self.remove(unfinished)
         self.make(unfinished, content, through=through)
         self.rename(unfinished, name)
-        with _told(self.path, name):
+        with _errors_named(self.path, name):
             if through:
                 os.fsync(self.descriptor)
 
@@ -59,21 +59,21 @@ class Target:
     @contextmanager
     def new_file(self, name: str) -> Iterator[int]:
         """The descriptor of a file that was not there, open inside the `with`."""
-        with self.told(name):
+        with self.errors_named(name):
             descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=self.descriptor)
             try:
                 yield descriptor
             finally:
                 os.close(descriptor)
 
-    def told(self, name: str) -> AbstractContextManager[None]:
+    def errors_named(self, name: str) -> AbstractContextManager[None]:
         """Turn the system's refusal of that file, inside the `with`, into a sentence."""
-        return _told(self.path, name)
+        return _errors_named(self.path, name)
 
     @contextmanager
     def below(self, name: str) -> Iterator["Target"]:
         """The directory of that name, made if it is not there."""
-        with _told(self.path, name):
+        with _errors_named(self.path, name):
             with suppress(FileExistsError):
                 os.mkdir(name, 0o700, dir_fd=self.descriptor)
             descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
@@ -84,17 +84,17 @@ class Target:
 
     def rename(self, name: str, new: str) -> None:
         """A file gets another name."""
-        with _told(self.path, new):
+        with _errors_named(self.path, new):
             os.rename(name, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
 
     def remove(self, name: str) -> None:
         """Takes away a file, if it is there."""
-        with _told(self.path, name), suppress(FileNotFoundError):
+        with _errors_named(self.path, name), suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.descriptor)
 
     def remove_directory(self, name: str) -> None:
         """Takes away a directory of files, if it is there."""
-        with _told(self.path, name), suppress(FileNotFoundError):
+        with _errors_named(self.path, name), suppress(FileNotFoundError):
             descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
             try:
                 for each in os.listdir(descriptor):
@@ -114,14 +114,14 @@ class NewDirectory(Target):
     def __init__(self, path: Path, request: Mapping[str, Any]) -> None:
         """`request` is what makes two commands the same. UsageError where the directory is not ours to write."""
         check_target(path, request)
-        with _told(path):
+        with _errors_named(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, _DIRECTORY & ~os.O_NOFOLLOW)  # a link here is what was asked for
             os.fchmod(descriptor, 0o700)
         super().__init__(path, descriptor)
         self.done: dict[str, dict[str, Any]] = {}
         boot = _boot_id()
-        if boot and _told_before(path).get(BOOT) == boot:
+        if boot and _earlier_report(path).get(BOOT) == boot:
             self._read_progress()
         else:
             self.remove(_PROGRESS)
@@ -139,8 +139,8 @@ class NewDirectory(Target):
         with open(descriptor, encoding="utf-8") as file:
             for line in file:
                 with suppress(ValueError):  # cut when the command ended
-                    told = json.loads(line)
-                    self.done[told["directory"]] = told
+                    entry = json.loads(line)
+                    self.done[entry["directory"]] = entry
 
     @contextmanager
     def partition(self, name: str) -> Iterator[Target]:
@@ -159,18 +159,18 @@ class NewDirectory(Target):
             self.done.pop(each, None)
         return gone
 
-    def note(self, told: dict[str, Any]) -> None:
+    def note(self, entry: dict[str, Any]) -> None:
         """A partition is whole: what is to be said of it."""
-        self.done[told["directory"]] = told
-        with _told(self.path, _PROGRESS):
+        self.done[entry["directory"]] = entry
+        with _errors_named(self.path, _PROGRESS):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(_PROGRESS, flags, 0o600, dir_fd=self.descriptor)
             with open(descriptor, "w", encoding="utf-8") as file:
-                file.write(json.dumps(told) + "\n")
+                file.write(json.dumps(entry) + "\n")
 
     def settle(self) -> None:
         """All that was written is on the disk when this returns."""
-        with _told(self.path):
+        with _errors_named(self.path):
             sync_file_system(self.descriptor)
 
     def finish(self, report: Mapping[str, Any]) -> None:
@@ -195,8 +195,8 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
     names = {*os.listdir(path)} - {REPORT + _TMP}  # which is what the first moment of this command leaves
     if not names:
         return
-    told = _told_before(path)
-    state, before = told.get(STATE), told.get(REQUEST)
+    report = _earlier_report(path)
+    state, before = report.get(STATE), report.get(REQUEST)
     if state is None or before is None:
         raise UsageError(f"{str(path)!r} is not empty; name an empty directory, or a new one")
     if state != "unfinished":
@@ -208,13 +208,13 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
         raise UsageError(f"{str(path)!r} was begun by another command, with other disks or options; name another one")
 
 
-def _told_before(path: Path) -> dict[str, Any]:
+def _earlier_report(path: Path) -> dict[str, Any]:
     """Return the earlier report. Return nothing if there is none, or if it is another cluster's."""
     try:
-        told = json.loads((path / REPORT).read_bytes()[: 64 << 20])
+        report = json.loads((path / REPORT).read_bytes()[: 64 << 20])
     except (OSError, ValueError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return report if isinstance(report, dict) else {}
 
 
 def _boot_id() -> str:
@@ -242,7 +242,7 @@ def as_json(value: Mapping[str, Any]) -> bytes:
 
 
 @contextmanager
-def _told(path: Path, name: str = "") -> Iterator[None]:
+def _errors_named(path: Path, name: str = "") -> Iterator[None]:
     """Turn the system's refusal of a path, or of a name below it, into a sentence."""
     try:
         yield

@@ -162,7 +162,7 @@ class Plan:
         """All partitions, each with its topic, in order."""
         return ((topic, each) for topic in self.topics for each in topic.partitions)
 
-    def told(self) -> dict[str, Any]:
+    def report(self) -> dict[str, Any]:
         """The beginning of `--plan` and of `revive.json`."""
         partitions = [each for _, each in self.partitions()]
         return {
@@ -290,10 +290,10 @@ def _groups(cluster: Cluster, target: Release, features: dict[str, int]) -> list
     ]
 
 
-def _next_producer_id(cluster: Cluster, told: int) -> int:
+def _next_producer_id(cluster: Cluster, next_id: int) -> int:
     """The first id that may be given out: behind all that the metadata, or without it transactions, tell of."""
     used = [each for transaction, _ in cluster.transactions() for each in transaction.producer_ids]
-    return max(told, *(next_block(each) for each in used)) if used else told
+    return max(next_id, *(next_block(each) for each in used)) if used else next_id
 
 
 def next_block(producer_id: int) -> int:

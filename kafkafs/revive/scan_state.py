@@ -78,14 +78,14 @@ class ScanState:
         self.tally.lose(Loss(first, last, reason, is_damage=True))
 
     def lost_end(self) -> int:
-        """Return the end that the broker noted, and note what the log lacks up to there. This is damage if the broker
-        stopped in order. A disk that was copied while its broker ran has newer notes than logs."""
-        end, noted = self.next_offset, self.notes.end
-        if noted <= end:
+        """Return the end that the broker recorded, and report what the log lacks up to there. This is damage if the
+        broker stopped in order. A disk that was copied while its broker ran has newer checkpoints than logs."""
+        end, recorded_end = self.next_offset, self.notes.end
+        if recorded_end <= end:
             return end
         lost = self.damage if self.notes.stopped_in_order() else self.lose
-        lost(end, noted - 1, f"the log ends at {end}, and the broker recorded its end at {noted}")
-        return noted
+        lost(end, recorded_end - 1, f"the log ends at {end}, and the broker recorded its end at {recorded_end}")
+        return recorded_end
 
     def up_to_the_moment(self, run: BatchRun) -> BatchRun:
         """Return the batches before the first one with a later record than the moment."""

@@ -130,7 +130,7 @@ class PartitionScan:
             gap = self.log.end_offset if segment.next_base is None else segment.next_base
             reason, is_damage = str(error), True
         else:
-            # a topic may have been compacted before it was tiered: an object of the noted size lacks nothing
+            # a topic may have been compacted before it was tiered: an object of the recorded size lacks nothing
             if segment.object is not None and segment.files.may_be_cut:
                 reason, is_damage = "no object of the tier has them", True
         if is_damage or state.rules.is_dense:
@@ -139,10 +139,10 @@ class PartitionScan:
                 yield self._finished(parts)
                 parts = further
         is_last = segment is state.segments[-1]
-        noted_end = state.lost_end() if is_last and not state.is_over else 0
+        recorded_end = state.lost_end() if is_last and not state.is_over else 0
         if is_last or state.is_over:
             self._ends.write_behind(parts)
-        self._mending.go_beyond(noted_end, parts)
+        self._mending.go_beyond(recorded_end, parts)
         yield self._finished(parts)
 
     def _take(self, parts: KeptParts) -> None:
@@ -175,14 +175,14 @@ class PartitionScan:
         return replace(kept, indexes=replace(kept.indexes, transaction_index=index))
 
     def _finish(self) -> None:
-        """Take what the broker noted of the end, as far as it fits."""
+        """Take what the broker recorded of the end, as far as it fits."""
         tally = self.tally
         known = producers_at(self._state.partition, tally.end_offset)
         if known is not None:
             tally.producers = ProducerStates(map(self._ended, known))
-        noted = [each for each in self._state.notes.epochs() if each.start_offset <= tally.end_offset]
-        last = noted[-1].epoch if noted else -1
-        tally.epochs = [*noted, *(each for each in tally.epochs if each.epoch > last)]
+        known_epochs = [each for each in self._state.notes.epochs() if each.start_offset <= tally.end_offset]
+        last = known_epochs[-1].epoch if known_epochs else -1
+        tally.epochs = [*known_epochs, *(each for each in tally.epochs if each.epoch > last)]
 
     def _ended(self, known: ProducerState) -> ProducerState:
         """Return the state without a transaction that was open there, if the scan wrote its end again."""

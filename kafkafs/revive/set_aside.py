@@ -87,8 +87,8 @@ def of_unknown_topic(
     gone = [each for each in claims if image and each.topic_id in image.removed]
     in_use = [each for each in gone if not each.mark]
     if in_use:
-        told = contents(in_use)
-        sentences.append(f"{in_use[0].topic}: its directories are left out ({told}), the topic was deleted")
+        summary = contents(in_use)
+        sentences.append(f"{in_use[0].topic}: its directories are left out ({summary}), the topic was deleted")
     sentences += [
         f"{each.place} is left out ({contents([each])}): its topic was deleted; with --until a moment before that,"
         f" {each.option} lets it count if the metadata of then are still there"

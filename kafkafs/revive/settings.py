@@ -48,7 +48,7 @@ def settings(
 ) -> dict[str, str]:
     """All but those of `OFF`. `has_acls`: rights are checked again. `has_shares`: the target knows share groups."""
     controller = f"{node.host}:{node.port + 1}"
-    told = {
+    values = {
         "process.roles": "broker,controller",
         "node.id": str(node.number),
         "listeners": f"PLAINTEXT://{node.host}:{node.port},CONTROLLER://{controller}",
@@ -60,36 +60,36 @@ def settings(
         "auto.create.topics.enable": "false",
     }
     if node.rack is not None:
-        told["broker.rack"] = node.rack
+        values["broker.rack"] = node.rack
     if is_dynamic:
-        told["controller.quorum.bootstrap.servers"] = controller
+        values["controller.quorum.bootstrap.servers"] = controller
     else:
-        told["controller.quorum.voters"] = f"{node.number}@{controller}"
+        values["controller.quorum.voters"] = f"{node.number}@{controller}"
     counts = {each.name: len(each.partitions) for each in topics}
     for topic, prefix in _PARTITIONS.items():
         if topic == SHARE_TOPIC and not has_shares:
             continue
-        told[f"{prefix}.replication.factor"] = "1"
-        told[f"{prefix}.min.isr"] = "1"
+        values[f"{prefix}.replication.factor"] = "1"
+        values[f"{prefix}.min.isr"] = "1"
         if topic in counts:
-            told[f"{prefix}.num.partitions"] = str(counts[topic])
-    del told["offsets.topic.min.isr"]  # there is no such setting
+            values[f"{prefix}.num.partitions"] = str(counts[topic])
+    del values["offsets.topic.min.isr"]  # there is no such setting
     if has_acls:
-        told["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-        told["super.users"] = "User:ANONYMOUS"
-    return told
+        values["authorizer.class.name"] = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+        values["super.users"] = "User:ANONYMOUS"
+    return values
 
 
 def thread_counts(configs: Iterable[Config]) -> dict[str, str]:
     """The numbers of threads that brokers were given while they ran. The new node begins with them. If a count is less
     than half or more than twice the present one, the node refuses all of them with an ERROR. Source:
     DynamicThreadPool."""
-    told = sorted((each.resource, each.name, each.value) for each in configs if each.kind == BROKER_RESOURCE)
-    return {name: value for _, name, value in told if _THREADS.fullmatch(name) and _COUNT.fullmatch(value)}
+    counts = sorted((each.resource, each.name, each.value) for each in configs if each.kind == BROKER_RESOURCE)
+    return {name: value for _, name, value in counts if _THREADS.fullmatch(name) and _COUNT.fullmatch(value)}
 
 
-def second_settings(told: Mapping[str, str], node: Node, place: Path) -> dict[str, str]:
-    """The settings of a further broker, from the node's own `told`. It keeps its logs beside `place`."""
+def second_settings(values: Mapping[str, str], node: Node, place: Path) -> dict[str, str]:
+    """The settings of a further broker, from those of the revived node. It keeps its logs beside `place`."""
     number = node.number + 1 if node.number < LARGEST_NODE else node.number - 1
     port = node.port + 2 if node.port + 2 <= _LARGEST_PORT else node.port - 1
     listener = f"PLAINTEXT://{node.host}:{port}"
@@ -100,10 +100,10 @@ def second_settings(told: Mapping[str, str], node: Node, place: Path) -> dict[st
         "advertised.listeners": listener,
         "log.dirs": f"{place}-second",
     }
-    return {name: value for name, value in {**told, **own}.items() if name != "broker.rack"}
+    return {name: value for name, value in {**values, **own}.items() if name != "broker.rack"}
 
 
-def second_properties(told: Mapping[str, str], cluster_id: str) -> bytes:
+def second_properties(values: Mapping[str, str], cluster_id: str) -> bytes:
     """The file of a further broker, with the command that has to run before it starts."""
     about = [
         _ABOUT,
@@ -111,17 +111,17 @@ def second_properties(told: Mapping[str, str], cluster_id: str) -> bytes:
         "# node.id, listeners and log.dirs of its own. Before its first start:",
         f"# kafka-storage.sh format --cluster-id {_escaped(cluster_id)} --config {SECOND_PROPERTIES}",
     ]
-    return _file(about, told)
+    return _file(about, values)
 
 
-def server_properties(told: Mapping[str, str]) -> bytes:
+def server_properties(values: Mapping[str, str]) -> bytes:
     """The file: first what must stay, then what is to be switched on again."""
-    return _file([_ABOUT], told)
+    return _file([_ABOUT], values)
 
 
-def _file(about: Iterable[str], told: Mapping[str, str]) -> bytes:
+def _file(about: Iterable[str], values: Mapping[str, str]) -> bytes:
     lines = [*about, ""]
-    lines += [f"{name}={_escaped(value)}" for name, value in told.items()]
+    lines += [f"{name}={_escaped(value)}" for name, value in values.items()]
     lines += ["", "# Off at first, so that nothing is lost while you look. Take out a line to switch it on again.", ""]
     for name, (value, effect) in OFF.items():
         lines += [f"# {effect}", f"{name}={value}"]
@@ -137,13 +137,13 @@ def _escaped(value: str) -> str:
 
 def meta_properties(cluster_id: str, node: Node) -> bytes:
     """The cluster and the node of the directory. Without it a broker does not start."""
-    told = (
+    lines = (
         "version=1",
         f"cluster.id={_escaped(cluster_id)}",
         f"node.id={node.number}",
         f"directory.id={node.directory_id}",
     )
-    return "".join(f"{line}\n" for line in told).encode()
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def clean_shutdown() -> bytes:

@@ -90,7 +90,7 @@ class Standing:
         """The newest one that it knows, whether or not something was written under it."""
         return max((each.epoch for each in self.lineage), default=_NO_EPOCH)
 
-    def told(self) -> str:
+    def shown(self) -> str:
         """Its place, offsets and epochs, in words."""
         start, end = self.span
         if self.progress == _UNREADABLE:
@@ -115,11 +115,11 @@ class Standing:
 
 
 def _epochs(replica: Replica, log: Log) -> tuple[LeaderEpoch, ...]:
-    """As its broker noted them; as its batches tell where those notes are missing or do not fit."""
-    noted, last = BrokerNotes(replica.partition, log).epochs(), last_leader_epoch(log)
-    known = {each.epoch for each in noted}
-    if noted and noted[-1].start_offset <= log.end_offset and (last in known or last == _NO_EPOCH):
-        return noted
+    """The epochs that the broker recorded. If these are missing or do not fit, those of the batches."""
+    epochs, last = BrokerNotes(replica.partition, log).epochs(), last_leader_epoch(log)
+    known = {each.epoch for each in epochs}
+    if epochs and epochs[-1].start_offset <= log.end_offset and (last in known or last == _NO_EPOCH):
+        return epochs
     tally = Tally(log.start_offset, log.start_offset)
     for _, item in log.walk(log.start_offset, log.end_offset):
         if isinstance(item, BatchRun):
@@ -158,7 +158,7 @@ def choose(
     if last is not furthest and last.besides(furthest):
         chosen = last
         sentences.append(
-            f"{name}: {last.told()} is used, because it {proof}; {furthest.told()} got further but lacks"
+            f"{name}: {last.shown()} is used, because it {proof}; {furthest.shown()} got further but lacks"
             " some of its records"
         )
     elif complete and chosen not in in_sync and None not in {each.node for each in standings}:
@@ -186,12 +186,12 @@ def _out_of_sync(name: str, chosen: Standing, in_sync: Sequence[Standing], broke
     if not in_sync:
         return (
             f"{name}: no disk has a replica{kind} that was in sync (of {brokers}), so its last records may be missing;"
-            f" {chosen.told()} is used"
+            f" {chosen.shown()} is used"
         )
-    there = " and ".join(each.told() for each in in_sync)
+    there = " and ".join(each.shown() for each in in_sync)
     whole = "" if any(each.besides(chosen) for each in in_sync) else ", and lacks nothing of it"
     return (
-        f"{name}: {chosen.told()} is used though it was not in sync when the metadata ended: it got further than the"
+        f"{name}: {chosen.shown()} is used though it was not in sync when the metadata ended: it got further than the"
         f" replica in sync, of {brokers}: {there}{whole}"
     )
 
@@ -205,7 +205,7 @@ def _more(name: str, other: Standing, chosen: Standing) -> list[str]:
         f"offsets {each.start} to {each.end - 1}{f' of leader epoch {each.epoch}' if each.epoch >= 0 else ''}"
         for each in _joined(found)
     )
-    return [f"{name}: {other.replica.place!r} also has {spans}, which {chosen.told()} lacks or has with other records"]
+    return [f"{name}: {other.replica.place!r} also has {spans}, which {chosen.shown()} lacks or has with other records"]
 
 
 def _joined(found: Sequence[Under]) -> list[Under]:

@@ -79,8 +79,8 @@ class Tally:
         before = self.epochs[-1].epoch if self.epochs else -1
         if rows["leader_epoch"].max() <= before:
             return
-        told = np.where(rows["magic"] >= 2, rows["leader_epoch"], -1)
-        highest = np.maximum(np.maximum.accumulate(told), before)
+        epochs = np.where(rows["magic"] >= 2, rows["leader_epoch"], -1)
+        highest = np.maximum(np.maximum.accumulate(epochs), before)
         for row in np.flatnonzero(np.diff(highest, prepend=before) > 0).tolist():
             self.epochs.append(LeaderEpoch(int(highest[row]), int(rows["base_offset"][row])))
 

@@ -113,8 +113,8 @@ def choose_topics(
                 continue
             topic_id = _id_of([each for each in found if each.mark in marks], cluster_id, chosen)
             found = _of_topic(found, topic_id, chosen)
-            told = image.configs.get((TOPIC_RESOURCE, name), {}) if image else {}  # damage took its first record alone
-            configs = {**_own_configs(name, compacted), **told}
+            own = image.configs.get((TOPIC_RESOURCE, name), {}) if image else {}  # damage took its first record alone
+            configs = {**_own_configs(name, compacted), **own}
             states = {}
         _add(
             chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), SetAside(found, marks),
@@ -205,16 +205,16 @@ def _is_misspelt(topic_id: str, other: str) -> bool:
 
 
 def _id_of(claims: Sequence[Claim], cluster_id: str, chosen: Chosen) -> str:
-    told = sorted({each.topic_id for each in claims if each.topic_id is not None})
+    ids = sorted({each.topic_id for each in claims if each.topic_id is not None})
     name = claims[0].topic
-    if len(told) > 1:
+    if len(ids) > 1:
         raise CorruptData(
-            f"{name} has {len(told)} topic ids on these disks ({', '.join(told)}) and no metadata says which is its"
+            f"{name} has {len(ids)} topic ids on these disks ({', '.join(ids)}) and no metadata says which is its"
             " own; name the data directories of one of them"
         )
-    if told:
+    if ids:
         chosen.sentences.append(f"{name}: the metadata does not know it, so its id is that of its directories")
-        return told[0]
+        return ids[0]
     chosen.sentences.append(f"{name}: its id is unknown, so it gets a new id")
     return made_up_id(cluster_id, name)
 
@@ -254,11 +254,11 @@ def _add(chosen: Chosen, topic: RevivedTopic, there: SetAside, states: Mapping[i
     numbers = {*there.numbers, *states}
     count = max(numbers, default=-1) + 1
     if count - len(numbers) > _LARGEST_GAP:
-        told = f"move the directories of {topic.name}-{count - 1} away" if count - 1 in there.numbers else (
+        advice = f"move the directories of {topic.name}-{count - 1} away" if count - 1 in there.numbers else (
             "the metadata name it"
         )  # fmt: skip
         lacking = f"{topic.name} has a partition {count - 1}, and {count - len(numbers):,} before it"
-        raise CorruptData(f"{lacking} are on no disk; {told}")
+        raise CorruptData(f"{lacking} are on no disk; {advice}")
     partitions = []
     for number in range(count):
         name, state = f"{topic.name}-{number}", states.get(number)

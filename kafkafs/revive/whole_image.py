@@ -1,6 +1,6 @@
 """The cluster's metadata with all that a controller needs, secrets too, and which record versions tell it.
 
-`.cluster/` shows `cluster.image.Image`, which leaves secrets out. Here they are kept as the records that told them,
+`.cluster/` shows `cluster.image.Image`, which leaves secrets out. Here they are kept as the original records,
 since they are written again and never shown.
 """
 

@@ -19,7 +19,7 @@ from kafkafs.spark.source_options import SourceOptions, batch_options, stream_op
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import in_executor, tasks
 from kafkafs.tables import planning
-from kafkafs.tables.missing import chosen_here, missing_names, missing_of, told
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.planning import PartitionLooks, planned
 from kafkafs.tables.ranges import NAME_ALL, data_loss
 
@@ -86,7 +86,7 @@ class BatchReader(DataSourceReader):
         options = self._options
         missing = missing_of(options.paths, options.choice, options.tiered)
         if missing:
-            data_loss(options.fail_on_data_loss, NAME_ALL)(told(missing))
+            data_loss(options.fail_on_data_loss, NAME_ALL)(missing_sentence(missing))
         locations = chosen_here(missing, options.paths, options.choice, options.replicas, options.tiered)
         return planned(locations, options.isolation, partial(_plan, options.without(missing_names(missing))))
 

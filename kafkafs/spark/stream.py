@@ -20,7 +20,7 @@ from kafkafs.spark.stream_offset import KnownLogs, StreamOffset, stream_offset
 from kafkafs.spark.tasks import in_executor, tasks
 from kafkafs.tables import planning
 from kafkafs.tables.locations import Location
-from kafkafs.tables.missing import chosen_here, missing_names, missing_of, told
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict, without
 from kafkafs.tables.planning import PartitionLook, PartitionLooks, planned
 from kafkafs.tables.ranges import NAME_ALL, data_loss
@@ -153,7 +153,7 @@ class StreamReader(DataSourceStreamReader):
         """Data loss where the metadata name partitions that no disk here has; told when they change."""
         missing = missing_of(self._options.paths, self._options.choice, self._options.tiered)
         if missing and missing != self._missing:
-            data_loss(self._options.fail_on_data_loss, NAME_ALL)(told(missing))
+            data_loss(self._options.fail_on_data_loss, NAME_ALL)(missing_sentence(missing))
         self._missing = missing
 
     def _locations(self) -> dict[TopicPartition, Location]:

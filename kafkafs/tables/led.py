@@ -14,8 +14,7 @@ from kafkafs.errors import UsageError, did_you_mean
 from kafkafs.log.read_options import TierSource
 from kafkafs.tables.choice import Choice, Replicas
 from kafkafs.tables.locations import Location, chosen, every_location, takes, with_their_tier
-from kafkafs.tables.missing import missing_of, only
-from kafkafs.tables.missing import told as told_missing
+from kafkafs.tables.missing import missing_of, missing_sentence, only
 from kafkafs.tables.offsets import TopicPartition
 
 
@@ -25,7 +24,7 @@ class Led:
     without metadata."""
 
     locations: dict[TopicPartition, Location]
-    told: list[str]
+    warnings: list[str]
     named: frozenset[TopicPartition] | None
 
 
@@ -38,33 +37,35 @@ def led_by(
     fail_on_data_loss: bool = True,
 ) -> Led:
     """The chosen partitions that the broker led. UsageError for what the metadata do not know, and for data loss."""
-    told = leaders(with_their_tier(paths, source))
-    if told is None:
+    cluster_leaders = leaders(with_their_tier(paths, source))
+    if cluster_leaders is None:
         return Led(chosen(paths, choice, replicas, source), [], None)
-    said = _problems(told, fail_on_data_loss)
-    _check_broker(broker, told)
-    _check_topics(choice, told)
+    warnings = _problems(cluster_leaders, fail_on_data_loss)
+    _check_broker(broker, cluster_leaders)
+    _check_topics(choice, cluster_leaders)
     takes_topic = takes(choice)
     wanted = {
         TopicPartition(topic, number)
-        for topic, numbers in told.by_topic.items()
+        for topic, numbers in cluster_leaders.by_topic.items()
         if takes_topic(topic)
         for number, leader in numbers.items()
         if leader == broker
     }
     found = missing_of(paths, choice, source)
     gone = [(each, [number for number in each.missing if (each.topic, number) in wanted]) for each in found]
-    said += _lost(broker, [only(each, numbers) for each, numbers in gone if numbers], fail_on_data_loss)
+    warnings += _lost(broker, [only(each, numbers) for each, numbers in gone if numbers], fail_on_data_loss)
     lacking = {TopicPartition(each.topic, number) for each, numbers in gone for number in numbers}
     every = every_location(paths, replicas, source)
     here = {name: every[name] for name in sorted(wanted - lacking) if name in every}
-    named = frozenset(TopicPartition(topic, number) for topic, each in told.by_topic.items() for number in each)
-    return Led(here, said, named)
+    named = frozenset(
+        TopicPartition(topic, number) for topic, each in cluster_leaders.by_topic.items() for number in each
+    )
+    return Led(here, warnings, named)
 
 
-def _problems(told: Leaders, fail: bool) -> list[str]:
+def _problems(cluster_leaders: Leaders, fail: bool) -> list[str]:
     """The sentences about records of the metadata that cannot be read. UsageError if the job is to fail for them."""
-    problems = "; ".join(told.problems)
+    problems = "; ".join(cluster_leaders.problems)
     if problems and fail:
         raise UsageError(
             f"the leaders are not certain: {problems}; name another DATA_DIR with the metadata, or go on:"
@@ -77,19 +78,19 @@ def _lost(broker: int, found: Sequence[TopicPartitions], fail: bool) -> list[str
     """The sentence about partitions that the broker led and no disk here has. UsageError if the job is to fail."""
     if found and fail:
         raise UsageError(
-            f"{told_missing(found)}, and broker {broker} led that; name all of its data directories, or go on without"
-            " it: --fail-on-data-loss false"
+            f"{missing_sentence(found)}, and broker {broker} led that; name all of its data directories, or go on"
+            " without it: --fail-on-data-loss false"
         )
-    return [f"{told_missing(found)}, and broker {broker} led that; going on without it"] if found else []
+    return [f"{missing_sentence(found)}, and broker {broker} led that; going on without it"] if found else []
 
 
-def _check_broker(broker: int, told: Leaders) -> None:
-    if broker not in told.brokers:
-        known = ", ".join(map(str, sorted(told.brokers))) or "none"
+def _check_broker(broker: int, cluster_leaders: Leaders) -> None:
+    if broker not in cluster_leaders.brokers:
+        known = ", ".join(map(str, sorted(cluster_leaders.brokers))) or "none"
         raise UsageError(f"--led-by {broker}: the metadata know no such broker; they know {known}")
 
 
-def _check_topics(choice: Choice, told: Leaders) -> None:
+def _check_topics(choice: Choice, cluster_leaders: Leaders) -> None:
     for topic in choice.topics:
-        if topic not in told.by_topic:
-            raise UsageError(f"the metadata know no topic {topic!r}{did_you_mean(topic, told.by_topic)}")
+        if topic not in cluster_leaders.by_topic:
+            raise UsageError(f"the metadata know no topic {topic!r}{did_you_mean(topic, cluster_leaders.by_topic)}")

@@ -77,7 +77,7 @@ def chosen_here(
     return {name: each for name, each in chosen(paths, left, replicas, source).items() if name not in gone}
 
 
-def told(found: Sequence[TopicPartitions]) -> str:
+def missing_sentence(found: Sequence[TopicPartitions]) -> str:
     """The missing partitions in a sentence without its full stop: those of the first topics."""
     sentences = [sentence for each in found[:_SHOWN] for sentence in each.problems]
     more = len(found) - _SHOWN
@@ -88,10 +88,10 @@ def refuse_missing(found: Sequence[TopicPartitions], fail: bool) -> list[str]:
     """The sentences by which a command names the missing partitions. UsageError if it is to `fail` for them."""
     if found and fail:
         raise UsageError(
-            f"{told(found)}; name the other brokers' data directories too, or go on without them:"
+            f"{missing_sentence(found)}; name the other brokers' data directories too, or go on without them:"
             " --fail-on-data-loss false"
         )
-    return [f"{told(found)}; going on without them"] if found else []
+    return [f"{missing_sentence(found)}; going on without them"] if found else []
 
 
 def metadata_directory(paths: Iterable[Path]) -> Path | None:

@@ -18,7 +18,7 @@ from kafkafs.log.read_options import isolation as level_of
 from kafkafs.tables.arrow import BatchMaker, schema, together
 from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
 from kafkafs.tables.local import mapped
-from kafkafs.tables.missing import chosen_here, missing_names, missing_of, told
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionLooks, PartitionRange, checked_ranges, pieces_of, planned
 from kafkafs.tables.ranges import data_loss, records_of
@@ -174,7 +174,7 @@ def scan(
         raise UsageError("no data directory is named")
     choice, source = Choice(topics=(topic,)), TierSource.parse(tiered, tiered_key)
     if missing := missing_of(paths, choice, source):
-        data_loss(fail_on_data_loss, _NAME_ALL)(told(missing))
+        data_loss(fail_on_data_loss, _NAME_ALL)(missing_sentence(missing))
     locations = chosen_here(missing, paths, choice, _one_of("replicas", replicas, REPLICAS), source)
     window = Window(start, end).without({name.partition for name in missing_names(missing)})
     request = _Request(topic, window, wanted, names, level, fail_on_data_loss)

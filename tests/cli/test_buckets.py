@@ -108,7 +108,7 @@ def test_a_store_that_fails_in_the_midst_is_an_error(command, fails, data, capfd
         for key in keys if EVERY else keys[:: max(1, len(keys) // 2)]:
             monkeypatch.setattr(bucket_directory, "_caches", {})
             monkeypatch.setattr(locations, "_open", {})
-            monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+            monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
             store.fault = partial(_fault, fails, tmp_path, key)
             code, _, err = _answer(capfdbinary, command, place)
             assert code, (key, err)

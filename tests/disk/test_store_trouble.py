@@ -12,7 +12,7 @@ from kafkafs.errors import StoreError
 
 @pytest.fixture(autouse=True)
 def _none(monkeypatch):
-    monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+    monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
 
 
 def test_the_first_failure_counts_that_of_a_forked_process_too():

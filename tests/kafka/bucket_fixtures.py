@@ -26,7 +26,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         monkeypatch.setattr(bucket_directory, "_caches", {})
         monkeypatch.setattr(locations, "_open", {})
         monkeypatch.setattr("kafkafs.disk.data_paths._TOGETHER_NS", 0)
-        monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+        monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
 
     return forget
 
@@ -40,7 +40,7 @@ def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+    monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
 
 
 @pytest.fixture(scope="session")

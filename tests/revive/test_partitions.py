@@ -7,7 +7,7 @@ import pytest
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.other_replicas import Replica
-from kafkafs.revive.partitions import PartitionWriter, told_of
+from kafkafs.revive.partitions import PartitionWriter, report_of
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.scan_state import Rules
 from kafkafs.revive.scanning import PartitionScan
@@ -69,12 +69,12 @@ def test_nothing_is_kept_and_a_log_is_there(tmp_path):
     place, scan, replica, _ = written(tmp_path, "transactions-0", until_ms=1)
     assert (scan.tally.end_offset, scan.tally.records) == (0, 0)
     assert (place / f"{0:020}.log").read_bytes() == b""
-    assert told_of(scan, replica)["firstBase"] == 0
+    assert report_of(scan, replica)["firstBase"] == 0
 
 
 def test_what_is_told_of_it(tmp_path):
     _, scan, replica, _ = written(tmp_path, "transactions-0")
-    told = told_of(scan, replica)
+    told = report_of(scan, replica)
     assert told["records"] == len(SOURCE.records("transactions"))
     assert (told["endOffset"], told["lost"], told["losses"]) == (SOURCE.offsets("transactions").latest, 0, [])
     assert told["replica"] == str(SOURCE.path / "transactions-0")

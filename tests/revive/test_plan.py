@@ -26,7 +26,7 @@ def plan(paths, to, **more):
 
 def test_a_clusters_plan_tells_what_it_is(tmp_path):
     found = plan([Cluster("4.3.1", "stopped").path], tmp_path / "new")
-    told = found.told()
+    told = found.report()
     assert json.loads(json.dumps(told)) == told
     assert (told["kafka"], told["nodeId"], told["topics"], told["lostPartitions"]) == ("4.4", 1, 6, 0)
     assert told["clusterId"] == Cluster("4.3.1", "stopped").truth["clusterId"]
@@ -35,7 +35,7 @@ def test_a_clusters_plan_tells_what_it_is(tmp_path):
 
 
 def test_disks_without_metadata_say_so(tmp_path):
-    told = plan([unpack(tmp_path)], tmp_path / "new").told()
+    told = plan([unpack(tmp_path)], tmp_path / "new").report()
     assert any("no metadata" in sentence for sentence in told["leftOut"])
     assert told["nextProducerId"] >= 1000  # behind those that transactions are known of
 
@@ -61,7 +61,7 @@ def test_a_share_group_of_later_does_not_keep_from_an_older_release(tmp_path):
     logs = [source.partition(name).log() for name in source.names() if name.startswith("__consumer_offsets-")]
     runs = (item for log in logs for _, item in log.walk(0, log.end_offset) if isinstance(item, BatchRun))
     first = min(int(run.rows["max_timestamp"].min()) for run in runs)
-    told = plan([source.path], tmp_path / "new", kafka="3.9", until_ms=first).told()
+    told = plan([source.path], tmp_path / "new", kafka="3.9", until_ms=first).report()
     assert not any("keeps its offsets" in sentence for sentence in told["leftOut"])
 
 
@@ -156,6 +156,6 @@ def test_a_migration_from_zookeeper_that_had_only_begun_is_told(tmp_path, states
     data = Data(unpack(tmp_path))
     told = [metadata("ZkMigrationStateRecord", zkMigrationState=state) for state in states]
     data.write("__cluster_metadata-0", [metadata("NoOpRecord"), *told])
-    found = plan([data.path], tmp_path / "new").told()
+    found = plan([data.path], tmp_path / "new").report()
     assert found["topics"] == 7
     assert any("migration from ZooKeeper had not copied" in each for each in found["leftOut"]) == is_told

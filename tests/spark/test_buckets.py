@@ -184,7 +184,7 @@ def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, m
             (out := tmp_path / "out").mkdir()
             store.asked.clear()
             store.fault = lambda _method, _key: ""
-            monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+            monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
             assert job(store.address(data.name)) == 0
             keys = sorted({each.split()[1] for each in store.ranges()})
             for key in _one_of_each_kind(keys) if EVERY else [_LOG]:
@@ -192,7 +192,7 @@ def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, m
                 out.mkdir()
                 monkeypatch.setattr(bucket_directory, "_caches", {})
                 monkeypatch.setattr(locations, "_open", {})
-                monkeypatch.setattr(store_trouble, "_told", mmap.mmap(-1, 1 << 12))
+                monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
                 store.fault = partial(_fault, fails, tmp_path, key)
                 try:
                     code = job(store.address(data.name))

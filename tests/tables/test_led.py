@@ -42,7 +42,7 @@ def test_what_it_led_and_is_not_here_is_data_loss(data):
         found(data, 2)
     led = found(data, 2, fail_on_data_loss=False)
     assert led.locations == {}
-    (said,) = led.told
+    (said,) = led.warnings
     assert said.endswith("going on without it")
 
 
@@ -71,7 +71,7 @@ def test_damaged_metadata_are_refused_or_named(data):
     (log.parent / f"{900:020}.log").touch()
     with pytest.raises(UsageError, match=r"the leaders are not certain: .*--fail-on-data-loss false"):
         found(data, 1)
-    assert found(data, 1, fail_on_data_loss=False).told[0].startswith("the leaders are not certain: ")
+    assert found(data, 1, fail_on_data_loss=False).warnings[0].startswith("the leaders are not certain: ")
 
 
 def test_without_metadata_all_that_is_here_counts(data, tmp_path):

@@ -16,7 +16,7 @@ from kafkafs.spark.frame import Frame, frame_of
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
-from kafkafs.tables.missing import missing_of, missing_topics, refuse_missing, told
+from kafkafs.tables.missing import missing_of, missing_sentence, missing_topics, refuse_missing
 from tests.cluster.test_topic_partitions import FEATURE, FORMER, ORDERS, OTHER, belongs, topic
 from tests.cluster.writing import Data
 from tests.spark.test_limited_stream import reader
@@ -182,7 +182,7 @@ def test_of_some_topics_the_first_are_named(one):
     stop(one)
     found = missing_topics([one.path], lambda name: name.startswith("t"))
     assert [each.topic for each in found] == [f"t{number}" for number in range(5)]
-    assert told(found).endswith(
+    assert missing_sentence(found).endswith(
         "of t2 partition 0 of 1 is not on these disks; and partitions of 2 more topics are missing"
     )
     assert refuse_missing([], fail=True) == []

@@ -124,24 +124,24 @@ class OutputClaim:
             raise
 
     def _write(self, parts: Parts | None) -> None:
-        told = json.dumps(self._myself | ({} if parts is None else {"parts": sorted(parts)})).encode()
+        text = json.dumps(self._myself | ({} if parts is None else {"parts": sorted(parts)})).encode()
         with _renewing:
             if self._is_written:
                 self.check()
-            self._put(told)
+            self._put(text)
             self.parts, self._is_written = parts, True
 
-    def _put(self, told: bytes) -> None:
-        self._told = told
+    def _put(self, text: bytes) -> None:
+        self._text = text
         with self._out.writing(self.name) as file:
-            file.write(told)
+            file.write(text)
 
     def _renew(self) -> None:
         """Until the end, as long as it is there: shows that this process lives."""
         while not self._ended.wait(_RENEWED_S):
             with _renewing, suppress(KafkafsError):
                 self.check()
-                self._put(self._told)
+                self._put(self._text)
 
     @contextmanager
     def _held(self) -> Iterator[None]:
@@ -185,10 +185,10 @@ def _others(out: Output, own: str) -> list[_Other]:
         return [_Other("it has removed this one's claim", None)]
     found = []
     for name, modified in sorted(times.items()):
-        told = out.read(name)
-        if told is None:
+        text = out.read(name)
+        if text is None:
             continue  # it has ended meanwhile
-        claimant, parts = _parsed(told)
+        claimant, parts = _parsed(text)
         lives = _lives(claimant)
         if lives or (lives is None and now - modified < _EXPIRED_S):
             found.append(_Other(f"its claim is {name!r}" if claimant is None else str(claimant), parts))
@@ -197,10 +197,10 @@ def _others(out: Output, own: str) -> list[_Other]:
     return found
 
 
-def _parsed(told: bytes) -> tuple[Claimant | None, Parts | None]:
+def _parsed(text: bytes) -> tuple[Claimant | None, Parts | None]:
     """Who wrote a claim, None if that is damaged, and its parts, None for the whole."""
     try:
-        words = json.loads(told)
+        words = json.loads(text)
         parts = words.pop("parts", None)
         return Claimant(**words), None if parts is None else frozenset(map(str, parts))
     except (ValueError, TypeError, AttributeError):

@@ -70,11 +70,11 @@ def finish(out: Output, plan_name: str = PLAN) -> None:
     if text is None:
         return
     try:
-        told = json.loads(text)
-        new, old = list(told["new"]), list(told["old"])
-        if not all(map(_is_ours, (*new, *old))) or not isinstance(told["plan"], dict):
-            raise ValueError(journal)
-        plan = json.dumps(told["plan"]).encode()
+        decided = json.loads(text)
+        new, old = list(decided["new"]), list(decided["old"])
+        if not all(map(_is_ours, (*new, *old))) or not isinstance(decided["plan"], dict):
+            raise ValueError(decided)
+        plan = json.dumps(decided["plan"]).encode()
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise UsageError(
             f"'{out}/{journal}' is not what a compaction wrote; name a new directory for an export"
@@ -134,7 +134,7 @@ def compact(out: Output, progress: Progress = no_progress, still_ours: Callable[
     for plan, some in _rounds(merges):
         new: list[str] = []
         for each in some:
-            counted = _write(out, each, plan.told["request"]["compression"])
+            counted = _write(out, each, plan.plan["request"]["compression"])
             new += sorted({each.whole.mark, *counted})
             done += each.whole.weight
             before += sum(len(part.files) for part in each.parts)
@@ -150,25 +150,25 @@ class _Compaction:
 
     def __init__(self, out: Output, name: str) -> None:
         self._out, self._name = out, name
-        self.told, self._units = units_of(out, out.read(name) or b"", name)
-        if self.told.get("table"):
+        self.plan, self._units = units_of(out, out.read(name) or b"", name)
+        if self.plan.get("table"):
             raise UsageError(
-                f"the files in {str(out)!r} belong to the table {self.told['table']}: compact that table with its own"
+                f"the files in {str(out)!r} belong to the table {self.plan['table']}: compact that table with its own"
                 " tools"
             )
 
     def merges(self, there: Mapping[str, int]) -> list[_Merge]:
         """Units that become one, each time, among the files there."""
-        return _merges(self._out, self._units, int(self.told["request"]["fileBytes"]), there)
+        return _merges(self._out, self._units, int(self.plan["request"]["fileBytes"]), there)
 
     def change(self, merges: Sequence[_Merge], new: Sequence[str], still_ours: Callable[[], None]) -> None:
         """Puts the written files `new` in the place of the old ones."""
         self._units = _without(self._units, merges)
-        self.told["files"] = [words_of(unit) for unit in self._units]
+        self.plan["files"] = [words_of(unit) for unit in self._units]
         old = sorted({name for each in merges for name in each.old} - {*new})
         still_ours()
         with self._out.writing(journal_of(self._name)) as file:
-            file.write(json.dumps({"new": new, "old": old, "plan": self.told}).encode())
+            file.write(json.dumps({"new": new, "old": old, "plan": self.plan}).encode())
         finish(self._out, self._name)
 
 

@@ -24,7 +24,7 @@ from kafkafs.spark.export.output import Output
 from kafkafs.tables import planning
 from kafkafs.tables.choice import Choice, Replicas
 from kafkafs.tables.locations import Location, every_location
-from kafkafs.tables.missing import chosen_here, missing_names, missing_of, refuse_missing, told
+from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence, refuse_missing
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
 from kafkafs.tables.planning import PartitionLooks, PartitionRange, planned
 
@@ -145,7 +145,7 @@ def settle(out: Output, request: Request) -> ExportPlan:
     locations = chosen_here(found, request.paths, request.choice, request.replicas, request.tiered)
     if not locations:
         raise UsageError(
-            f"{told(found)}, and nothing else is chosen"
+            f"{missing_sentence(found)}, and nothing else is chosen"
             if found
             else "no topic is chosen: name some with --topics, or a pattern that fits some"
         )
@@ -277,8 +277,8 @@ def load(out: Output, request: Request) -> ExportPlan | None:
 def parsed(out: Output, name: str, text: bytes, request: Request) -> ExportPlan:
     """A plan that was written down, if it is of the same request. UsageError where it is not, or no plan."""
     try:
-        told = json.loads(text)
-        begun = told["request"]
+        saved = json.loads(text)
+        begun = saved["request"]
         if begun.get("by", "") != request.by:
             raise UsageError(
                 f"{str(out)!r} holds an export {'by date' if not request.by else 'with another --by, or none'}; name"
@@ -288,14 +288,14 @@ def parsed(out: Output, name: str, text: bytes, request: Request) -> ExportPlan:
             raise UsageError(
                 f"{str(out)!r} holds an export of something else; name another directory, or the same request"
             )
-        if told["version"] != _VERSION:
+        if saved["version"] != _VERSION:
             raise UsageError(f"{str(out)!r} holds an export that another release of kafkafs began; {_ELSEWHERE}")
         paths = request.paths if request.led_by is None else (LED_DIRECTORY,)
         directories = frozenset(map(str, paths))
-        units = [_unit(each, directories, request.by) for each in told["files"]]
+        units = [_unit(each, directories, request.by) for each in saved["files"]]
         return ExportPlan(
-            units, dict(told["valueTypes"]), dict(map(_log, told["logs"])), is_saved=True, id=_id(told.get("id")),
-            table=str(told.get("table", "")),
+            units, dict(saved["valueTypes"]), dict(map(_log, saved["logs"])), is_saved=True, id=_id(saved.get("id")),
+            table=str(saved.get("table", "")),
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise UsageError(f"'{out}/{name}' is not the plan of an export; name a new directory for one") from error
@@ -304,10 +304,10 @@ def parsed(out: Output, name: str, text: bytes, request: Request) -> ExportPlan:
 def units_of(out: Output, text: bytes, plan: str = PLAN) -> tuple[dict[str, Any], list[FileUnit]]:
     """A plan's words, and its files, whatever was asked for. UsageError if it is none."""
     try:
-        told = json.loads(text)
-        directories = frozenset(str(each[0]) for each in told["files"])
-        if told["version"] == _VERSION:
-            return told, [_unit(each, directories, told["request"].get("by", "")) for each in told["files"]]
+        saved = json.loads(text)
+        directories = frozenset(str(each[0]) for each in saved["files"])
+        if saved["version"] == _VERSION:
+            return saved, [_unit(each, directories, saved["request"].get("by", "")) for each in saved["files"]]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         pass
     raise UsageError(f"'{out}/{plan}' is no plan of an export, or another release's; {_ELSEWHERE}")
@@ -327,7 +327,7 @@ def check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) ->
 
 def save(out: Output, request: Request, plan: ExportPlan, name: str = PLAN) -> None:
     """Writes the plan down, whole or not at all."""
-    told = {
+    saved = {
         "version": _VERSION,
         "id": plan.id,
         "table": plan.table,
@@ -338,7 +338,7 @@ def save(out: Output, request: Request, plan: ExportPlan, name: str = PLAN) -> N
     }
     try:
         with out.writing(name) as file:
-            file.write(json.dumps(told).encode())
+            file.write(json.dumps(saved).encode())
     except DiskError as error:
         raise UsageError(str(error)) from error
 
@@ -349,12 +349,12 @@ def words_of(unit: FileUnit) -> list[object]:
     return [str(location.data_directory), *location.name, unit.range.start, unit.range.end, unit.weight]
 
 
-def _unit(told: Sequence[object], directories: Set[str], by: By) -> FileUnit:
+def _unit(saved: Sequence[object], directories: Set[str], by: By) -> FileUnit:
     """A file of the plan. ValueError for one that no export wrote: it might name any file of the machine.
 
     `directories` are those that the request names.
     """
-    directory, topic, partition, *numbers = told
+    directory, topic, partition, *numbers = saved
     name = parse_partition_name(f"{topic}-{partition}")
     if directory not in directories or name is None or name.mark or name.topic != topic:
         raise ValueError(f"{directory}/{topic}-{partition}")
@@ -366,11 +366,11 @@ def _unit(told: Sequence[object], directories: Set[str], by: By) -> FileUnit:
     return FileUnit(each, weight, file_of(each), by)
 
 
-def _id(told: object) -> str:
-    return told if isinstance(told, str) and re.fullmatch("[0-9a-f]{32}", told) else ""
+def _id(saved: object) -> str:
+    return saved if isinstance(saved, str) and re.fullmatch("[0-9a-f]{32}", saved) else ""
 
 
-def _log(told: Sequence[Any]) -> tuple[TopicPartition, LogIdentity]:
-    topic, partition, topic_id, *batches = told
+def _log(saved: Sequence[Any]) -> tuple[TopicPartition, LogIdentity]:
+    topic, partition, topic_id, *batches = saved
     first, last = (BatchMark(*each) if each is not None else None for each in batches)
     return TopicPartition(topic, int(partition)), LogIdentity(topic_id, first, last)

@@ -64,7 +64,7 @@ class IcebergTable:
         except ImportError as error:
             raise UsageError(f"--iceberg takes pyiceberg: {install_command('iceberg')}") from error
         logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # it warns of each column without statistics
-        with self._told("cannot be reached"):
+        with self._errors_named("cannot be reached"):
             self._catalog: Catalog = load_catalog()
 
     def check(self, plan: ExportPlan) -> None:
@@ -87,7 +87,7 @@ class IcebergTable:
             export_plan.save(out, request, plan)  # from here on nothing else rewrites these files
         for _ in range(_ATTEMPTS):
             still_ours()
-            with self._told("was not changed"):
+            with self._errors_named("was not changed"):
                 table = self._opened(out, plan)
                 taken = _taken(table, plan.id)
                 new = _left(plan, taken, self._name)
@@ -128,7 +128,7 @@ class IcebergTable:
         return table
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _errors_named(self, what: str) -> Iterator[None]:
         """Errors of catalogues and of pyiceberg as one sentence."""
         try:
             with warnings.catch_warnings():
@@ -147,10 +147,10 @@ def _taken(table: "Table | None", export: str) -> Taken:
 
 
 def _read(text: str | None) -> Taken:
-    told = json.loads(text or "{}")
+    taken = json.loads(text or "{}")
     return {
         (topic, int(number)): (int(start), int(end))
-        for topic, partitions in told.items()
+        for topic, partitions in taken.items()
         for number, (start, end) in partitions.items()
     }
 

@@ -24,14 +24,14 @@ class LedExported:
     """The result of a run, and sentences about what it left out."""
 
     done: Exported = field(default_factory=lambda: Exported(0, 0, 0, 0))
-    told: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def export_led(
     engine: Engine, out: Output, request: Request, led: Led, claim: OutputClaim, progress: Progress = no_progress
 ) -> LedExported:
     """Writes what is missing of the partitions. UsageError for what others write at the same time."""
-    result, left = LedExported(told=list(led.told)), set(led.locations)
+    result, left = LedExported(warnings=list(led.warnings)), set(led.locations)
     check_names(request, led.locations if led.named is None else led.named)
     plans = LedPlans(out, request, claim)
     while left:
@@ -42,7 +42,7 @@ def export_led(
         plans.check()
         settled = plans.settle(led, held)
         result.done += export(engine, out, request, settled, progress, claim.check, plans)
-        result.told += settled.gone
+        result.warnings += settled.gone
         claim.release(map(str, held))
         left -= set(held)
     return result

@@ -120,14 +120,14 @@ class LedPlans:
             return {topic: {"topicId": ids.get(topic), "valueType": types.get(topic)} for topic in some}
 
         found = self._agreed(topics, settled)
-        for topic, told in found.items():
-            known, now = told.get("topicId"), ids.get(topic)
+        for topic, saved in found.items():
+            known, now = saved.get("topicId"), ids.get(topic)
             if None not in (known, now) and known != now:
                 raise UsageError(
                     f"{topic} was deleted and created again: its topic id was {known} and is {now}; name a new"
                     " directory for an export"
                 )
-        return {topic: told["valueType"] for topic, told in found.items() if told["valueType"] is not None}
+        return {topic: saved["valueType"] for topic, saved in found.items() if saved["valueType"] is not None}
 
     def save(self, plan: ExportPlan) -> None:
         """Writes the plan of each partition that has new files down. A plan with an end says so without files, too."""
@@ -178,8 +178,8 @@ class LedPlans:
             mine = [topic for part, topic in parts.items() if part not in busy]
             found |= self._topics(mine)  # another may have written one before it gave up its claim
             new = settled([topic for topic in mine if topic not in found]) if set(mine) - found.keys() else {}
-            for topic, told in new.items():
-                self._write(_topic_name(topic), told)
+            for topic, saved in new.items():
+                self._write(_topic_name(topic), saved)
             found |= new
             self._claim.release(part for part in parts if part not in busy)
             if not mine:
@@ -206,16 +206,16 @@ class LedPlans:
                 time.sleep(_LOOK_S)
         return self._parsed(file, text)
 
-    def _write(self, file: str, told: Mapping[str, Any]) -> None:
+    def _write(self, file: str, saved: Mapping[str, Any]) -> None:
         self._claim.check()
         with self._out.writing(file) as sink:
-            sink.write(json.dumps(told).encode())
+            sink.write(json.dumps(saved).encode())
 
     def _parsed(self, file: str, text: bytes) -> dict[str, Any]:
         try:
-            told = json.loads(text)
-            if file == _REQUEST or {"topicId", "valueType"} <= told.keys():
-                return dict(told)
+            saved = json.loads(text)
+            if file == _REQUEST or {"topicId", "valueType"} <= saved.keys():
+                return dict(saved)
         except (ValueError, TypeError, AttributeError, RecursionError):
             pass
         raise UsageError(f"'{self._out}/{file}' is not what an export wrote; name a new directory for an export")

@@ -70,20 +70,20 @@ class Output:
     def check(self) -> None:
         """UsageError where it is a file, or cannot be asked."""
         system, root = self._opened()
-        with self._told("read", UsageError):
+        with self._errors_named("read", UsageError):
             if awaited(lambda: system.get_file_info(root)).type == fs.FileType.File:
                 raise UsageError(f"{str(self)!r} is not a directory; name a new directory for an export")
 
     def open(self, name: str) -> pa.NativeFile:
         """A file of it, for reading at any place."""
         system, root = self._opened()
-        with self._told("read", DiskError):
+        with self._errors_named("read", DiskError):
             return system.open_input_file(f"{root}/{name}")
 
     def read(self, name: str) -> bytes | None:
         """A small file's content; None where it is not there."""
         system, root = self._opened()
-        with self._told("read", UsageError):
+        with self._errors_named("read", UsageError):
             found = system.get_file_info(f"{root}/{name}")
             if found.type == fs.FileType.NotFound:
                 return None
@@ -98,7 +98,7 @@ class Output:
         system, root = self._opened()
         directory, _, last = f"{root}/{name}".rpartition("/")
         unfinished = f"{directory}/.{last[-_NAME_END:]}.{os.uname().nodename}.{os.getpid()}.tmp"
-        with self._told("written", DiskError):
+        with self._errors_named("written", DiskError):
             try:
                 if system.type_name == "local":
                     self._prepare(directory, unfinished)
@@ -134,7 +134,7 @@ class Output:
     def times(self, prefix: str) -> dict[str, float]:
         """When the files that stand in it directly and have such a name were written last [s], by the store's clock."""
         system, root = self._opened()
-        with self._told("read", UsageError):
+        with self._errors_named("read", UsageError):
             found = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
         return {
             each.base_name: each.mtime_ns / 1e9
@@ -151,7 +151,7 @@ class Output:
     def rename(self, name: str, new: str) -> None:
         """Gives a file another name, in place of what has that name."""
         system, root = self._opened()
-        with self._told("written", DiskError):
+        with self._errors_named("written", DiskError):
             system.move(f"{root}/{name}", f"{root}/{new}")
 
     @contextmanager
@@ -169,7 +169,7 @@ class Output:
     def tidy(self, takes: Callable[[str], bool] = bool) -> None:
         """Removes what an export that was killed left half written, of the files whose names are taken."""
         system, root = self._opened()
-        with self._told("written", DiskError):
+        with self._errors_named("written", DiskError):
             for name, _ in self._files():
                 if _UNFINISHED.fullmatch(os.path.basename(name)) and takes(name):
                     with suppress(FileNotFoundError):
@@ -177,7 +177,7 @@ class Output:
 
     def _files(self) -> Iterator[tuple[str, int]]:
         system, root = self._opened()
-        with self._told("read", UsageError):
+        with self._errors_named("read", UsageError):
             found = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
         for each in found:
             if each.type == fs.FileType.File:
@@ -187,7 +187,7 @@ class Output:
         return _opened(self.uri)
 
     @contextmanager
-    def _told(self, what: str, kind: type[UsageError] | type[DiskError]) -> Iterator[None]:
+    def _errors_named(self, what: str, kind: type[UsageError] | type[DiskError]) -> Iterator[None]:
         try:
             yield
         except OSError as error:

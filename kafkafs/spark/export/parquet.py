@@ -223,14 +223,14 @@ def _bound(writers: Collection[FileWriter]) -> None:
 def files_of(out: Output, unit: FileUnit) -> CountsByFile:
     """The files that a written unit has. UsageError where its mark is none."""
     try:
-        told = {name: Counts(*map(int, counts)) for name, counts in json.loads(out.read(unit.mark) or b"").items()}
-        if any(undated(name) != unit.file for name in told):
-            raise ValueError(next(iter(told)))
+        counted = {name: Counts(*map(int, counts)) for name, counts in json.loads(out.read(unit.mark) or b"").items()}
+        if any(undated(name) != unit.file for name in counted):
+            raise ValueError(next(iter(counted)))
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(
             f"'{out}/{unit.mark}' is not what an export wrote; remove it, and the same command writes its records again"
         ) from error
-    return told
+    return counted
 
 
 def remove_strays(out: Output, plan: ExportPlan, there: Iterable[str], written: CountsByFile) -> None:

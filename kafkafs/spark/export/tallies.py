@@ -43,17 +43,17 @@ class Tallies:
     def save(self) -> None:
         """Writes the memory down. An error here costs the next run some time, and nothing else."""
         if self._has_news:
-            told = {mark: [size, by_file] for mark, (size, by_file) in self._known.items()}
+            saved = {mark: [size, by_file] for mark, (size, by_file) in self._known.items()}
             with suppress(KafkafsError), self._out.writing(self._name) as file:
-                file.write(json.dumps(told, separators=(",", ":")).encode())
+                file.write(json.dumps(saved, separators=(",", ":")).encode())
 
 
 def _load(out: Output, name: str) -> dict[str, tuple[int, CountsByFile]]:
     try:
-        told = json.loads(out.read(name) or b"{}")
+        saved = json.loads(out.read(name) or b"{}")
         return {
             mark: (int(size), {name: Counts(*map(int, counts)) for name, counts in by_file.items()})
-            for mark, (size, by_file) in told.items()
+            for mark, (size, by_file) in saved.items()
         }
     except (ValueError, TypeError, AttributeError, RecursionError, KafkafsError):
         return {}
