@@ -1,7 +1,6 @@
 """Commands over a copy of a data directory in a bucket: the same answers, few requests, and no answer that lacks
 anything if the store fails or the copy changes."""
 
-import mmap
 import os
 import shutil
 from functools import partial
@@ -10,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.cli.main import main
-from kafkafs.disk import bucket, bucket_directory, store_trouble
-from kafkafs.tables import locations
+from kafkafs.disk import bucket, store_trouble
 from tests.kafka.buckets import bucket_of
 from tests.kafka.dataset import Dataset
 
@@ -58,8 +56,8 @@ def test_a_broker_s_directory_answers_the_same(tmp_path, capfdbinary):
             assert far[1]
 
 
-def test_a_point_takes_at_most_six_requests(store, data, capfdbinary, monkeypatch):
-    monkeypatch.setattr(bucket_directory, "_caches", {})
+def test_a_point_takes_at_most_six_requests(store, data, capfdbinary, forgotten):
+    forgotten()
     store.asked.clear()
     assert _answer(capfdbinary, ("cat", DATA, "orders-0/by-offset/3.jsonl"), store.address(data.name))[1]
     assert len(store.asked) <= 6
@@ -96,7 +94,9 @@ if EVERY:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("fails", ["500", "short", "changed"])
-def test_a_store_that_fails_in_the_midst_is_an_error(command, fails, data, capfdbinary, monkeypatch, tmp_path):
+def test_a_store_that_fails_in_the_midst_is_an_error(
+    command, fails, data, capfdbinary, monkeypatch, tmp_path, forgotten
+):
     """Each object in turn that the command reads; nothing passes for damage, or for a file that is not there."""
     monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
     monkeypatch.setattr(bucket, "REFUSE_S", 0.0)
@@ -106,9 +106,7 @@ def test_a_store_that_fails_in_the_midst_is_an_error(command, fails, data, capfd
         assert _answer(capfdbinary, command, place)[0] == 0
         keys = sorted({each.split()[1] for each in store.ranges()})
         for key in keys if EVERY else keys[:: max(1, len(keys) // 2)]:
-            monkeypatch.setattr(bucket_directory, "_caches", {})
-            monkeypatch.setattr(locations, "_open", {})
-            monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
+            forgotten()
             store.fault = partial(_fault, fails, tmp_path, key)
             code, _, err = _answer(capfdbinary, command, place)
             assert code, (key, err)

@@ -1,7 +1,6 @@
 """Jobs and the data source over copies in buckets: the answers are those of the directory itself, and a store that
 fails, or an object that changes, is an error."""
 
-import mmap
 import os
 import shutil
 from collections.abc import Callable
@@ -16,9 +15,8 @@ from pyspark.sql import SparkSession
 
 import kafkafs
 from kafkafs.cli.main import main
-from kafkafs.disk import bucket, bucket_directory, store_trouble
+from kafkafs.disk import bucket
 from kafkafs.errors import StoreError
-from kafkafs.tables import locations
 from tests.kafka import tiers
 from tests.kafka.buckets import bucket_of
 from tests.spark.reading import frame, rows
@@ -173,10 +171,9 @@ def _jobs(out: Path) -> dict[str, Callable[[str], int]]:
 
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("fails", ["short", "changed", *(["500", "reset"] if EVERY else [])])
-def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, monkeypatch, tmp_path):
+def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, monkeypatch, tmp_path, forgotten):
     monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
     monkeypatch.setattr(bucket, "REFUSE_S", 0.0)
-    monkeypatch.setattr("kafkafs.disk.data_paths._TOGETHER_NS", 0)
     shutil.copytree(data, tmp_path / data.name, symlinks=True)
     out = tmp_path / "out"
     with bucket_of(tmp_path) as store:
@@ -184,15 +181,13 @@ def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, m
             (out := tmp_path / "out").mkdir()
             store.asked.clear()
             store.fault = lambda _method, _key: ""
-            monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
+            forgotten()
             assert job(store.address(data.name)) == 0
             keys = sorted({each.split()[1] for each in store.ranges()})
             for key in _one_of_each_kind(keys) if EVERY else [_LOG]:
                 shutil.rmtree(out)
                 out.mkdir()
-                monkeypatch.setattr(bucket_directory, "_caches", {})
-                monkeypatch.setattr(locations, "_open", {})
-                monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
+                forgotten()
                 store.fault = partial(_fault, fails, tmp_path, key)
                 try:
                     code = job(store.address(data.name))
