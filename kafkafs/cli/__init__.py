@@ -18,7 +18,7 @@ window           the part of logs that `dump` and `grep` are asked for
 grep             records with a pattern; `search_output`: what is printed of them
 groups           how far groups have read, and `group_history`
 du, triage       what fills the disk; the first minute after an outage; `tables`: columns for people
-audit, diff, export, profile, reindex   jobs, and what they share: `spark_command`; `compaction` is `export --compact`
+audit, diff, export, profile, reindex   jobs, and what they share: `spark_command`
 revive           a directory from which a real Kafka starts
 progress         how far a dump or a search is, on one line (`status_line`)
 demo             the bundled sample, mounted and walked through

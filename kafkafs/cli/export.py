@@ -5,7 +5,6 @@ import sys
 import time
 from dataclasses import replace
 
-from kafkafs.cli.compaction import run_compaction
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
 from kafkafs.cli.window import warn_if_doubtful
@@ -16,9 +15,9 @@ from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.export.claims import claimed, claimed_in_parts
-from kafkafs.spark.export.compacting import finish
+from kafkafs.spark.export.compacting import compact, finish
 from kafkafs.spark.export.export_job import Exported, export
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import PLAN, Request, settle
 from kafkafs.spark.export.iceberg import Committed, opened_table
 from kafkafs.spark.export.led_job import export_led
 from kafkafs.spark.export.output import Output, output
@@ -134,3 +133,25 @@ def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
         )
     warn_if_doubtful(moment)
     return Timestamps(milliseconds, "latest") if milliseconds > 0 else AllAt(EARLIEST)  # as in a range of by-time/
+
+
+def run_compaction(arguments: argparse.Namespace) -> int:
+    """Puts small files together, and says how many there were."""
+    from kafkafs.cli.parser import build  # it imports the modules of all commands
+
+    alone = vars(build(["export"]).parse_args(["export", "--compact", arguments.compact]))
+    others = sorted(name for name, value in vars(arguments).items() if alone.get(name) != value)
+    if others:
+        raise UsageError(f"--compact takes nothing else: leave out {', '.join(map(_typed, others))}")
+    out = output(arguments.compact)
+    if out.local is not None and (out.local / PLAN).exists():
+        out = replace(out, mode=(out.local / PLAN).stat().st_mode & 0o666)
+    with SparkProgress("compact", "looking") as progress, claimed(out) as claim:
+        done = compact(out, progress, claim.check)
+    print(f"{done.rows:,} records of {done.before:,} files are in {done.after:,} files now, in {out}", file=sys.stderr)
+    return 0
+
+
+def _typed(name: str) -> str:
+    """An argument as the usage writes it."""
+    return "DATA_DIR" if name == "data_dirs" else f"--{name.replace('_', '-')}"

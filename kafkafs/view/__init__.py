@@ -10,8 +10,8 @@
     info, real_files  what else a partition's directory has; `dumped_file`: `segments/<file>.txt`
     topic_directories `.topics/`; `merged`: all partitions of a topic by time; `merged_point`: the last of them before
                       a time; `missing_partitions`: its `info.json`
-    cluster_directory `.cluster/`; `group_directory`: its groups, `schema_files`: its registry; `cluster_sources`: what
-                      they share
+    cluster_directory `.cluster/` and the registry in it; `group_directory`: its groups; `cluster_sources`: what both
+                      share
 
     partition_view    one partition under the mount's options, and the attributes that its views share
     range_file        text as a file: of a size (`exact`), or of none (`streams`: text that is made while it is read)

@@ -11,7 +11,7 @@ from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_re
 from kafkafs.errors import CorruptData
 from kafkafs.format.native.layout import FIELD_HEADER_GUID, FIELD_HEADER_ID, FIELD_PREFIX_ID
 from kafkafs.format.schemas.decoder_table import SchemaName
-from kafkafs.view.schema_files import schema_lines, schema_texts
+from kafkafs.view.cluster_directory import schema_lines, schema_texts
 
 
 def schema(subject: str, version: Any, number: Any, text: str = '"int"', **more: Any) -> RegisteredSchema:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kafkafs.fuse.serve.receiving import reads_that_end
+from kafkafs.fuse.life.mounting import reads_that_end
 from tests.fuse.readers import line, reader
 from tests.mounting import PATIENCE_S, wait_until
 

@@ -9,7 +9,7 @@ import zstandard
 from kafkafs.format.batch import walk
 from kafkafs.format.records import PIECE, Records, decode
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.overview.record_sizes import RecordSizes, header_bytes
+from kafkafs.overview.contents import RecordSizes, header_bytes
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.overview.slow_records import slow_records

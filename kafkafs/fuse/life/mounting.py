@@ -16,7 +16,8 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,6 @@ from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.serve.answering import Metrics
 from kafkafs.fuse.serve.operations import Operations
-from kafkafs.fuse.serve.receiving import reads_that_end
 from kafkafs.fuse.serve.sweeping import sweep
 from kafkafs.fuse.serve.waiting import LIMIT as WAITING_LIMIT
 from kafkafs.fuse.serve.waiting import WaitingReads
@@ -225,3 +225,30 @@ def look_in_small_steps() -> None:
 def _keep_the_old(phase: str, about: dict[str, Any]) -> None:
     if phase == "stop" and about["generation"] == len(_STEPS) - 1:
         gc.freeze()
+
+
+EVERY_S = 0.2
+"""How long such a read lasts at most; and so many wakes of an idle mount, each 0.1 ms."""
+
+
+@contextmanager
+def reads_that_end() -> Iterator[None]:
+    """While it lasts, no read of this thread, which must be the process's first, sleeps for longer than `EVERY_S`.
+
+    The kernel can withdraw a request between poll and read: the reader is killed before the request was read, or the
+    request is answered while the kernel is about to report an interrupt. So the kernel may say that there is something
+    to read, and then there is nothing. pyfuse3 reads from a descriptor that blocks and holds the interpreter's lock
+    meanwhile: all threads would stand still, the watchdog with them, until somebody happened to ask for something else.
+    (The same is told of libfuse's other users: libfuse/libfuse#1194.)
+
+    A clock of the kernel's, which needs no thread of ours, interrupts that read; pyfuse3 takes the interrupt for "look
+    again". (A descriptor that does not block is no way out: pyfuse3 would end the mount over the first EAGAIN.)
+    """
+    before = signal.signal(signal.SIGALRM, lambda *_: None)  # by Python, so that it restarts no system call
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+    signal.setitimer(signal.ITIMER_REAL, EVERY_S, EVERY_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

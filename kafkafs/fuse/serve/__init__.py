@@ -7,5 +7,4 @@ workers        the threads that may wait, fair between *lanes*, one for each dis
 waiting        reads at the end of a log that wait for more; `signals`: whether their readers want to be gone
 trusting       programs that would take a stream for an empty file, to which it is refused
 sweeping       what is done every moment, asked or not
-receiving      the wait for the next request, which is never in a read that does not end
 """

@@ -1,13 +1,13 @@
 """Segments that a broker has moved to a remote tier (KIP-405), as part of the log: `-o tiered=SOURCE`.
 
-    upload                what is known of one remote segment: names, a manifest or the metadata topic tell it
     layouts               how a tier is laid out, told by what lies there: its uploads, and the files of each
     remote_log_metadata   what `__remote_log_metadata` on these disks says of uploads
     remote_partitions     which partitions of a data directory go on in a tier
     upload_facts          what uploads tell before they are counted: epochs, ends, the lineage of the newest
     counting              which uploads make the log, and up to where each
     lost_partitions       partitions that a tier has and no disk
-    opening               a remote segment's files, read by range; `remote_files`: those of one, by kind
+    opening               an upload, what is known of one remote segment, and its files, read by range; `remote_files`:
+                          those of one, by kind
     tier                  a tier that is open: what it has of a partition, as segments like those of the disk
     tier_directory        a tier without a broker's disk, as a data directory
     sources               opens what a user names as a tier: its objects, and its keys

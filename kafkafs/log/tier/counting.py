@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kafkafs.log.tier.upload import Epochs, Upload
+from kafkafs.log.tier.opening import Epochs, Upload
 
 
 class Piece(NamedTuple):

@@ -28,8 +28,7 @@ from kafkafs.format.tiers.tier_names import (
     parse_tier_directory,
     parse_tier_file,
 )
-from kafkafs.log.tier.opening import chunked_log, index_of, plain_file
-from kafkafs.log.tier.upload import Epochs, Upload
+from kafkafs.log.tier.opening import Epochs, Upload, chunked_log, index_of, plain_file
 
 if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Keys

@@ -13,8 +13,8 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, UsageError, Vanished
 from kafkafs.format.names import OWN_TOPICS, PartitionName, is_topic_name
 from kafkafs.format.tiers.tier_names import TierPartition
+from kafkafs.log.tier.opening import Upload
 from kafkafs.log.tier.tier import Tier
-from kafkafs.log.tier.upload import Upload
 
 logger = logging.getLogger(__name__)
 

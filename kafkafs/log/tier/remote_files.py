@@ -10,7 +10,7 @@ from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
 from kafkafs.log.tier.counting import Piece, contradicts
 from kafkafs.log.tier.layouts import Layout
-from kafkafs.log.tier.upload import Epochs, Upload
+from kafkafs.log.tier.opening import Epochs, Upload
 
 _KINDS = ("log", *INDEX_KINDS)
 

@@ -17,7 +17,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.tier.upload import Upload
+from kafkafs.log.tier.opening import Upload
 
 FINISHED, _DELETED = 1, 3
 """The state of an upload that was copied whole and is not being deleted, and the last one of any."""

@@ -9,9 +9,9 @@ from kafkafs.format.names import LEADER_EPOCHS, OWN_TOPICS, PARTITION_METADATA, 
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
+from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata
 from kafkafs.log.tier.tier import Tier, TierPart
-from kafkafs.log.tier.upload import Epochs, Upload
 
 Partitions = Callable[[], Iterable[Partition]]
 """Those of the metadata topic on the disks at hand."""

@@ -24,9 +24,9 @@ from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
+from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
 from kafkafs.log.tier.sources import open_objects, read_keys
-from kafkafs.log.tier.upload import Epochs, Upload
 from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from kafkafs.log.log import find_tail
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece, epoch_at
 from kafkafs.log.tier.layouts import Layout
+from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.remote_files import RemoteFiles
-from kafkafs.log.tier.upload import Epochs, Upload
 
 _MOST_ENTRIES = 1 << 20
 """Of an index that is read whole: Kafka's default limit for the file is 10 MiB."""

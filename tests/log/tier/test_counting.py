@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.log.tier.counting import Piece, contradicts, good_until, pieces
-from kafkafs.log.tier.upload import Epochs, Upload
+from kafkafs.log.tier.opening import Epochs, Upload
 
 
 def upload(base: int, end: int, epochs: Epochs, name: str = "") -> Upload:

@@ -1,7 +1,7 @@
 """What is known of an upload: its object, and what others tell of it."""
 
 from kafkafs.disk.objects import Object
-from kafkafs.log.tier.upload import Upload
+from kafkafs.log.tier.opening import Upload
 
 
 def test_an_upload_is_called_as_its_object_is():

@@ -9,7 +9,7 @@ from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.tier.layouts import LocalTiered
-from kafkafs.log.tier.upload import Upload
+from kafkafs.log.tier.opening import Upload
 from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 from tests.log.tier.lives import TOPIC_ID, Past
 from tests.log.tier.test_lives import cut
