@@ -223,17 +223,24 @@ class AbstractIndex(Generic[Entry]):
         return stored
 
     def _find_padding(self) -> int:
-        """The slot where zeros begin. The zero test need not be monotone (stale entries): any such slot will do."""
+        """The slot where zeros begin. The zero test need not be monotone (stale entries): any such slot will do.
+
+        Most preallocated indexes hold a page of entries or less. So the search strides from the front, and a page in
+        which zeros begin is read as a whole.
+        """
         if self.slots == 0 or self._is_filled(self.slots - 1):
             return self.slots
-        low, high = 0, self.slots - 1
-        while low < high:
-            middle = (low + high) // 2
+        low, high, stride = 0, self.slots - 1, PAGE // self.entry_size
+        while high - low > PAGE // self.entry_size:
+            middle = min(low + stride, (low + high) // 2)
             if self._is_filled(middle):
-                low = middle + 1
+                low, stride = middle + 1, 2 * stride
             else:
                 high = middle
-        return low
+        data = self._read(low * self.entry_size, (high - low) * self.entry_size)
+        rows = np.frombuffer(data, self.dtype, len(data) // self.entry_size)
+        zeros = np.flatnonzero(rows == np.zeros((), self.dtype))
+        return low + (int(zeros[0]) if len(zeros) else len(rows))
 
     def _is_filled(self, slot: int) -> bool:
         return self._stored(slot) != (0, 0)

@@ -119,6 +119,16 @@ def test_a_warm_lookup_reads_two_pages_and_a_cold_one_a_logarithmic_number(make,
         assert len(file.pages) <= 2 + pages.bit_length() + 1, target
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 300, 512, 513, 1000, 99_999])
+@pytest.mark.parametrize(("make", "size"), [(offset_index, 8), (time_index, 12)])
+def test_the_end_of_a_preallocated_index_takes_few_reads(make, size, count):
+    """A directory that was not stopped cleanly has two such indexes for each of its partitions."""
+    index, file = make([(number, number) for number in range(1, count + 1)], bytes(10 << 20))
+    assert index.entries == count
+    assert file.reads <= 3 + (2 * (count * size // PAGE)).bit_length() * 2
+    assert file.reads <= 3 or count * size >= PAGE - size
+
+
 def test_a_lookup_reads_no_page_twice():
     index, file = time_index([(number, number) for number in range(1, 100_000)])
     assert index.entries == 99_999
