@@ -5,16 +5,19 @@ also reads the log behind the last time index entry, which tells the segment's l
 again only when a file has changed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from kafkafs.disk.data_file import is_settled
+from kafkafs.disk.data_file import DataFile, is_settled
 from kafkafs.disk.directory import Inside
-from kafkafs.errors import UNREADABLE, Denied, DiskError, NotFound
-from kafkafs.format.batch import LARGEST_HEADER, parse_batch
-from kafkafs.log.listing import INDEX_KINDS
+from kafkafs.disk.page_cache import LONG_READ
+from kafkafs.errors import UNREADABLE, Denied, DiskError, KafkafsError, NotFound
+from kafkafs.format.batch import LARGEST_HEADER, batch_at, count_in_order, is_overfull, parse_batch, walk
+from kafkafs.format.index import OffsetIndex, OffsetPosition, TimeIndex
+from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.listing import INDEX_KINDS, ListedFile
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_files import IndexState, LogAttributes, SegmentFiles, SegmentHealth
-from kafkafs.log.segment_search import Newest, has_true_end, newest
+from kafkafs.log.segment_files import IndexState, LogAttributes, SegmentFiles, SegmentHealth, Stamp
+from kafkafs.log.segment_search import Newest, has_true_end, newest, newest_among_last
 
 __all__ = [
     "LogAttributes",
@@ -23,6 +26,9 @@ __all__ = [
     "is_compacted_away",
     "look_at_all",
 ]
+
+_PLAIN = {"log", "index", "timeindex"}
+"""The files of a segment without aborted transactions."""
 
 
 def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
@@ -61,6 +67,8 @@ def _looked(segment: Segment, files: SegmentFiles, inside: Inside) -> SegmentHea
     cached, stamp = files.health, files.stamp(inside)
     if (known := cached.revalidated(stamp)) is not None:
         return known
+    if (sound := _sound(segment, files, inside, stamp)) is not None:
+        return cached.store(sound, stamp if is_settled(max(stamp[2::3])) else None)
     lent = files.lend(inside)
     try:
         log = segment.log()
@@ -72,6 +80,60 @@ def _looked(segment: Segment, files: SegmentFiles, inside: Inside) -> SegmentHea
         return SegmentHealth("missing", "missing", "missing", (f"{segment.log_name} cannot be read: {error}",))
     finally:
         del lent
+
+
+def _sound(segment: Segment, files: SegmentFiles, inside: Inside, stamp: Stamp) -> SegmentHealth | None:
+    """The health of a closed segment whose files are all as a broker leaves them, which are most: from one read of each
+    index, and one of the log behind the last entry. None where anything is not as plain as that: look closer."""
+    base, listed, (size, mtime_ns) = segment.base_offset, files.listed, files.log_seen
+    is_listed = stamp[::3] == tuple(file.inode for file in listed.values()) and listed.keys() == _PLAIN
+    if (
+        not is_listed
+        or segment.next_base is None
+        or segment.overlaps_next
+        or any(file.rebuilt for file in listed.values())
+    ):
+        return None
+    sizes = dict(zip(listed, stamp[1::3], strict=True))
+    if max(sizes["index"], sizes["timeindex"]) > LONG_READ:
+        return None
+    try:
+        offsets = OffsetIndex(*_read_once(listed["index"], inside), base, lambda: size)
+        times = TimeIndex(*_read_once(listed["timeindex"], inside), base, lambda: size)
+        is_plain = offsets.is_sound() and times.is_sound() and times.entries > 0
+        if not is_plain or (offsets.length, times.length) != (sizes["index"], sizes["timeindex"]):
+            return None
+        last, newest_entry = offsets.entry(offsets.entries - 1), times.last()
+        is_plain = newest_entry.offset >= last.offset and size - last.position <= LONG_READ
+        if not is_plain or offsets.is_padded or times.is_padded:
+            return None
+        log = inside.open(segment.log_name)
+        if offsets.entries and not _leads_to_a_batch(segment, log, offsets.entry(offsets.entries // 2)):
+            return None
+        data, about = log.read(last.position, size - last.position), log.stat()
+        found = LogAttributes(log.access(about), about.st_mtime_ns)
+    except KafkafsError:
+        return None
+    rows = walk(data, last.position).rows
+    first = batch_at(rows, 0) if len(rows) else None
+    if first is None or first.base_offset < base or (last.slot >= 0 and first.last_offset != last.offset):
+        return None
+    before = base if last.slot < 0 else first.base_offset
+    is_whole = count_in_order(rows, before - 1, segment.next_base) == len(rows) and batch_at(rows, -1).end == size
+    if (
+        not is_whole
+        or is_overfull(rows)
+        or (log.inode, about.st_size, about.st_mtime_ns) != (listed["log"].inode, size, mtime_ns)
+    ):
+        return None
+    largest = newest_among_last(BatchRun(data, last.position, rows), newest_entry)
+    return None if largest is None else SegmentHealth("ok", "ok", "missing", (), largest, found)
+
+
+def _read_once(file: ListedFile, inside: Inside) -> tuple[Callable[[int, int], bytes], int]:
+    """How to read a small file that has been read at once, and its length."""
+    data = inside.read(file.name, 0, LONG_READ)
+    return lambda position, size: data[position : position + size], len(data)
 
 
 def _look(segment: Segment, size: int) -> SegmentHealth:
@@ -132,11 +194,14 @@ def _offset_index(segment: Segment) -> IndexState:
         return "damaged"
     log = segment.log()
     for slot in {index.entries - 1, index.entries // 2} if index.entries else ():
-        entry = index.entry(slot)
-        header = parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position)
-        if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= entry.offset:
+        if not _leads_to_a_batch(segment, log, index.entry(slot)):
             return "damaged"
     return "padded" if index.is_padded else "ok"
+
+
+def _leads_to_a_batch(segment: Segment, log: DataFile, entry: OffsetPosition) -> bool:
+    header = parse_batch(log.read(entry.position, LARGEST_HEADER), 0, entry.position)
+    return header is not None and segment.base_offset <= header.base_offset <= header.last_offset <= entry.offset
 
 
 def _time_index(segment: Segment, found: Newest | None) -> IndexState:

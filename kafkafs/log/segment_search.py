@@ -315,6 +315,16 @@ def largest_timestamp(segment: Segment, log_end: int) -> int:
     return known[1]
 
 
+def newest_among_last(run: BatchRun, entry: TimestampOffset) -> int | None:
+    """The largest timestamp of a segment that ends with `run`, if that has the batch that `entry`, the last one of the
+    time index, names; None where it has not, or contradicts the entry."""
+    try:
+        is_met = _checked(run, entry) is None
+    except _Contradiction:
+        return None
+    return int(run.rows["max_timestamp"].max()) if is_met else None
+
+
 def newest(segment: Segment, log_end: int, wanted: Callable[[Batches], Batches] = lambda rows: rows) -> Newest | None:
     """The newest of those batches that `wanted` leaves of any; None where none of them has a timestamp.
 

@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from kafkafs.disk.data_file import LocalFile
+from kafkafs.disk.directory import Inside
 from kafkafs.errors import Denied, DiskError, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log import health
@@ -58,6 +59,7 @@ def test_an_index_that_the_disk_refuses_is_no_padded_one(tmp_path, monkeypatch, 
     """Lookups take it for empty, which is what a padded one without entries is."""
     write_partition(tmp_path, spread(BATCHES, 30))
     refused, read, opened = segment_file(base, kind), LocalFile.read, SegmentFiles.open
+    read_inside = Inside.read
 
     def refusing(self, *arguments, **options):
         name = self.name_of(arguments[0]) if isinstance(self, SegmentFiles) else self.name
@@ -65,7 +67,13 @@ def test_an_index_that_the_disk_refuses_is_no_padded_one(tmp_path, monkeypatch, 
             raise error
         return (opened if isinstance(self, SegmentFiles) else read)(self, *arguments, **options)
 
+    def refusing_inside(self, name, *arguments):
+        if name == refused:
+            raise error
+        return read_inside(self, name, *arguments)
+
     monkeypatch.setattr(*((LocalFile, "read") if isinstance(error, DiskError) else (SegmentFiles, "open")), refusing)
+    monkeypatch.setattr(Inside, "read", refusing_inside)
     for segment in log_of(tmp_path).segments:
         found = look_at_all([segment])[0]
         is_it = segment.base_offset == base
@@ -191,3 +199,30 @@ def test_a_look_at_many_segments_keeps_none_of_their_files(tmp_path):
     assert [(one.time_index, one.problems) for one in found] == [("ok", ())] * len(segments)
     assert (partition.root.kept, descriptors()) == (kept, before)
     assert look_at_all(segments) == found
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex", "log"])
+def test_one_look_at_a_plain_segment_says_what_the_close_look_says(tmp_path, monkeypatch, kind):
+    """Most segments are as a broker leaves them, and one read of each file tells so. Any byte may be otherwise."""
+    random.seed(f"plain {kind}")
+    directory, plain = write_partition(tmp_path, spread(BATCHES, 30)), health._sound
+    file, answered = directory / segment_file(0, kind), set()
+    whole = file.read_bytes()
+
+    def noted(*arguments):
+        found = plain(*arguments)
+        answered.add(found is not None)
+        return found
+
+    for number in range(40):
+        data = bytearray(whole)
+        if number:
+            at = random.choice([random.randrange(len(data)), len(data) - 1 - random.randrange(12)])
+            data[at:] = random.choice([b"", data[:60], bytes(24), bytes([data[at] ^ 1 << number % 8]) + data[at + 1 :]])
+        file.write_bytes(data)
+        found = []
+        for look in (noted, lambda *_: None):
+            monkeypatch.setattr(health, "_sound", look)
+            found.append([each._replace(log=None) for each in look_at_all(log_of(tmp_path).segments)])
+        assert found[0] == found[1], number
+    assert answered == {True, False}
