@@ -19,7 +19,13 @@ from tests.kafka.cache import EVERY
 from tests.mounting import GUARD_S, KAFKAFS, Mounted, accounts, before_each_test, mounting
 from tests.pages import Session, new_session
 
-pytest_plugins = ["tests.sampling", "tests.kafka.fixtures", "tests.kafka.bucket_fixtures", "tests.side_by_side"]
+pytest_plugins = [
+    "tests.sampling",
+    "tests.kafka.fixtures",
+    "tests.kafka.bucket_fixtures",
+    "tests.side_by_side",
+    "tests.second_try",
+]
 
 os.environ.update(class_archives.spark())  # of programs that tests start, too
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache.root() / "hypothesis"))  # what it reads of sources

@@ -38,6 +38,10 @@ RUNS_SLOW = "KAFKAFS_SLOW"
 AHEAD = 15
 """So many steps of niceness an urgent test is ahead of others: it gets about 25 times their share, if it wants it."""
 
+SESSION, BROKER, PROGRAMS = "spark session", "running broker", "spark programs"
+GROUPS = (URGENT, ALONE, SESSION, BROKER, PROGRAMS)
+"""All groups that are no files."""
+
 LOOKS_FOR_GARBAGE = 10_000
 """After so many objects more, and not after 700, Python's usual: tests make so many that it took 4 % of their time."""
 
@@ -83,11 +87,11 @@ def group(item: pytest.Item) -> str:
             return marker  # one at a time
     fixtures = getattr(item, "fixturenames", ())
     if "spark" in fixtures:
-        return "spark session"
+        return SESSION
     if "running_broker" in fixtures:
-        return "running broker"
+        return BROKER
     if path.startswith(SPARK) or "spark" in item.name:
-        return "spark programs"  # each with a JVM of its own, one at a time
+        return PROGRAMS  # each with a JVM of its own, one at a time
     return path
 
 
