@@ -30,7 +30,8 @@ pytest_plugins = [
 os.environ.update(class_archives.spark())  # of programs that tests start, too
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(cache.root() / "hypothesis"))  # what it reads of sources
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # each that imports numpy would spin a tenth of a second for more of them
-signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` ignore it, and so would what tests interrupt
+signal.signal(signal.SIGINT, signal.default_int_handler)  # `nohup` and `&` ignore these, and so would what tests end
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # an example may wait for a processor; each run draws others, so that days of runs try more than a hundred of each
 settings.register_profile("side by side", settings.default, deadline=None, max_examples=25)
 settings.register_profile("quick", settings.get_profile("side by side"), max_examples=12)

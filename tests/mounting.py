@@ -23,14 +23,14 @@ from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 
 KAFKAFS = Path(sys.executable).with_name("kafkafs")
 CONNECTIONS = Path("/sys/fs/fuse/connections")
-GUARD_S = 100.0  # below pytest's own limit for a test
-COMMAND_S = 60.0
-PATIENCE_S = 60.0
+GUARD_S = 600.0  # below pytest's own limit for a test
+COMMAND_S = 300.0
+PATIENCE_S = 300.0
 """How long a test waits for what is to come: a busy machine takes its time, and where it comes this costs nothing. Less
 than `GUARD_S`, so that it is said what did not come."""
 
-READY_S = 60.0
-END_S = 20.0
+READY_S = 300.0
+END_S = 60.0
 LOG_TAIL = 20_000  # characters of a log that are shown of a mount whose test failed
 TELLING = ("Name:", "State:", "SigPnd:", "ShdPnd:", "SigBlk:", "SigIgn:")
 

@@ -16,7 +16,7 @@ from tests.mounting import KAFKAFS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-DEADLINE_S = 60
+DEADLINE_S = 300
 
 
 class Session:

@@ -19,7 +19,7 @@ def shared(tmp_path_factory):
 def test_a_mount_that_is_lost_stands_again_for_the_next_test(shared, number):
     (shared.source / "file").write_text("hello\n")
     shared.mounted.process.send_signal(number)
-    shared.mounted.process.wait(10)
+    shared.mounted.process.wait(300)
     wait_until(lambda: mounted_at(shared.path) is None)
     before_each_test()
     assert run("cat", shared / "file").stdout == b"hello\n"

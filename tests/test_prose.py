@@ -104,7 +104,7 @@ def test_docstrings_read_plainly():
 def test_subjects_of_commits_are_short():
     """`git log --oneline` is read in a terminal."""
     log = ["git", "-C", str(ROOT), "log", "--format=%s", f"{FIRST_OF_THE_RULE}..HEAD"]
-    done = subprocess.run(log, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(log, capture_output=True, text=True, timeout=300)
     if done.returncode:
         pytest.skip("no history here: an archive, or a shallow clone")
     assert [subject for subject in done.stdout.splitlines() if len(subject) > SUBJECT_CHARACTERS] == []

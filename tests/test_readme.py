@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from tests.pages import ROOT, Session, blocks, fits, steps
 
 README = ROOT / "README.md"
@@ -17,7 +15,6 @@ def test_an_example_prints_what_the_readme_says(session: Session) -> None:
         assert printed.split() == output.split() if command == "ls" else fits(printed, output), (command, printed)
 
 
-@pytest.mark.timeout(300)
 def test_each_question_has_an_answer(session: Session) -> None:
     """On the sample each of them finds something."""
     assert len(QUESTIONS) >= 8

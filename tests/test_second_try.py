@@ -34,7 +34,7 @@ def tried(place: Path) -> "subprocess.CompletedProcess[str]":
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
         command, cwd=place, env=environment | {TRIES_AGAIN: "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True, text=True, timeout=250, check=False,
+        capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
 
 

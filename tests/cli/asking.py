@@ -15,7 +15,7 @@ C_LOCALE = {**os.environ, "LC_ALL": "C.UTF-8"}
 def unmounted(command: str, *arguments: object) -> subprocess.CompletedProcess[bytes]:
     """What the command says and ends with."""
     words = [str(KAFKAFS), command, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, check=False, timeout=60, env=C_LOCALE)
+    return subprocess.run(words, capture_output=True, check=False, timeout=300, env=C_LOCALE)
 
 
 class Done(NamedTuple):

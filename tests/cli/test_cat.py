@@ -61,7 +61,7 @@ def test_a_follower_goes_on_until_it_is_interrupted(dataset):
         assert b'"topic":"segments"' in following.stdout.readline()
         assert following.poll() is None
         following.send_signal(signal.SIGINT)
-        assert following.wait(10) == 130
+        assert following.wait(300) == 130
 
 
 def test_a_key_that_no_file_name_can_hold(tmp_path):

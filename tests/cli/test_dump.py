@@ -23,7 +23,7 @@ def stopped_() -> Dataset:
 
 def dump(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [str(KAFKAFS), "dump", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
 
 
 def test_the_version_is_told() -> None:
@@ -201,7 +201,7 @@ def test_what_a_terminal_would_obey_is_not_sent_there(tmp_path: Path) -> None:
 def test_a_reader_that_leaves_early_is_no_error(stopped: Dataset) -> None:
     """`kafkafs dump ... | head -1`."""
     command = f"{KAFKAFS} dump --files {stopped.path} --print-data-log | head -1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300)
     assert done.stdout.startswith("Dumping ")
     assert done.stderr == ""
 
@@ -210,7 +210,7 @@ def test_a_full_disk_is_told(stopped: Dataset) -> None:
     """The output would be cut without a word."""
     command = [str(KAFKAFS), "dump", "--files", str(stopped.path / "nulls-0" / LOG)]
     with open("/dev/full", "wb") as full:
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
     assert (done.returncode, done.stderr) == (
         1, "kafkafs: standard output cannot be written: No space left on device\n"
     )  # fmt: skip
@@ -246,7 +246,7 @@ def test_a_bar_is_shown_to_a_person_who_waits(stopped: Dataset, tmp_path: Path) 
         seen = b""
         while chunk := _read(terminal):
             seen += chunk
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     os.close(terminal)
     assert b"0%|" in seen
     assert LOG.encode() in seen

@@ -36,7 +36,7 @@ def on_a_terminal(*words):
             break
         text += piece
     os.close(master)
-    assert process.wait(20) == 0
+    assert process.wait(300) == 0
     return text.decode().replace("\r\n", "\n")
 
 

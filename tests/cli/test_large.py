@@ -54,7 +54,7 @@ def test_ctrl_c_within_a_second_and_bounded_memory(large, words):
     wait_until(lambda: sum(_cpu_s(pid) for pid in members(running.pid)) > 1)
     began = time.monotonic()
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=10)
+    _, told = running.communicate(timeout=300)
     took = time.monotonic() - began
     assert (running.returncode, told.count(b"Traceback")) == (130, 0)
     assert took < 1
@@ -93,7 +93,7 @@ def test_whoever_waits_for_a_first_scan_through_a_mount_may_leave(large, mount):
         assert run("ls", mounted.path / "t-0").returncode == 0
         began = time.monotonic()
         waiting.send_signal(signal.SIGINT)
-        assert waiting.wait(10) == -signal.SIGINT
+        assert waiting.wait(300) == -signal.SIGINT
         assert time.monotonic() - began < 1
 
 

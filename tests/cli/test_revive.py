@@ -15,7 +15,7 @@ from tests.revive.test_job import damaged
 
 def revive(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
     command = [str(KAFKAFS), "revive", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
 def sentences(done: subprocess.CompletedProcess[str]) -> list[str]:
@@ -100,7 +100,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path):
         while not (tmp_path / "new/revive.json").exists() and process.poll() is None:
             pass
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=300)
     assert process.returncode in (0, 130)
     if process.returncode == 130:
         assert err.splitlines()[-1] == "kafkafs: interrupted; the same command goes on where this one ended"

@@ -96,5 +96,5 @@ def test_where_no_line_is_due_nothing_is_loaded_for_one():
         "import sys; from kafkafs.cli.status_line import StatusLine; StatusLine().say('x');"
         " print('tqdm' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == "False\n"

@@ -1,4 +1,8 @@
-"""Descriptors of this process: how many it has, and few that it may have."""
+"""Descriptors of this process: those that it has of a place, and few that it may have.
+
+Threads of clients, servers and libraries that an earlier test has started open and close their own at any time: a test
+counts those of its own directory, and never all.
+"""
 
 import gc
 import os
@@ -9,19 +13,27 @@ from itertools import count, islice
 from pathlib import Path
 
 
-def descriptors() -> int:
-    """How many are open. What no test holds any more is closed before, so that it is not meanwhile."""
-    gc.collect()
-    return len(os.listdir("/proc/self/fd"))
-
-
 def open_below(place: Path) -> list[str]:
-    """What this process holds open of `place` itself and below, by its path; behind one that is gone, " (deleted)"."""
+    """What this process holds open of `place` itself and below, by its path; behind one that is gone, " (deleted)".
+
+    What no test holds any more is closed before."""
+    gc.collect()
     links = []
     for number in os.listdir("/proc/self/fd"):
         with suppress(OSError):  # the listing's own
             links.append(os.readlink(f"/proc/self/fd/{number}"))
-    return [link for link in links if link == os.fspath(place) or link.startswith(f"{place}/")]
+    return sorted(link for link in links if link == os.fspath(place) or link.startswith(f"{place}/"))
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """Lets this process open nothing more, whatever its other threads close meanwhile."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from kafkafs.disk.blocking import (
 from kafkafs.errors import Unfinished, WouldBlock
 from tests.mounting import wait_until
 
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 
 def test_only_inside_of_the_context_and_only_this_thread_must_not_wait():

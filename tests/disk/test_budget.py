@@ -112,7 +112,7 @@ def test_threads_that_hold_and_let_go_at_once_leave_nothing_counted():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(300)
     assert (budget._total, len(budget._held)) == (0, 0)
 
 

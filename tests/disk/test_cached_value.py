@@ -146,14 +146,14 @@ def under_way():
 
     def make() -> object:
         begun.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         calls.append(object())
         return calls[-1]
 
     once: MadeOnce[object] = MadeOnce()
     with ThreadPoolExecutor(3) as threads:
         first = threads.submit(once.get, make)
-        assert begun.wait(60)
+        assert begun.wait(300)
         yield functools.partial(once.get, make), calls, go_on, threads, first
         go_on.set()
 

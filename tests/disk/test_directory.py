@@ -20,7 +20,7 @@ from kafkafs.disk.budget import KEPT_FILES
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import Denied, DiskError, Exhausted, NotFound, Vanished, WouldBlock
-from tests.disk.descriptors import descriptors, few_descriptors, open_below
+from tests.disk.descriptors import few_descriptors, open_below
 
 
 def write_files(tmp_path, numbers: range) -> None:
@@ -41,12 +41,12 @@ def inode(tmp_path, name: str) -> int:
 
 def test_the_cache_keeps_few_files_and_closes_the_rest(root, tmp_path):
     write_files(tmp_path, range(300, KEPT_FILES + 100))
-    before = descriptors()
+    before = open_below(tmp_path)
     for number in range(KEPT_FILES + 100):
         root.open(f"d/{number}", inode(tmp_path, f"d/{number}"))
-    assert descriptors() - before <= KEPT_FILES
+    assert len(open_below(tmp_path)) - len(before) <= KEPT_FILES
     root.forget_cached()
-    assert descriptors() == before
+    assert open_below(tmp_path) == before
 
 
 class Clock:
@@ -131,7 +131,7 @@ def test_a_failed_open_leaves_no_descriptor(root, tmp_path):
     os.mkfifo(tmp_path / "d/fifo")
     (tmp_path / "d/link").symlink_to("0")
     (tmp_path / "link").symlink_to("d")
-    before = descriptors()
+    before = open_below(tmp_path)
     for name in ("d/none", "d/fifo", "d/link", "link/0", "d", "../d/0", "/etc/passwd", "x" * 5000, "d/\udcff"):
         with pytest.raises(NotFound):
             root.open_now(name)
@@ -140,7 +140,7 @@ def test_a_failed_open_leaves_no_descriptor(root, tmp_path):
             root.open("d/1", 1)
         with pytest.raises(NotFound), root.scan("d/none") as entries:
             list(entries)
-    assert descriptors() == before
+    assert open_below(tmp_path) == before
 
 
 def test_when_descriptors_run_out_the_cache_gives_its_own(root, tmp_path):
@@ -184,10 +184,10 @@ def test_what_the_impatient_are_told_of_a_name_is_what_anybody_is(root, tmp_path
     for name in ("d/none", "there/7", "../d"):
         with non_blocking(), pytest.raises((NotFound, WouldBlock)):
             root.stat_at_once(name)
-    before = descriptors()
+    before = open_below(tmp_path)
     with non_blocking():
         root.stat_at_once("d/7")
-    assert descriptors() == before
+    assert open_below(tmp_path) == before
 
 
 def test_what_the_impatient_open_is_not_read_ahead_either(root, tmp_path, monkeypatch):
@@ -267,19 +267,19 @@ def test_nothing_is_said_where_python_ends_before_its_files(tmp_path, monkeypatc
     """Regression: "Exception ignored in _Closing.__del__" after the answer: modules lose their names first."""
     (tmp_path / "x").touch()
     unraised: list[object] = []
-    before = descriptors()
+    before = open_below(tmp_path)
     monkeypatch.setattr(sys, "unraisablehook", unraised.append)
     directory = Directory(str(tmp_path))
     held = [directory, directory.open_now("x"), Ancestors(tmp_path)]
     del directory
-    assert descriptors() > before
+    assert len(open_below(tmp_path)) > len(before)
     with monkeypatch.context() as ending:
         for module in (ancestors, data_file, files):
             ending.setattr(module, "os", None)
         held.clear()
         gc.collect()
     assert unraised == []
-    assert descriptors() == before
+    assert open_below(tmp_path) == before
 
 
 @pytest.fixture
@@ -291,14 +291,14 @@ def small(tmp_path) -> Directory:
 
 
 def test_a_file_is_asked_and_read(small, tmp_path):
-    about, before = os.stat(tmp_path / "t-0/a"), descriptors()
+    about, before = os.stat(tmp_path / "t-0/a"), open_below(tmp_path)
     with small.inside("t-0") as inside:
         assert inside.stat("a").st_ino == about.st_ino
         assert inside.attributes("a") == (about, access_of(about, None))
         file = inside.open("a")
         assert (file.inode, file.read(2, 100)) == (about.st_ino, b"ntent")
         del file
-    assert (descriptors(), small.kept) == (before, 0)
+    assert (open_below(tmp_path), small.kept) == (before, 0)
 
 
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("../secret", path)])

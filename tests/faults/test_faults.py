@@ -22,10 +22,10 @@ SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
 ASKED = 40
 
 
-@pytest.mark.timeout(120 + FAULTS / 10)
+@pytest.mark.timeout(900 + FAULTS / 10)
 def test_any_system_call_may_fail(mount, tmp_path):
     data = unpack(tmp_path)
-    mounted = mount(data, guard_s=100 + FAULTS / 10)
+    mounted = mount(data, guard_s=600 + FAULTS / 10)
     pid = mounted.status()["pid"]
     questions = Questions(mounted.path)
     chance = random.Random(SEED)

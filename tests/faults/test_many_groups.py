@@ -46,11 +46,10 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_twelve_readers_all_get_three_hundred_thousand_groups(many: Path, tmp_path: Path) -> None:
     """Regression: those that waited for the first were answered with an I/O error, and the log blamed the disk."""
     (place := tmp_path / "mount").mkdir()
-    with mounting([KAFKAFS, "mount", many, place], place, tmp_path / "log", guard_s=150) as mounted:
+    with mounting([KAFKAFS, "mount", many, place], place, tmp_path / "log", guard_s=600) as mounted:
         pid, most, ended = int(mounted.status()["pid"]), 0, threading.Event()
         begun = time.monotonic()
         command = ["wc", "-l", str(mounted / ".cluster/groups.jsonl")]
@@ -64,7 +63,7 @@ def test_twelve_readers_all_get_three_hundred_thousand_groups(many: Path, tmp_pa
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:
-            told = [reader.communicate(timeout=120) for reader in readers]
+            told = [reader.communicate(timeout=300) for reader in readers]
         finally:
             ended.set()
             watcher.join()

@@ -24,7 +24,7 @@ def run(code: str, *arguments: str, kernels: str | Path = "") -> subprocess.Comp
     environment = os.environ | {"KAFKAFS_KERNELS": str(kernels)}
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
-        cwd=ROOT, capture_output=True, text=True, timeout=100, check=False, env=environment,
+        cwd=ROOT, capture_output=True, text=True, timeout=300, check=False, env=environment,
     )  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def compiled(*arguments: str, **environment: str) -> Path:
 
     def make(place: Path) -> None:
         command: list[str | Path] = [sys.executable, BUILD, *arguments, "--into", place]
-        subprocess.run(command, check=True, timeout=100, env=os.environ | environment)
+        subprocess.run(command, check=True, timeout=300, env=os.environ | environment)
 
     inputs = (part for path in files for part in (path.name.encode(), path.read_bytes()))
     return cache.once_of("kernels", (compiler, repr(told).encode(), *inputs), make)

@@ -11,6 +11,7 @@ def reader(shelf: Shelf, *command: str, **popen: Any) -> "subprocess.Popen[bytes
     """A program that has read all there is and waits for more."""
     before = shelf.mounted.status()["waitingReads"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **popen)
+    shelf.readers.append(process)
     wait_until(lambda: shelf.mounted.status()["waitingReads"] > before)
     return process
 

@@ -50,7 +50,7 @@ def sums(mounted, dataset, pattern: str) -> dict[str, str]:
     """Of each partition, the digest of what `cat` makes of some files, by one shell."""
     names = " ".join(each.directory for each in dataset.partitions())
     script = f"cd {mounted.path}; for p in {names}; do (cd $p; echo $p $({pattern} | sha256sum)); done"
-    return {words.split()[0]: words.split()[1] for words in shell(script, timeout=60).splitlines()}
+    return {words.split()[0]: words.split()[1] for words in shell(script, timeout=300).splitlines()}
 
 
 def sha256(data: bytes) -> str:
@@ -211,9 +211,9 @@ def test_segments_are_the_real_files(mounted, dataset):
 def test_walking_everything_meets_no_error(mounted, dataset):
     """`find`, `du` and backups walk by; an error there wakes somebody."""
     listed = shell(f"cd {mounted.path} && find . -type d -o -type l -exec readlink -e {{}} + -o -printf '%s %b %p\\n'",
-                   timeout=60)  # fmt: skip
+                   timeout=300)  # fmt: skip
     assert "by-offset" in listed
-    used = int(shell(f"du -s --block-size=1 {mounted.path}", timeout=60).split()[0])
+    used = int(shell(f"du -s --block-size=1 {mounted.path}", timeout=300).split()[0])
     on_disk = sum(file.stat().st_blocks * 512 for file in dataset.path.rglob("*") if file.is_file())
     assert used <= on_disk + (64 << 10), "`du` counts the same bytes once: in segments/, not in the queries over them"
 

@@ -164,7 +164,7 @@ def test_the_data_directory_is_left_as_it_was(mount, tmp_path):
         f"""cd {with_all.path}; find . -type f -not -path './.kafkafs/*' | while read f; do cat "$f"; done > /dev/null
         for p in */; do cat $p/by-offset/0...jsonl $p/by-time/0...batches.jsonl; cat $p/by-*/*.explain $p/segments/*.txt
         getfattr -d $p/by-offset/* ; done > /dev/null 2>&1; ls -lR . > /dev/null; df . > /dev/null""",
-        timeout=60,
+        timeout=300,
     )
     assert stamps(data) == before
 

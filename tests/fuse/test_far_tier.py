@@ -22,7 +22,7 @@ from tests.view.trees import cat, tree
 TIERED = Tiered()
 SECRET = "not/to+be told"
 LOCAL = f"orders-0/by-offset/{RECORDS - 1}.jsonl"
-AT_ONCE_S = 20.0
+AT_ONCE_S = 200.0
 
 
 @pytest.fixture(scope="module")

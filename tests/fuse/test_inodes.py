@@ -171,7 +171,7 @@ class Slow(Text):
 
     def read(self, offset: int, size: int) -> bytes:
         self.reading.release()
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(300)
         return super().read(offset, size)
 
 
@@ -195,7 +195,7 @@ def test_a_release_under_readers_leaves_the_closing_to_the_last(readers):
     with ThreadPoolExecutor(readers) as threads:
         reads = [threads.submit(file.read, 0, 4) for _ in range(readers)]
         for _ in reads:
-            assert content.reading.acquire(timeout=60)
+            assert content.reading.acquire(timeout=300)
         file.release()
         assert content.closed == 0
         content.go_on.set()

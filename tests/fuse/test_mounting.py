@@ -140,7 +140,7 @@ print(json.dumps([looked_at, gc.get_stats()[2]["collections"], sum(stats["collec
 
 def test_no_look_is_at_everything_and_cycles_go():
     """A look at the 250,000 objects of 32,768 names took 200 ms; a follower woke a second late."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=300)
     looked_at, full, collected = json.loads(done.stdout)
     assert full > 2
     assert max(looked_at) < 100_000

@@ -96,7 +96,7 @@ def test_a_disk_that_fails_is_swept_again_and_only_a_bug_is_told_of(tmp_path, ca
 
 def test_a_disk_that_hangs_is_asked_once_and_holds_up_no_other(tmp_path):
     let_go = threading.Event()
-    hanging, sound = Swept("hanging", lambda: let_go.wait(60)), Swept("sound")
+    hanging, sound = Swept("hanging", lambda: let_go.wait(300)), Swept("sound")
     try:
         trio.run(_beside, Shelves(tmp_path, [hanging, sound]), sound, let_go)
     finally:

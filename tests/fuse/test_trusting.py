@@ -18,7 +18,7 @@ CONTENT = b"some records\n" * 1000
 def read_as(name, path):
     """Reads a file as a program of that name would."""
     words = ["bash", "-c", 'exec -a "$0" cat "$1"', name, str(path)]
-    return subprocess.run(words, capture_output=True, timeout=60, check=False)
+    return subprocess.run(words, capture_output=True, timeout=300, check=False)
 
 
 @pytest.mark.parametrize("name", ["smbd: client [10.0.0.7]", "/usr/bin/ganesha.nfsd", "rsync"])

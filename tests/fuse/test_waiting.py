@@ -120,7 +120,7 @@ def test_a_reader_whom_the_daemon_cannot_see_can_be_ended_too(tmp_path):
     with mounting(command, place, tmp_path / "log", cwd=ROOT) as mounted:
         process = reader(Shelf(mounted, source, place), "cat", str(place / "log.follow"))
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(300)
         run("umount", "-l", place)
         assert mounted.process.wait(PATIENCE_S) == 0
 

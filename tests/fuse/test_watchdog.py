@@ -18,7 +18,7 @@ def test_a_blocked_thread_is_told_of_and_then_the_process_ended(caplog):
 
     async def main():
         watchdog = Watchdog(end, beat_s=0.005)
-        assert over.wait(60)  # the trio thread, blocked
+        assert over.wait(300)  # the trio thread, blocked
         watchdog.stop()
 
     with caplog.at_level(logging.WARNING):

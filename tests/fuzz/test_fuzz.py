@@ -44,7 +44,7 @@ def fuzzer() -> Iterator[Callable[..., int]]:
     process.communicate()
 
 
-@pytest.mark.timeout(SECONDS + 120)
+@pytest.mark.timeout(SECONDS + 900)
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_escapes(fuzzer, target, tmp_path):
     corpus, log = tmp_path / "corpus", tmp_path / "log"

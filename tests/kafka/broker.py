@@ -20,8 +20,8 @@ from confluent_kafka.admin import AdminClient
 
 from tests.kafka import jars
 
-START_TIMEOUT_S = 60
-STOP_TIMEOUT_S = 60
+START_TIMEOUT_S = 300
+STOP_TIMEOUT_S = 300
 PORTS = (15_000, 32_000)
 CENTURY_MS = 100 * 365 * 24 * 3600 * 1000
 

@@ -101,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "reset":
             return self._reset()
         if fault == "slow":
-            self.store.ended.wait(30)
+            self.store.ended.wait(300)
             return self._reset()
         if "list-type" in query:
             listed = _listing(self.store, query)

@@ -22,7 +22,7 @@ NEWEST = RELEASES[-1]  # whose DumpLogSegments is the truth for `kafkafs dump`, 
 ENDS = (ZOOKEEPER_RELEASE, NEWEST)  # enough for what takes long, and what all releases have alike
 
 FETCH_TIMEOUT_S = 300
-TOOL_TIMEOUT_S = 120
+TOOL_TIMEOUT_S = 300
 HEAP = "-Xmx512m"
 QUICK_START = (*class_archives.QUICK_START, "-Djava.awt.headless=true")
 

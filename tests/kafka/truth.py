@@ -33,7 +33,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from tests.kafka import jars
 from tests.kafka.broker import Broker
 
-READ_TIMEOUT_S = 60
+READ_TIMEOUT_S = 300
 MAX_TIMES = 100  # record timestamps a partition is asked for, each with its two neighbours
 FAR_FUTURE_MS = 253_402_300_799_000
 TYPES = {TIMESTAMP_CREATE_TIME: "CreateTime", TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime"}

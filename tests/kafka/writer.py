@@ -9,7 +9,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from tests.kafka.broker import CENTURY_MS, Broker, wait_until
 
-DELIVERY_TIMEOUT_S = 30
+DELIVERY_TIMEOUT_S = 200
 START_MS = 1_700_000_000_000  # the first timestamp of most topics: 2023-11-14T22:13:20Z
 HOUR_MS = 3_600_000
 

@@ -85,7 +85,7 @@ class Checks:
     def stop(self) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(300)
 
     def _run(self, chance: random.Random) -> None:
         kinds = (self.points, self.ranges, self.ranges, self.raw, self.compacted, self.phoenix, self.transactions)

@@ -87,7 +87,7 @@ class Churn:
     def stop(self) -> None:
         self._stop.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(300)
         assert not self.failures, self.failures
 
     def _guarded(self, job: Callable[[random.Random], None], chance: random.Random) -> None:

@@ -22,7 +22,7 @@ READERS = int(os.environ.get("KAFKAFS_LIVE_READERS", "4"))
 SEED = int(os.environ.get("KAFKAFS_SEED", "0")) or random.randrange(1, 1 << 30)
 RELEASES = os.environ.get("KAFKAFS_LIVE_RELEASES", "4.3.1").split(",")
 
-pytestmark = [pytest.mark.urgent, pytest.mark.timeout(SECONDS + 240)]
+pytestmark = [pytest.mark.urgent, pytest.mark.timeout(SECONDS + 900)]
 
 
 @pytest.fixture(params=RELEASES)
@@ -35,8 +35,8 @@ def churn(request, tmp_path_factory) -> Iterator[Churn]:
 
 
 def test_readers_see_what_producers_wrote(churn, mount, record_property):
-    everything = mount(churn.broker.data, guard_s=SECONDS + 200)
-    committed = mount(churn.broker.data, options="isolation=read_committed", guard_s=SECONDS + 200)
+    everything = mount(churn.broker.data, guard_s=SECONDS + 600)
+    committed = mount(churn.broker.data, options="isolation=read_committed", guard_s=SECONDS + 600)
     wait_until(lambda: (everything / "paced-0/latest").is_symlink(), 30)
     before = everything.status()
     followers = [Follower(everything / "paced-0/by-offset/0...follow.jsonl"),

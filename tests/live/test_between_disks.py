@@ -37,7 +37,6 @@ def node(tmp_path) -> Iterator[Broker]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
 def test_a_partition_that_moves_to_another_disk_keeps_its_answers(node, mount):
     writer = Writer(node)
     for number in range(BATCHES):
@@ -116,5 +115,5 @@ class _Reader(threading.Thread):
 
     def end(self) -> Counter[str]:
         self._over.set()
-        self.join(20)
+        self.join(300)
         return self._counted

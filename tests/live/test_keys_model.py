@@ -15,7 +15,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
@@ -168,7 +167,6 @@ def history(root: Root, key: str) -> list[int] | type[CorruptData] | None:
         return CorruptData
 
 
-@pytest.mark.timeout(120)
 def test_keys_beside_a_broker_are_those_of_a_dictionary(tmp_path, monkeypatch):
     """Appended, rolled, retained, cut, compacted, made anew; indexes whole, stale, damaged, foreign, cut in use."""
     monkeypatch.setattr("kafkafs.search.key_indexes._FRESH_S", 0.0)

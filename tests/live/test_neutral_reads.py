@@ -131,7 +131,7 @@ def cold(request, tmp_path):
 )
 def test_a_cold_log_stays_cold(mount, cold, view):
     path = mount(cold.data) / f"big-0/{view.format(name=cold.log.name)}"
-    assert cold.hot_lost_by(lambda: run("dd", f"if={path}", "of=/dev/null", "bs=1M", timeout=60)) == 0
+    assert cold.hot_lost_by(lambda: run("dd", f"if={path}", "of=/dev/null", "bs=1M", timeout=300)) == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
@@ -141,14 +141,14 @@ def test_of_a_range_in_the_midst_nothing_behind_it_comes_in(mount, cold):
     for suffix in ("", ".jsonl", ".batches.jsonl"):
         path = mounted.path / f"big-0/by-offset/{start}..{start + cold.records // 16}{suffix}"
         os.stat(path)
-        left = cold.left_by(lambda path=path: run("dd", f"if={path}", "of=/dev/null", "bs=1M", timeout=60), attempts=1)
+        left = cold.left_by(lambda path=path: run("dd", f"if={path}", "of=/dev/null", "bs=1M", timeout=300), attempts=1)
         assert left <= FEW, suffix
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 def test_a_search_leaves_a_cold_log_cold(cold):
     """Workers take parts of a segment: each ends in the midst of it."""
-    assert cold.left_by(lambda: run(KAFKAFS, "grep", "not there", cold.data, timeout=60, check=False)) <= FEW
+    assert cold.left_by(lambda: run(KAFKAFS, "grep", "not there", cold.data, timeout=300, check=False)) <= FEW
 
 
 @pytest.mark.sampled

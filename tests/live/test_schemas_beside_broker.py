@@ -37,7 +37,7 @@ class Following:
 
     def end(self) -> None:
         self._cat.kill()
-        self._cat.wait(10)
+        self._cat.wait(300)
         self._out.close()
 
 

@@ -11,7 +11,7 @@ from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, parse_partition_na
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
-from tests.disk.descriptors import few_descriptors
+from tests.disk.descriptors import no_descriptors
 from tests.log.making import NO_REGULAR_FILE, made, write_partition, write_start
 from tests.mounting import wait_until
 
@@ -129,7 +129,7 @@ def test_a_checkpoint_without_a_descriptor_to_read_it_is_not_absent(tmp_path):
     write_start(tmp_path, 4)
     directory = open_data_directory(tmp_path, ReadOptions())  # no directory beside it has descriptors to give
     partition = directory.partition("t-0")
-    with few_descriptors(0), open("/dev/null"), pytest.raises(Exhausted):  # which takes the last one
+    with no_descriptors(), pytest.raises(Exhausted):
         directory.checkpoints.read()
     assert partition.log().start_offset == 4
 

@@ -14,7 +14,7 @@ from kafkafs.log import health
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.health import look_at_all
 from kafkafs.log.segment_files import SegmentFiles
-from tests.disk.descriptors import descriptors
+from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, spread, write_partition
 
 BATCHES = [made(number * 2, [1000 + number] * 2, size=300) for number in range(60)]
@@ -194,10 +194,10 @@ def test_a_look_at_many_segments_keeps_none_of_their_files(tmp_path):
     write_partition(tmp_path, spread(BATCHES, 2))
     partition = partition_of(tmp_path)
     segments = partition.log().segments[:-1]
-    kept, before = partition.root.kept, descriptors()
+    kept, before = partition.root.kept, open_below(tmp_path)
     found = look_at_all(segments)
     assert [(one.time_index, one.problems) for one in found] == [("ok", ())] * len(segments)
-    assert (partition.root.kept, descriptors()) == (kept, before)
+    assert (partition.root.kept, open_below(tmp_path)) == (kept, before)
     assert look_at_all(segments) == found
 
 

@@ -8,7 +8,7 @@ from kafkafs.errors import Exhausted, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, of_one_broker, progress, read_from, replicas
-from tests.disk.descriptors import few_descriptors
+from tests.disk.descriptors import no_descriptors
 from tests.log.making import NAME, Made, made, write_partition
 
 OLD = [made(number, [1000], epoch=1) for number in range(4)]
@@ -93,5 +93,5 @@ def test_what_there_is_no_descriptor_for_is_not_taken_for_what_is_not_there(tmp_
     broker(tmp_path, OLD, 1)
     directory = open_data_directory(tmp_path, ReadOptions())  # of a budget of its own: no cache has one to give
     assert directory.names()
-    with few_descriptors(0), open("/dev/null"), pytest.raises(Exhausted):  # which takes the last one
+    with no_descriptors(), pytest.raises(Exhausted):
         QUESTIONS[question](directory)

@@ -17,8 +17,7 @@ from tests.kafka.writer import Record, Topic, Writer, configure, create, delete_
 from tests.mounting import KAFKAFS, run
 from tests.overview.retention_cases import CASES, HOUR_MS, SIZE
 
-pytestmark = [pytest.mark.skipif(not os.environ.get("KAFKAFS_DU"), reason="starts brokers anew: by hand"),
-              pytest.mark.timeout(600)]  # fmt: skip
+pytestmark = pytest.mark.skipif(not os.environ.get("KAFKAFS_DU"), reason="starts brokers anew: by hand")
 RELEASE = "4.3.1"
 USUAL = {key: value for key, value in node.SETTINGS.items() if key != "log.retention.ms"}
 STILL = USUAL | {"log.initial.task.delay.ms": CENTURY_MS, "log.cleaner.enable": "false"}

@@ -18,7 +18,7 @@ from tests.mounting import KAFKAFS, run
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = os.environ | {"PATH": f"{KAFKAFS.parent}:{os.environ['PATH']}", "TERM": "dumb", "PS1": ""}
-DEADLINE_S = 20.0
+DEADLINE_S = 200.0
 
 
 @pytest.fixture(scope="module")

@@ -121,4 +121,4 @@ def test_a_sidecar_ends_with_its_pod_and_takes_a_bounded_share():
     assert all("sizeLimit" in each["emptyDir"] for each in SIDECAR["spec"]["template"]["spec"]["volumes"])
     with subprocess.Popen(BESIDE["command"]) as waiting:
         waiting.terminate()
-        waiting.wait(timeout=10)
+        waiting.wait(timeout=300)

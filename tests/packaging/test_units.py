@@ -60,5 +60,5 @@ def test_systemd_is_told_when_the_mount_answers(tmp_path, kind):
             assert b"test-0" in run("ls", place).stdout
         finally:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) == 0
+            assert process.wait(300) == 0
     wait_until(lambda: mounted_at(place) is None)

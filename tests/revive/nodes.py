@@ -47,7 +47,7 @@ class Revived:
         target = self.log.with_name("facts.json")
         classpath = f"{facts_program()}:{jars.jars(jars.NEWEST)}/*:{jars.streams()}/*"
         command = ["java", jars.HEAP, *jars.QUICK_START, "-cp", classpath, "Facts", self.broker.address]
-        done = subprocess.run([*command, self.broker.release, str(target)], capture_output=True, timeout=90)
+        done = subprocess.run([*command, self.broker.release, str(target)], capture_output=True, timeout=300)
         assert done.returncode == 0, done.stderr.decode()[-3000:]
         told: dict[str, Any] = json.loads(target.read_text())
         return told
@@ -70,7 +70,7 @@ def facts_program() -> Path:
 
     def make(place: Path) -> None:
         command = ["javac", "-nowarn", "-cp", classpath, "-d", str(place), str(CLUSTER), str(FACTS)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
 
     return cache.once_of("facts", (CLUSTER.read_bytes(), FACTS.read_bytes()), make)

@@ -28,7 +28,6 @@ from tests.revive.users import ask_who_comes, assert_users_have_their_rights
 
 WHOLE = bool(os.environ.get("KAFKAFS_REVIVE"))
 OWN = ("nodes", "tools")  # ports, and texts with them in
-pytestmark = pytest.mark.timeout(400)
 
 
 def clusters() -> list[tuple[str, str, str]]:

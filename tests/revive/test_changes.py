@@ -150,7 +150,6 @@ def test_reading_changes_nothing_itself(tmp_path):
         revive([unpack(tmp_path / method)], Choices(to=tmp_path / f"new-{method}", method=method))
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 @pytest.mark.parametrize("is_left_running", [False, True])
 def test_a_broker_that_is_started_meanwhile_is_noticed(tmp_path, is_left_running):

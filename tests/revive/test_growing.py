@@ -128,7 +128,6 @@ def in_sync(broker: Broker) -> set[int]:
     return {len(each.isrs) for topic in topics.values() for each in topic.partitions.values()}
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 @pytest.mark.parametrize(
     ("release", "target", "is_static"),

@@ -143,7 +143,7 @@ def strace(trace: Path, calls: str, *command: str | Path) -> int:
     names = calls.partition(":")[0].removeprefix("inject=")
     traced: list[str | Path] = ["strace", "-f", "-qq", "-o", trace, "-e", f"trace={names}"]
     inject = ["-e", calls] if calls.startswith("inject=") else []
-    return subprocess.run([*traced, *inject, *command], timeout=100, capture_output=True, check=False).returncode
+    return subprocess.run([*traced, *inject, *command], timeout=300, capture_output=True, check=False).returncode
 
 
 def test_killed_at_any_moment_the_same_command_finishes(tmp_path):
@@ -280,7 +280,7 @@ def test_nothing_outside_of_the_new_directory_is_opened_for_writing(tmp_path):
     calls = "openat,open,creat,openat2,mkdir,mkdirat,rename,renameat,renameat2,unlink,unlinkat,link,linkat,symlink," \
         "symlinkat,truncate,chmod,fchmodat,chown,utimensat,mknod,mknodat,rmdir,setxattr"  # fmt: skip
     command = ["strace", "-f", "-y", "-qq", "-s", "4096", "-o", trace, "-e", f"trace={calls}"]
-    subprocess.run([*command, KAFKAFS, "revive", source, "--to", to], check=True, timeout=100, capture_output=True,
+    subprocess.run([*command, KAFKAFS, "revive", source, "--to", to], check=True, timeout=300, capture_output=True,
                    env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})  # fmt: skip
     changing = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|^\d+ +(?!open|\W)")
     begun = [

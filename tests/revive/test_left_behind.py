@@ -22,7 +22,7 @@ from tests.revive.nodes import revived, started
 from tests.revive.replicas import UUID
 from tests.revive.test_brokers import WHOLE, consumed
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 WORDS = {"stray": "stray", "delete": "deleted"}
 
 

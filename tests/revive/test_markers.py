@@ -24,7 +24,6 @@ from tests.kafka.writer import Record, Topic, Writer, create, now_ms, transactio
 from tests.revive.nodes import choices, started
 from tests.revive.test_brokers import WHOLE
 
-pytestmark = pytest.mark.timeout(300)
 TOPIC = "paid"
 COMMITS, ABORTS, AT_THE_END, MANY = range(4)
 WAYS = {

@@ -21,7 +21,7 @@ from tests.revive.test_brokers import WHOLE
 from tests.revive.test_moments import is_over
 from tests.revive.test_night import value_of
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 SETTINGS = {f"share.coordinator.state.topic.{name}": 1 for name in ("replication.factor", "min.isr", "num.partitions")}
 SHARE = "org.apache.kafka.tools.consumer.group.ShareGroupCommand"
 STREAMS = "org.apache.kafka.tools.streams.StreamsGroupCommand"

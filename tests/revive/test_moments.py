@@ -17,7 +17,7 @@ from tests.kafka.writer import Topic, create, now_ms
 from tests.revive.nodes import Revived, revived
 from tests.revive.test_brokers import WHOLE
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 HOUR_MS = 3_600_000
 
 

@@ -12,7 +12,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.other_replicas import Missing, Replica, batches_of_others
 from kafkafs.revive.plan import Choices
-from tests.disk.descriptors import few_descriptors
+from tests.disk.descriptors import no_descriptors
 from tests.kafka import replicated
 from tests.kafka.dataset import Dataset
 from tests.revive.replicas import Made, disk
@@ -176,7 +176,7 @@ def test_what_there_is_no_descriptor_for_is_not_taken_for_what_no_replica_has(di
     """Regression: records that another disk has would have been told of as lost."""
     directory = open_data_directory(disks[0], ReadOptions())  # of a budget of its own: no cache has one to give
     other = Replica(directory, directory.partition(PARTITION))
-    with few_descriptors(0), open("/dev/null"), pytest.raises(Exhausted):  # which takes the last one
+    with no_descriptors(), pytest.raises(Exhausted):
         list(batches_of_others(0, 9, [other], [LeaderEpoch(0, 0)]))
 
 

@@ -59,14 +59,13 @@ class Shell:
         for old, new in self.instead.items():
             script = script.replace(old, new)
         done = subprocess.run(
-            ["sh", "-c", script], capture_output=True, text=True, timeout=120, check=False,
+            ["sh", "-c", script], capture_output=True, text=True, timeout=300, check=False,
             env=os.environ | {"PATH": f"{self.place}:{os.environ['PATH']}"},
         )  # fmt: skip
         assert done.returncode == 0, (script, done.stdout, done.stderr)
         return done.stdout
 
 
-@pytest.mark.timeout(300)
 def test_the_commands_of_the_page_run_on_the_revived_sample(tmp_path):
     report = revive([unpack(tmp_path)], choices(tmp_path / "revived", RELEASE))
     start, *commands = SECTIONS[0]
@@ -82,7 +81,6 @@ def test_the_commands_of_the_page_run_on_the_revived_sample(tmp_path):
     assert node.complaints() == []
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 def test_what_was_off_is_on_again(tmp_path):
     place = tmp_path / "revived"

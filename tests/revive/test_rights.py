@@ -12,7 +12,7 @@ from tests.kafka.writer import Record, Topic, Writer, create
 from tests.revive.nodes import revived
 from tests.revive.test_brokers import WHOLE
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",

@@ -18,7 +18,7 @@ from tests.revive.nodes import revived
 from tests.revive.test_brokers import WHOLE
 from tests.revive.test_night import three_brokers
 
-pytestmark = [pytest.mark.timeout(500), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 PARTITIONS = [("far", 0), ("far", 1), ("near", 0)]
 UPLOADED = 4
 

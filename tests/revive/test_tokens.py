@@ -14,7 +14,7 @@ from tests.revive.nodes import choices, started
 from tests.revive.test_brokers import WHOLE
 from tests.revive.users import ask_who_comes
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 SECRET = "delegation.token.secret.key"
 SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
 

@@ -19,7 +19,7 @@ from tests.revive.nodes import choices, revived
 from tests.revive.test_brokers import WHOLE
 from tests.revive.test_night import three_brokers, value_of
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "segment.bytes": "2000"}
 TOPICS = {
     "small": Topic(2, {"segment.bytes": 1000, "index.interval.bytes": 1}),

@@ -26,7 +26,7 @@ from tests.revive.producing import OUT_OF_ORDER_SEQUENCE, first_batch, produce, 
 from tests.revive.test_brokers import WHOLE, truth_record
 from tests.revive.test_group_ends import MEMBERS, deleted, left
 
-pytestmark = [pytest.mark.timeout(400), pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")]
+pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
 SOURCE = Dataset("4.3.1", "stopped")
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 

@@ -21,7 +21,7 @@ LOG = f"{0:020}.log"
 
 def grep(*words: str | Path, cwd: Path | None = None) -> tuple[int, list[str], str]:
     """Exit code, lines, and what is on standard error."""
-    done = subprocess.run([KAFKAFS, "grep", *words], capture_output=True, text=True, timeout=60, cwd=cwd)
+    done = subprocess.run([KAFKAFS, "grep", *words], capture_output=True, text=True, timeout=300, cwd=cwd)
     return done.returncode, done.stdout.splitlines(), done.stderr
 
 

@@ -24,7 +24,7 @@ class User:
             input="".join(f"{path}\n" for path in paths),
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=300,
             user=self.uid,
             group=self.gid,
             extra_groups=self.groups,

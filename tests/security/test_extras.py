@@ -103,7 +103,7 @@ def test_what_serving_imports_anywhere_is_loaded_before_the_sandbox_closes(absen
     """Or it is of an extra that is not there: then it is an ImportError, as everywhere else. (Here a tier is given.)"""
     names = "\n".join(sorted(modules_of_serving())).encode()
     command = [sys.executable, "-c", LOOK]
-    done = subprocess.run(command, input=names, capture_output=True, env=environment(absent), timeout=60, check=True)
+    done = subprocess.run(command, input=names, capture_output=True, env=environment(absent), timeout=300, check=True)
     missing = [name for name in done.stdout.decode().split() if not name.startswith(OF_BUCKETS)]
     if absent:
         assert missing

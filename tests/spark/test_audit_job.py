@@ -356,7 +356,6 @@ def test_an_abort_that_came_after_the_log_was_read_is_no_finding(tmp_path):
     assert {finding.kind for finding in look(data)} == {"transaction-index-entry"}
 
 
-@pytest.mark.timeout(240)
 def test_nothing_is_wrong_while_a_broker_writes(running_broker):
     """Looks in the midst of appends, rolls, aborts and checkpoints, and of files that have just been made."""
     node = running_broker("4.3.1")

@@ -36,7 +36,6 @@ def tables(out: Path) -> dict[str, object]:
     return found
 
 
-@pytest.mark.timeout(400)
 def test_the_report_is_that_of_spark_byte_for_byte(damaged, spark, command: Command, capsys, tmp_path):
     """Who compares two audits must not see which engine made them."""
     told = []
@@ -50,7 +49,6 @@ def test_the_report_is_that_of_spark_byte_for_byte(damaged, spark, command: Comm
     assert capsys.readouterr().out.encode() == told[0][1], "as they were found, in the same order"
 
 
-@pytest.mark.timeout(400)
 def test_indexes_are_those_of_spark(spark, command: Command, tmp_path):
     for engine in ENGINES:
         for keys in ((), ("--keys",)):
@@ -65,7 +63,6 @@ def test_indexes_are_those_of_spark(spark, command: Command, tmp_path):
     assert len(made[0]) > 50
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     "words",
     [
@@ -93,7 +90,6 @@ def test_the_files_are_those_of_spark(words, command: Command, tmp_path, capsys)
     assert sum(name.endswith(".parquet") for name in made[0]) >= 2
 
 
-@pytest.mark.timeout(400)
 def test_one_engine_goes_on_with_what_the_other_has_begun(command: Command, tmp_path):
     words = ("export", BROKER.path, "--topics", "long-index,partitions", "--value", "json", "--file-mb", "1", "--to")
     assert command(*words, tmp_path / "whole") == 0
@@ -107,7 +103,6 @@ def test_one_engine_goes_on_with_what_the_other_has_begun(command: Command, tmp_
         assert tables(out) == whole
 
 
-@pytest.mark.timeout(400)
 def test_the_numbers_are_those_of_spark(command: Command, tmp_path):
     made = []
     for engine in ENGINES:
@@ -124,7 +119,7 @@ def test_it_takes_neither_java_nor_spark(tmp_path):
     bare = os.environ | {"PATH": "/nowhere", "JAVA_HOME": "/nowhere", "PYTHONPATH": str(tmp_path)}
     data, out = unpack(tmp_path), tmp_path / "out"
     for words in (["export", data, "--to", out, "--value", "registry"], ["profile", data, "--html", tmp_path / "page"]):
-        done = subprocess.run([KAFKAFS, *words], capture_output=True, text=True, env=bare, timeout=60)
+        done = subprocess.run([KAFKAFS, *words], capture_output=True, text=True, env=bare, timeout=300)
         assert (done.returncode, "Java" in done.stderr) == (0, False), done.stderr
     assert list(out.rglob("*.parquet"))
     assert not list(out.glob(f"{CLAIM}*"))

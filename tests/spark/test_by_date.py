@@ -174,7 +174,6 @@ def wait_for_files(out: Path, count: int, running: "subprocess.Popen[bytes]") ->
         time.sleep(0.002)
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("number", range(COUNT))
 def test_killed_at_any_moment_and_run_again(number, data, tmp_path, export):
     """What the second run finds has grown meanwhile: nothing is left out, nothing stands twice."""

@@ -43,7 +43,6 @@ def start(out: Path, *words: object) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
 
 
-@pytest.mark.timeout(240)
 def test_of_two_exports_at_once_one_is_refused_and_nothing_stands_twice(tmp_path):
     """Regression: both gave exit 0, 2,750 of 54,550 offsets stood twice, and each removed the other's files."""
     out = tmp_path / "out"
@@ -51,9 +50,9 @@ def test_of_two_exports_at_once_one_is_refused_and_nothing_stands_twice(tmp_path
         wait_until(lambda: out.is_dir() and names(out))
         os.killpg(first.pid, signal.SIGSTOP)  # else it is done before the other one looks
         second = start(out)
-        refused = second.communicate(timeout=100)[1]
+        refused = second.communicate(timeout=300)[1]
         os.killpg(first.pid, signal.SIGCONT)
-        told = first.communicate(timeout=100)[1]
+        told = first.communicate(timeout=300)[1]
     assert (first.returncode, second.returncode) == (0, 2), (told, refused)
     assert refused.startswith(f"kafkafs: another export writes to '{out}': process ")
     assert set(offsets(out).values()) == {1}
@@ -61,17 +60,16 @@ def test_of_two_exports_at_once_one_is_refused_and_nothing_stands_twice(tmp_path
     assert not list(out.rglob("*.tmp"))
 
 
-@pytest.mark.timeout(240)
 def test_what_a_killed_export_left_is_taken_over(tmp_path):
     """The same command goes on at once, as it is promised."""
     out = tmp_path / "out"
     with start(out) as running:
         wait_until(lambda: out.is_dir() and names(out))
         os.killpg(running.pid, signal.SIGKILL)
-        running.wait(20)
+        running.wait(300)
     assert len(names(out)) == 1
     again = start(out, "--topics", "segments")
-    assert again.communicate(timeout=100)[1].count("\n") == 1
+    assert again.communicate(timeout=300)[1].count("\n") == 1
     assert again.returncode == 0
     assert names(out) == []
 

@@ -51,7 +51,6 @@ with session("local[1]", "another") as spark:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_jobs_on_a_cluster(tmp_path):
     command = [sys.executable, "-c", JOBS, str(LATEST.path), CLUSTER, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=380, stdin=subprocess.DEVNULL)
@@ -62,7 +61,6 @@ def test_jobs_on_a_cluster(tmp_path):
         assert (tmp_path / "indexes" / name).read_bytes() == (LATEST.path / name).read_bytes()
 
 
-@pytest.mark.timeout(200)
 def test_a_person_at_a_terminal_sees_how_far_it_is(tmp_path):
     """Standard error is a terminal: a line that is drawn anew, and the summary in its place at the end."""
     data = LATEST.copy_to(tmp_path / "data", "long-index-0", "segments-0")

@@ -111,7 +111,6 @@ def test_both_engines_print_the_same(spark: SparkSession, tmp_path):
         assert run(paths, how) == run(paths, how, spark)
 
 
-@pytest.mark.timeout(300)  # where the brokers' data have to be made
 def test_replicas_of_real_brokers_differ_where_an_unclean_election_cut_one():
     """Each record that broker 2 took alone is a line; what the cleaners did by themselves is none."""
     _, one, two = replicated.directories()

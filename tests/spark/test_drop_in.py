@@ -6,8 +6,6 @@ import random
 import subprocess
 import sys
 
-import pytest
-
 from kafkafs.format.names import REMOTE_LOG_METADATA
 from tests.kafka import jars
 from tests.kafka.broker import wait_until
@@ -96,7 +94,6 @@ def _option(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-@pytest.mark.timeout(420)
 def test_answers_are_those_of_the_kafka_source(running_broker):
     node = running_broker("4.3.1")
     topics = ("a", "b", "t", "drop-in", REMOTE_LOG_METADATA)

@@ -149,7 +149,6 @@ def node(running_broker) -> Broker:
     return node
 
 
-@pytest.mark.timeout(300)
 def test_orders_are_the_orders_that_were_produced(node: Broker, spark: SparkSession, tmp_path: Path) -> None:
     """In every record format, in SQL, and in a stream whose schema goes on meanwhile."""
     every = frame(spark, node.data, subscribe=",".join(FORMATS), key="registry", value="registry")

@@ -64,7 +64,6 @@ def _workers(page: int) -> int:
         return -1
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.skipif("KAFKAFS_CLUSTER" not in os.environ, reason="a minute; KAFKAFS_CLUSTER=1 runs it")
 def test_an_export_on_workers_without_a_common_disk_is_the_local_one(tmp_path):
     data = unpack(tmp_path / "data")

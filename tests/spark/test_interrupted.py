@@ -32,7 +32,6 @@ def runs(pid: int) -> bool:
         return False
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("after_s", [0.5, 1.0, 1.5, 2.5, 4.0, 6.0] if EACH_MOMENT else [0.5, 1.5, 4.0])
 def test_ctrl_c_ends_all(after_s, tmp_path):
     """From the first moments, in which Java starts, until tasks run; a terminal's signal goes to the whole group."""
@@ -46,7 +45,7 @@ def test_ctrl_c_ends_all(after_s, tmp_path):
         began = time.monotonic()
         os.killpg(running.pid, signal.SIGINT)
         said = running.stderr.read() if running.stderr else ""
-        code = running.wait(30)
+        code = running.wait(300)
         took = time.monotonic() - began
     if " records in " in said:
         return  # it had told all it had to tell, and the signal met an interpreter that was tidying up
@@ -73,11 +72,10 @@ except KeyboardInterrupt:
 @pytest.mark.slow
 def test_no_thread_complains_of_the_end_of_java():
     """Regression: pyspark's server for accumulators printed a traceback, where it was quicker than our own end."""
-    done = subprocess.run([sys.executable, "-c", LINGERING], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, "-c", LINGERING], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.stderr) == ("['1', '2']\n", "")
 
 
-@pytest.mark.timeout(120)
 def test_the_first_words_come_at_once(tmp_path):
     """A person at a terminal sees within half a second that something happens."""
     data = LATEST.copy_to(tmp_path / "data", "segments-0")
@@ -91,7 +89,7 @@ def test_the_first_words_come_at_once(tmp_path):
         running.send_signal(signal.SIGINT)
         while piece := _read(ours):
             seen += piece
-        assert running.wait(30) == 130
+        assert running.wait(300) == 130
     os.close(ours)
     assert seen.rstrip().endswith(b"kafkafs: interrupted")
 
@@ -115,10 +113,9 @@ except KeyboardInterrupt:
 """
 
 
-@pytest.mark.timeout(120)
 def test_ctrl_c_in_a_call_of_javas_prints_no_traceback():
     """Regression: py4j tells the root logger of it, in ten lines. A full run met that once."""
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=False)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
 
 
@@ -137,9 +134,8 @@ except KafkafsError as error:
 """
 
 
-@pytest.mark.timeout(120)
 def test_a_java_that_was_killed_is_a_sentence():
     """Regression: `ConnectionRefusedError`, and "this is a bug, please report it"."""
-    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=300, check=False)
     told = "the Spark job failed: its Java was ended by SIGKILL, as the system does where memory runs out\n"
     assert (done.stdout, done.stderr) == (told, "")

@@ -21,4 +21,4 @@ def test_something_is_done_meanwhile():
         if len(seen) == 3:
             enough.set()
 
-    assert awaited(lambda: enough.wait(10), look)
+    assert awaited(lambda: enough.wait(300), look)

@@ -9,7 +9,6 @@ from pyspark.sql import SparkSession
 from tests.pages import DOCS, ROOT, Session, blocks
 
 README = ROOT / "README.md"
-pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture

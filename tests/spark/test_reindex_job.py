@@ -52,7 +52,6 @@ def write(node: broker.Broker) -> None:
         (two.abort if turn % 2 else two.commit)()
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("release", [pytest.param("2.8.0", marks=pytest.mark.slow), "4.3.1"])
 def test_rebuilt_indexes_are_those_that_the_broker_rebuilds(release, tmp_path):
     home, target = tmp_path / "home", tmp_path / "indexes"

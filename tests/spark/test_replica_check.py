@@ -4,7 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from kafkafs.spark.audit.audit_job import audit
@@ -22,7 +21,6 @@ def compared(paths: tuple[Path, ...]) -> list[Finding]:
     return diverging(pairs, [compare(pair) for pair in pairs])
 
 
-@pytest.mark.timeout(300)  # where the brokers' data have to be made
 def test_only_what_really_parted_is_named():
     """Other ends, starts, segments, and what each broker's cleaner did by itself are no findings."""
     (found,) = compared(replicated.directories())
@@ -36,7 +34,6 @@ def test_only_what_really_parted_is_named():
     assert json.loads(found.to_json())["epochs"] == [newer, older]
 
 
-@pytest.mark.timeout(300)
 def test_the_data_are_what_they_are_meant_to_be():
     one, two, three = (path / "compacted-0" for path in replicated.directories())
     assert (

@@ -25,7 +25,7 @@ LATEST = Dataset("4.3.1", "stopped")
 def said(command: list[str], place: Path) -> str:
     bare = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
     done = subprocess.run(
-        [str(KAFKAFS), *command], env=bare | {"PYTHONPATH": str(place)}, capture_output=True, text=True, timeout=60
+        [str(KAFKAFS), *command], env=bare | {"PYTHONPATH": str(place)}, capture_output=True, text=True, timeout=300
     )
     assert done.returncode in (1, 2)
     last = done.stderr.splitlines()[-1]
@@ -52,7 +52,7 @@ def test_a_library_that_does_not_fit_is_no_bug_of_ours(tmp_path):
 def test_without_java_a_sentence_says_so(tmp_path):
     bare = os.environ | {"PATH": "/nowhere", "JAVA_HOME": "/nowhere"}
     command = [str(KAFKAFS), "audit", str(LATEST.path), "--engine", "spark"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=bare)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=bare)
     assert done.returncode == 2
     assert "Java" in done.stderr
     assert done.stderr.count("\n") == 1

@@ -85,7 +85,7 @@ def by_duckdb(query: str) -> list[tuple[str, int, int]]:
     """Topics, partitions and offsets as DuckDB's own command line tells them."""
     done = subprocess.run(
         [Path(sys.executable).parent / "duckdb", "-csv", "-noheader", "-c", query],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=300,
     )  # fmt: skip
     rows = [line.split(",") for line in done.stdout.splitlines()]
     return sorted((topic, int(partition), int(offset)) for topic, partition, offset in rows)

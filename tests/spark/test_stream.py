@@ -70,7 +70,6 @@ def test_new_partitions_begin_at_their_start_and_losses_are_told():
     assert task.ranges[0].start == LATEST.offsets("deleted").earliest
 
 
-@pytest.mark.timeout(240)
 def test_a_stream_follows_a_living_broker(spark: SparkSession, running_broker, tmp_path):
     """Growth, a new segment, a new partition and a stop in between: each record once. Then a loss."""
     node = running_broker("4.3.1")

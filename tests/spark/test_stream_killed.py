@@ -72,7 +72,6 @@ def rows(spark: SparkSession, out: Path) -> list[tuple[int, int, bytes]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(420)
 def test_a_killed_stream_goes_on_without_loss_or_duplicates(spark: SparkSession, running_broker, tmp_path):
     node, topic = running_broker("4.3.1"), "killed"
     create(node, {topic: Topic(partitions=2)})

@@ -81,7 +81,7 @@ def test_an_audit_finds_in_the_tier_what_is_wrong_there(tmp_path: Path, sources)
     words = ("audit", "--engine", "local", "--topics", "orders,payments")
 
     def findings(*more: str) -> list[dict[str, object]]:
-        done = subprocess.run([KAFKAFS, *words, TIERED.left, *more], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([KAFKAFS, *words, TIERED.left, *more], capture_output=True, text=True, timeout=300)
         assert "Traceback" not in done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]
 

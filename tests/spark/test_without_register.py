@@ -36,21 +36,19 @@ def environment() -> dict[str, str]:
     return without | own | class_archives.spark()
 
 
-@pytest.mark.timeout(300)
 def test_a_new_session_knows_the_source():
     """Regression: "Failed to find the data source: kafkafs", until somebody had read the page to its end."""
     words = [sys.executable, "-c", PROGRAM, str(LATEST.path), VIEW]
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=280)
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout) == {"batch": COUNT, "sql": COUNT, "stream": True}
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_sparks_own_shell_for_sql_knows_it(tmp_path):
     words: list[str | Path] = [Path(sys.executable).with_name("spark-sql"), "--conf", "spark.ui.enabled=false", "-S",
              "-e", f"{VIEW}; SELECT concat('rows: ', count(*)) FROM orders"]  # fmt: skip
-    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=280, cwd=tmp_path)
+    done = subprocess.run(words, capture_output=True, text=True, env=environment(), timeout=300, cwd=tmp_path)
     assert f"rows: {COUNT}" in done.stdout.splitlines(), done.stderr[-2000:]
 
 

@@ -169,7 +169,7 @@ def test_a_partition_that_a_broker_is_about_to_make_is_waited_for(one, monkeypat
     waited = threading.Event()
     monkeypatch.setattr("kafkafs.tables.missing.PATIENCE_S", 30.0)
     monkeypatch.setattr("kafkafs.tables.missing.time.sleep", lambda _: waited.set())
-    maker = threading.Thread(target=lambda: waited.wait(60) and belongs(one, "whole-1", OTHER))
+    maker = threading.Thread(target=lambda: waited.wait(300) and belongs(one, "whole-1", OTHER))
     maker.start()
     assert batch(one, subscribe="whole") == ["whole-0"]
     maker.join()

@@ -164,7 +164,7 @@ def test_many_readers_get_the_same_bytes(texts):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert wrong == []
 
 

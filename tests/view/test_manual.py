@@ -29,7 +29,7 @@ def test_every_suffix_is_told_of(suffix):
 def test_an_example_works_as_it_is_printed(place, command):
     """Whoever types it in should get an answer; one that follows is ended."""
     command = f"timeout {FOLLOWS_S} {command}" if "follow" in command else command
-    done = subprocess.run(["bash", "-c", command], cwd=place / "test-0", capture_output=True, timeout=20, check=False)
+    done = subprocess.run(["bash", "-c", command], cwd=place / "test-0", capture_output=True, timeout=300, check=False)
     assert done.stderr == b""
     assert done.returncode in ((124,) if "follow" in command else (0, 1) if "grep" in command else (0,))
 

@@ -76,16 +76,16 @@ def test_who_is_read_does_not_rest():
 
     def make(_: int) -> Pieces:
         reading.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         yield 1, b"text"
 
     stream = Stream(make, 0, TextBudget(time.monotonic))
     reader = threading.Thread(target=stream.read, args=(0, 4))
     reader.start()
-    assert reading.wait(60)
+    assert reading.wait(300)
     assert not stream.release()
     go_on.set()
-    reader.join(60)
+    reader.join(300)
     assert stream.release()
     assert bytes(stream.read(0, 4)) == b"text"
 
@@ -158,13 +158,13 @@ def test_a_reader_in_the_midst_does_not_make_the_impatient_wait():
 
     def make(_: int) -> Pieces:
         begun.set()
-        assert go_on.wait(60)
+        assert go_on.wait(300)
         yield 1, b"x"
 
     stream = Stream(make, 0, TextBudget(time.monotonic))
     reader = threading.Thread(target=stream.read, args=(0, 1))
     reader.start()
-    assert begun.wait(60)
+    assert begun.wait(300)
     with non_blocking(), pytest.raises(WouldBlock):
         stream.read(0, 1)
     go_on.set()

@@ -161,13 +161,13 @@ def test_one_tree_does_not_wait_for_what_another_makes(tmp_path, monkeypatch):
     def slowly(self, directories, *options):
         if directories is slow._directories:
             begun.set()
-            assert go_on.wait(60)
+            assert go_on.wait(300)
         init(self, directories, *options)
 
     monkeypatch.setattr(cluster.Cluster, "__init__", slowly)
     with ThreadPoolExecutor(2) as threads:
         waiting = threads.submit(node, slow, ".cluster")
-        assert begun.wait(60)
+        assert begun.wait(300)
         try:
             assert threads.submit(node, quick, ".cluster").result(60) is not None
         finally:

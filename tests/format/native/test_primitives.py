@@ -84,7 +84,7 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     command = ["gcc", "-shared", "-fPIC", *FLAGS["_FLAGS"], *BUILDS[request.param], f"-I{HERE}"]
     subprocess.run(
         [*command, f"-I{sysconfig.get_path('include')}", source, "-o", library, "-Wl,--unresolved-symbols=ignore-all"],
-        check=True, timeout=60,
+        check=True, timeout=300,
     )  # fmt: skip
     return ctypes.CDLL(str(library))
 

@@ -24,7 +24,7 @@ COMPACT = {
 }
 BATCH = 5  # records a batch of the topics that lose records
 SEGMENT = 4 * BATCH  # records a segment of theirs
-CLEANED_TIMEOUT_S = 60
+CLEANED_TIMEOUT_S = 300
 DOOMED = "doomed"  # deleted when all else is done: its directory stays for a minute
 
 

@@ -17,7 +17,7 @@ TIERED = Tiered()
 
 def dumped(*arguments: str | Path) -> tuple[str, str]:
     """What is printed of a file, the last argument, and what does not agree in it: without its path."""
-    done = subprocess.run([KAFKAFS, "dump", *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([KAFKAFS, "dump", *arguments], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     path = str(arguments[-1])
     return done.stdout.replace(path, "FILE"), done.stderr.replace(path, "FILE")

@@ -18,7 +18,6 @@ from tests.kafka.dataset import Dataset
 from tests.mounting import run
 
 pytestmark = [
-    pytest.mark.timeout(900),
     pytest.mark.skipif("KAFKAFS_SPARK_RELEASES" not in os.environ, reason="by hand: KAFKAFS_SPARK_RELEASES=1"),
 ]
 RELEASES = ("4.0.1", "4.1.1", "4.2.0", "4.3.0")
@@ -31,7 +30,7 @@ def environment(release: str) -> Path:
     """The Python of an environment with this Spark and what kafkafs needs, but without kafkafs; kept."""
 
     def make(place: Path) -> None:
-        run(sys.executable, "-m", "venv", place, timeout=100)
+        run(sys.executable, "-m", "venv", place, timeout=300)
         own = [each for each in requires("kafkafs") or () if "extra ==" not in each]
         needed = (f"pyspark[connect,pipelines]=={release}", "pyarrow", *own)
         run(place / "bin/python", "-m", "pip", "install", "--quiet", *needed, timeout=700)

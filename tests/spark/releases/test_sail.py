@@ -25,7 +25,7 @@ def environment() -> Path:
     """The Python of an environment with Sail and what kafkafs needs, but without kafkafs; kept."""
 
     def make(place: Path) -> None:
-        run(sys.executable, "-m", "venv", place, timeout=100)
+        run(sys.executable, "-m", "venv", place, timeout=300)
         own = [each for each in requires("kafkafs") or () if "extra ==" not in each]
         run(place / "bin/python", "-m", "pip", "install", "--quiet", *PACKAGES, *own, timeout=700)
 
