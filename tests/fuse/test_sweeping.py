@@ -16,8 +16,8 @@ from kafkafs.fuse.serve.inodes import Inodes
 from kafkafs.fuse.serve.sweeping import EVERY_S, sweep
 from kafkafs.fuse.serve.workers import Workers
 from kafkafs.view.node import Attributes, Disk, Passing, Usage
+from tests.fuse.clocks import until
 from tests.fuse.shelf import ShelfDirectory
-from tests.fuse.test_workers import until
 
 ABOUT = Attributes("file", 0o444, 0, 0, 0, 0, 0, 1, 0.0, 0)
 
