@@ -47,8 +47,8 @@ class StoreError(KafkafsError):
 
 
 class Lost(DiskError):
-    """What a remote tier should have is gone from it, cannot be opened, or is not what was uploaded: "Input/output
-    error" there, behind all that stands before it."""
+    """A part of a remote tier is gone, cannot be opened, or is not what was uploaded. Readers get everything before it,
+    then "Input/output error"."""
 
 
 class Sealed(Lost):
@@ -146,8 +146,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def printable(message: str) -> str:
-    r"""The message, which may name what stands on a disk, with nothing in it that a terminal would obey.
+    r"""Return the message without characters that a terminal would obey: a name on a disk may contain them.
 
-    What would be is written as Python does: `\n`, `\x1b`, `\udcff`.
+    They are escaped as in Python: `\n`, `\x1b`, `\udcff`.
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in message)

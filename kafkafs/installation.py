@@ -1,4 +1,4 @@
-"""Where this kafkafs came from, so that advice to install more of it names what is there: it may be on no index at all.
+"""The origin of this installation. Advice to install an extra names that origin: no index may have kafkafs.
 
 Source of the file that pip leaves behind: PEP 610, `direct_url.json`.
 """
@@ -13,9 +13,10 @@ from urllib.parse import unquote, urlsplit
 
 
 def install_command(extra: str, installed: Distribution | None = None) -> str:
-    """What to type for one of the extras: this environment's pip, and the checkout or the wheel that is still there.
+    """Return the command that installs an extra: this environment's pip, with the checkout or the wheel if it is still
+    there.
 
-    Where neither is, the name alone: pip takes the extras of what is installed from that.
+    Otherwise the name alone has to do: pip finds the extras in the installed metadata.
     """
     flags, source = _source(installed or _installed())
     return f"{_pip()} install {flags}{shlex.quote(f'{source}[{extra}]')}"

@@ -122,10 +122,12 @@ def _properties_of(path: str | None) -> Mapping[str, str]:
 
 
 def _name_defaults(defaults: Mapping[str, int]) -> str:
-    names = ", ".join(f"{name} ({number})" for name, number in sorted(defaults.items()))
+    names = ", ".join(
+        f"{name} ({number} topic{'s' if number > 1 else ''})" for name, number in sorted(defaults.items())
+    )
     return (
-        f"Kafka's default is used for settings that are not on the disks: {names};"
-        " name the broker's own file with --server-properties"
+        f"these settings are not on the disks, so Kafka's default is used: {names}; --server-properties FILE names the"
+        " broker's own file"
     )
 
 

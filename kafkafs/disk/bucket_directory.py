@@ -155,7 +155,7 @@ class BucketDirectory(Directory):
             self._keep_listing(folder, folders, objects)
 
     def seen(self) -> Seen:
-        """What was listed, and what was read of small files that are in memory."""
+        """Return the listings, and the parts of small files that are in memory."""
         folders = {name: (list(known.folders), list(known.files.values())) for name, known in self._listings.items()}
         small = [each for each in self._versions.values() if each[0].size <= _SMALL]
         return Seen(folders, {

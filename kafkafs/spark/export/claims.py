@@ -1,4 +1,4 @@
-"""Who writes to an output: a file there for each process, the claim, that names process, host and partitions.
+"""Claims: each process that writes to an output has a file there, which names process, host and partitions.
 
 A claim is of the whole output, or of some of its parts: partitions, and what the partitions of a topic share. Two
 claims that have a part in common exclude each other, and a claim of the whole excludes every other.
@@ -198,7 +198,7 @@ def _others(out: Output, own: str) -> list[_Other]:
 
 
 def _parsed(text: bytes) -> tuple[Claimant | None, Parts | None]:
-    """Who wrote a claim, None if that is damaged, and its parts, None for the whole."""
+    """Return the claimant, None if its name is damaged, and the parts, None for the whole output."""
     try:
         words = json.loads(text)
         parts = words.pop("parts", None)

@@ -1,7 +1,7 @@
 """An export of the partitions that one broker led, beside the exports of other machines.
 
-A run claims its partitions, and exports them as one. What another run holds is asked for again at the end. If that run
-still works then, this one ends with an error that names it.
+A run claims its partitions, and exports them as one. It asks again at the end for partitions
+that another run had claimed. If that run still works then, this one ends with an error that names it.
 """
 
 from dataclasses import dataclass, field

@@ -4,9 +4,9 @@
     _kafkafs_export.led/topic=T/topic.json           the topic's id, and the type of its values
     _kafkafs_export.led/topic=T/partition=P.json     the plan of a partition
 
-Whoever has the claim of a partition goes on with its plan, from its own disks: a leader that moved, too. The plan knows
-the log's batches, so a replica that parted from what was exported is refused. The first machine that needs the request
-or a topic's file writes it, under a claim of its own, and the others read it.
+The machine that has the claim of a partition continues its plan from its own disks, even if the leader moved. The plan
+knows the log's batches, so a replica that parted from what was exported is refused. The first machine that needs the
+request or a topic's file writes it, under a claim of its own, and the others read it.
 """
 
 import json
@@ -196,7 +196,7 @@ class LedPlans:
             }
 
     def _shared(self, file: str, part: str, made: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
-        """What a file says that all machines share; the first one writes it."""
+        """Return the content of a file that all machines share; the first machine writes it."""
         while (text := self._out.read(file)) is None:
             if not self._claim.take([part]):
                 if self._out.read(file) is None:

@@ -6,7 +6,7 @@ neither 64 bits nor a double hold. A value that is no JSON object, or one that c
 `valueBytes`, so that nothing is lost; of a key that stands twice in an object the last one counts.
 
 Values are parsed, and their types found, many at a time: Python's own parser takes a list of them, and a field's type
-is that of all its values. What is odd about a value sends all of its list back to one at a time.
+is that of all its values. One odd value has all values of its list parsed one at a time.
 
 `pyarrow.json` was tried in place of that parser. A top-level `null` ends the process, and a hostile value can bring one
 in (`{}}null{"v":{}`) unless all of it was parsed before.
