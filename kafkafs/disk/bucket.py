@@ -122,7 +122,11 @@ class BucketObjects(Objects):
 
     def entries(self, folder: str) -> tuple[list[str], list[Object]]:
         """The folders and the objects in a folder, listed in one pass; none where it is not there."""
-        found = self._listed(folder, LISTING_S) or self._surely_empty(folder)
+        try:
+            found = self._listed(folder, LISTING_S)
+        except NotFound:
+            found = []
+        found = found or self._surely_empty(folder)
         prefix = f"{folder}/" if folder else ""
         return [each.base_name for each in found if each.type == fs.FileType.Directory], [
             Object(f"{prefix}{each.base_name}", each.size or 0, each.mtime_ns or 0)
@@ -134,17 +138,22 @@ class BucketObjects(Objects):
         """The listing of a folder that seemed empty.
 
         pyarrow takes a page that a proxy has sent for a listing without names. So the listing is asked for again. An
-        empty folder is there by an object of its own name, which another request has to tell."""
+        empty folder is there by an object of its own name, which another request has to tell. NotFound of the top."""
 
         def question() -> list[Any]:
             """Two requests, or three."""
             system, top = self._opened()
-            found: list[Any] = system.get_file_info(fs.FileSelector(f"{top}/{folder}", allow_not_found=True))
-            if not found and system.get_file_info(f"{top}/{folder}").type != fs.FileType.Directory:
+            found: list[Any] = system.get_file_info(
+                fs.FileSelector(f"{top}/{folder}".rstrip("/"), allow_not_found=True)
+            )
+            is_there = found or system.get_file_info(f"{top}/{folder}".rstrip("/")).type == fs.FileType.Directory
+            if not is_there and not folder:
+                raise FileNotFoundError
+            if not is_there:
                 raise OSError("the store listed nothing in a folder that it had named")
             return found
 
-        return self._asked(question, folder, LISTING_S) if folder else []
+        return self._asked(question, folder or "the top", LISTING_S)
 
     def read_versioned(self, key: str, position: int, size: int) -> tuple[bytes, Version, Version]:
         """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it."""

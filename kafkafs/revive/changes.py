@@ -12,7 +12,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kafkafs.disk.data_file import DiskOptions
+from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.objects import shown
 from kafkafs.disk.roots import root_at
 from kafkafs.errors import UNREADABLE, Vanished
 from kafkafs.log.data_directory import open_data_directory
@@ -51,11 +53,13 @@ def unchanged(paths: Sequence[Path]) -> Iterator[Callable[[], None]]:
 def _seen(paths: Sequence[Path]) -> Seen:
     found: Seen = {}
     for path in paths:
+        far = shown(bucket_of(path))
         with suppress(*UNREADABLE, OSError):  # `make_plan` says that there is no such directory
             directory, waiting = root_at(path.resolve(), DiskOptions()), ["."]
             while waiting:
                 name = waiting.pop()
-                found[os.path.normpath(path / name)], below = _digest(directory, name)
+                shown_as = f"{far}/{os.path.normpath(name)}" if far else os.path.normpath(path / name)
+                found[shown_as], below = _digest(directory, name)
                 waiting += below
     return found
 

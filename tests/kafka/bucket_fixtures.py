@@ -18,14 +18,14 @@ from tests.kafka.buckets import KEYS, Store, bucket_of
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Have this process begin anew, as each command of a user does: nothing is cached, and no failure is known."""
-    from kafkafs.disk import bucket_directory, store_trouble
+    from kafkafs.disk import bucket_directory, data_paths, store_trouble
     from kafkafs.tables import locations
 
     def forget() -> None:
         """Once more."""
         monkeypatch.setattr(bucket_directory, "_caches", {})
         monkeypatch.setattr(locations, "_open", {})
-        monkeypatch.setattr("kafkafs.disk.data_paths._TOGETHER_NS", 0)
+        monkeypatch.setattr(data_paths, "_named", [0])
         monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
 
     return forget
