@@ -51,6 +51,11 @@ def serializers() -> Path:
     return cache.once(cache.root() / "jars" / f"apicurio-{APICURIO_RELEASE}", _fetch_serializers)
 
 
+def file_connectors(release: str) -> Path:
+    """The directory of the jar of Connect's connectors for files. Connect itself is among `jars`."""
+    return cache.once(cache.root() / "jars" / f"{release}-connect-file", lambda place: _fetch_file(release, place))
+
+
 def connector() -> Path:
     """The directory of the jars of Spark's own Kafka source."""
     return cache.once(cache.root() / "jars" / "spark-connector", _fetch_connector)
@@ -94,6 +99,11 @@ def _copy_dependencies(what: str, needed: Sequence[tuple[str, str, str]], place:
 def _fetch_streams(place: Path) -> None:
     artifact = f"-Dartifact=org.apache.kafka:kafka-streams:{NEWEST}"
     maven("Kafka Streams", "dependency:copy", artifact, f"-DoutputDirectory={place}")
+
+
+def _fetch_file(release: str, place: Path) -> None:
+    artifact = f"-Dartifact=org.apache.kafka:connect-file:{release}"
+    maven("Connect's file connectors", "dependency:copy", artifact, f"-DoutputDirectory={place}")
 
 
 def _fetch_connector(place: Path) -> None:

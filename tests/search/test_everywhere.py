@@ -7,11 +7,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import NewTopic
 
 from kafkafs.search.everywhere import first_member
 from tests.kafka import replicated
+from tests.kafka.broker import CENTURY_MS
+from tests.kafka.broker import wait_until as wait_for
 from tests.kafka.dataset import every
 from tests.kafka.tiered import Tiered
+from tests.kafka.writer import Record, Writer, configure, now_ms, roll
 from tests.log.making import made, write_partition, write_start
 from tests.mounting import KAFKAFS
 
@@ -194,3 +198,42 @@ def test_a_path_that_is_no_text_has_question_marks(tmp_path):
     done = subprocess.run([KAFKAFS, "grep", "-l", "--everywhere", ".", data], capture_output=True)
     assert done.stdout == bytes(data / "t-0" / LOG) + b"\n"
     shutil.rmtree(data)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_an_id_is_found_in_all_that_real_brokers_leave(tmp_path):
+    """A segment deleted by retention, and a topic that was deleted while its broker was down."""
+    cluster, where = replicated._Cluster(tmp_path), {"aged": 1, "strayed": 2}
+    try:
+        for number in (1, 2):
+            cluster.start(number)
+        for topic, number in where.items():
+            settings = {"file.delete.delay.ms": str(CENTURY_MS)}
+            new = NewTopic(topic, 1, replica_assignment=[[number]], config=settings)
+            cluster.brokers[1].admin.create_topics([new])[topic].result(30)
+            writer = Writer(cluster.brokers[number])
+            writer.batch(topic, [Record(b"jane@example.com", b"%d" % each, now_ms()) for each in range(3)])
+        roll(cluster.brokers[1], Writer(cluster.brokers[1]), "aged")
+        configure(cluster.brokers[1], "aged", retention_ms=1)
+        cluster.kill(2)
+        cluster.brokers[1].admin.delete_topics(["strayed"])["strayed"].result(30)
+        cluster.start(2)
+        leftovers = {"aged": (1, "aged-0/*.log.deleted"),
+                     "strayed": (2, "strayed-0.*-stray/*.log")}  # fmt: skip
+
+        def left(topic: str) -> list[Path]:
+            number, pattern = leftovers[topic]
+            return sorted(cluster.data(number).glob(pattern))
+
+        wait_for(lambda: all(map(left, leftovers)), "all leftovers", 420)
+    finally:
+        for number in (1, 2):
+            cluster.kill(number)
+    data = [cluster.data(number) for number in (1, 2)]
+    code, lines, told = grep("--everywhere", "-F", "jane@example.com", *data)
+    assert (code, told) == (0, "")
+    assert places(lines) == {str(left(topic)[0]): [0, 1, 2] for topic in leftovers}
+    code, lines, told = grep("-F", "jane@example.com", *data)
+    assert (code, lines) == (1, [])
+    assert "--everywhere" in told
