@@ -95,7 +95,7 @@ def test_a_follower_of_a_quiet_log_gives_deleted_files_their_space_back(tmp_path
             while len(broker.segments) > 1:
                 broker.retain(told=False)
             broker.unlink_deleted()
-            wait_until(lambda: not deleted_files(following.pid, tmp_path), 10)
+            wait_until(lambda: not deleted_files(following.pid, tmp_path))
         finally:
             following.send_signal(signal.SIGINT)
 

@@ -18,6 +18,7 @@ from kafkafs.sample import unpack
 from tests.faults.questions import FIRST, read
 from tests.format.batch_maker import v2_around, varint
 from tests.mounting import resident_bytes
+from tests.promises import at_most
 
 pytestmark = pytest.mark.urgent
 
@@ -96,8 +97,8 @@ def test_sixteen_bombs_at_once(bombs, mount):
           f" p99 of a neighbour's stat {neighbours[int(len(neighbours) * 0.99)] * 1000:.0f} ms")  # fmt: skip
     assert {number for _, number, _ in outcomes} <= {errno.EFBIG, errno.EIO}
     assert [name for name, number, _ in outcomes if number == 0] == []
-    assert max(took for *_, took in outcomes) < 5
+    assert max(took for *_, took in outcomes) < at_most(5)
     assert highest < 512 << 20
-    assert neighbours[int(len(neighbours) * 0.99)] < 1.0
+    assert neighbours[int(len(neighbours) * 0.99)] < at_most(1.0)
     for name in names:
         assert read(mounted / f"{name}/by-offset/0..") == (bombs / name / f"{0:020d}.log").read_bytes()

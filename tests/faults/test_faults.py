@@ -51,10 +51,10 @@ def test_any_system_call_may_fail(mount, tmp_path):
             attached += 1
             if is_unread:  # what was never read may be remembered until the file is seen to be another one
                 _write_anew(data)
-                wait_until(questions.are_all_as_before, 5)
+                wait_until(questions.are_all_as_before)
             for name in (*chance.sample(questions.names, 3), chance.choice(questions.explanations)):
                 if name in questions.explanations:  # they tell of indexes too, not seen anew while looks failed
-                    wait_until(functools.partial(questions.is_as_before, name), 2)
+                    wait_until(functools.partial(questions.is_as_before, name))
                 assert questions.is_as_before(name), f"seed {SEED}, after {injection.what}: {name}"
     print(f"\nseed {SEED}: {injected.total()} faults in {attached} kinds: {dict(injected)}, answers {dict(answers)},"
           f" slowest {questions.slowest:.2f} s")  # fmt: skip

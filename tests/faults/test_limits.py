@@ -18,6 +18,7 @@ from tests.faults.questions import FIRST, Questions, read
 from tests.kafka.dataset import Dataset
 from tests.live.moves import Moves
 from tests.mounting import KAFKAFS, PATIENCE_S, mounting, run, wait_until
+from tests.promises import at_most
 
 PACKED = ("broker-gzip-0", "broker-zstd-0", "large-0")
 
@@ -102,7 +103,7 @@ def test_deleted_files_give_their_space_back_within_seconds(mount, many_segments
     assert read(mounted / "t-0/by-offset/0..")
     pid = mounted.status()["pid"]
     many_segments.recreate(at_once=True)
-    wait_until(lambda: not [link for link in _descriptors(pid) if link.endswith("(deleted)")], 5)
+    wait_until(lambda: not [link for link in _descriptors(pid) if link.endswith("(deleted)")])
 
 
 def test_short_of_memory_callers_get_errors_and_the_next_are_served(mount, tmp_path):
@@ -173,13 +174,13 @@ def test_a_killed_daemon_leaves_no_stale_mount(tmp_path, times):
             time.sleep(0.05 * (number % 20))
             os.kill(pid, signal.SIGKILL)
             killed = time.monotonic()
-            wait_until(lambda: mounted_at(place) is None, 5)
+            wait_until(lambda: mounted_at(place) is None)
             gone.append(time.monotonic() - killed)
             for process in load:
                 process.wait(PATIENCE_S)
             assert mounted.process.wait(PATIENCE_S) != 0
     print(f"\n{times} times killed: unmounted after {max(gone):.2f} s at most, mounted again after {max(back):.2f} s")
-    assert max(gone) < 1.0
+    assert max(gone) < at_most(1.0)
 
 
 @pytest.mark.urgent

@@ -20,6 +20,7 @@ from tests.kafka.dataset import Dataset
 from tests.live.moves import Moves
 from tests.log.making import Made, write_partition
 from tests.mounting import PATIENCE_S, shell, wait_until
+from tests.promises import at_most
 
 SECONDS = float(os.environ.get("KAFKAFS_LOAD_SECONDS", "3"))
 READERS = int(os.environ.get("KAFKAFS_LOAD_READERS", "12"))
@@ -78,8 +79,8 @@ def test_heavy_readers_starve_nobody(mount, tmp_path, processes):
     late = took[int(len(took) * 0.99)]
     print(f"\nseed {SEED}: {len(took)} lookups beside {READERS} readers: p99 {late * 1000:.0f} ms,"
           f" worst {took[-1] * 1000:.0f} ms, highest rss {highest >> 20} MiB")  # fmt: skip
-    assert late < 1.0
-    assert took[-1] < 5.0
+    assert late < at_most(1.0)
+    assert took[-1] < at_most(5.0)
     assert highest < 256 << 20
     wait_until(lambda: mounted.status()["openFiles"] <= 1)
     wait_until(lambda: mounted.status()["openDescriptors"] <= before["openDescriptors"] + 2)
@@ -99,7 +100,7 @@ def test_256_followers_leave_room_for_others(mount, tmp_path, processes):
         os.listdir(mounted / "t-0/by-offset")
         took.append(time.monotonic() - started)
     print(f"\nls beside 256 followers: median {sorted(took)[10] * 1000:.1f} ms")
-    assert sorted(took)[10] < 0.1
+    assert sorted(took)[10] < at_most(0.1)
 
 
 def test_names_that_were_looked_up_leave_nothing_behind(mount, tmp_path):

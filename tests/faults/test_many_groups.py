@@ -16,6 +16,7 @@ from kafkafs.format.messages.topic_records import InternalTopic
 from tests.cluster.writing import Data, commit
 from tests.format.batch_maker import sized, v2_around, varint
 from tests.mounting import KAFKAFS, mounting, resident_bytes
+from tests.promises import at_most
 
 GROUPS, READERS = 300_000, 12
 SECONDS = 100.0  # for a file that is made once; made for each reader it takes ten times as long, on whichever machine
@@ -69,7 +70,7 @@ def test_twelve_readers_all_get_three_hundred_thousand_groups(many: Path, tmp_pa
             watcher.join()
         took = time.monotonic() - begun
         assert [(out.split()[:1], err) for out, err in told] == [([b"%d" % GROUPS], b"")] * READERS
-        assert took < SECONDS
+        assert took < at_most(SECONDS)
         assert most < 600 * MEGABYTE
         assert "does not answer" not in mounted.log
 
@@ -99,6 +100,6 @@ def test_who_waits_for_a_maker_asks_again() -> None:
         begun = time.monotonic()
         with pytest.raises(Unfinished), acquired(lock):
             pass
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < at_most(5)
     with time_slice(0.05), acquired(lock):
         assert lock.locked()

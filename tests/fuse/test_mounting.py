@@ -17,6 +17,7 @@ from kafkafs.fuse.life import mountpoint
 from kafkafs.fuse.life.mountpoint import check, mounted_at
 from tests.fuse.conftest import ROOT
 from tests.mounting import KAFKAFS, PATIENCE_S, Mounted, mounting, run, wait_until
+from tests.promises import at_most
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -75,7 +76,7 @@ def test_kill_9_under_load_leaves_no_stale_mount(tmp_path, victim):
             wait_until(partial(is_under_load, mounted))
             for pid in pids.values() if victim == "both" else [pids[victim]]:
                 os.kill(pid, signal.SIGKILL)
-            wait_until(lambda: mounted_at(place) is None, 1.0)
+            wait_until(lambda: mounted_at(place) is None, at_most(1.0))
             for process in load:
                 process.kill()
                 process.wait(PATIENCE_S)

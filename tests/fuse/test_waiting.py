@@ -11,6 +11,7 @@ import pytest
 from tests.fuse.conftest import ROOT, Shelf
 from tests.fuse.readers import line, reader
 from tests.mounting import PATIENCE_S, mounting, run, wait_until
+from tests.promises import at_most
 
 pytestmark = pytest.mark.urgent
 
@@ -35,7 +36,7 @@ def test_a_reader_gets_what_is_appended_within_200_ms(shelf, log):
         took.append(time.monotonic() - started)
     process.kill()
     process.wait(PATIENCE_S)
-    assert max(took) < 0.2, took
+    assert max(took) < at_most(0.2), took
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
@@ -46,7 +47,7 @@ def test_a_waiting_program_ends_within_a_second_of_a_signal(shelf, log, program,
     started = time.monotonic()
     process.send_signal(number)
     process.wait(PATIENCE_S)
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < at_most(1.0)
     wait_until(lambda: shelf.mounted.status()["waitingReads"] == 0)
 
 
@@ -137,7 +138,7 @@ def test_300_waiting_reads_leave_the_mount_quick(shelf, log):
     before = shelf.mounted.status()["operations"]["follow"]["count"]
     started = time.monotonic()
     run("ls", shelf.path)
-    assert time.monotonic() - started < 0.5
+    assert time.monotonic() - started < at_most(0.5)
     with open(log, "a") as file:
         file.write("two\n")
     wait_until(lambda: shelf.mounted.status()["operations"]["follow"]["count"] >= before + 300)
@@ -152,7 +153,7 @@ def test_ending_the_mount_ends_16_waiting_reads_within_two_seconds(own_shelf):
     assert own_shelf.mounted.end() == 0
     for process in readers:
         assert process.wait(PATIENCE_S) == 1
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < at_most(2.0)
 
 
 def test_an_aborted_connection_ends_the_daemon_though_reads_wait(own_shelf):

@@ -20,11 +20,12 @@ from typing import Any, TypeVar
 from kafkafs.format.kernels import crc32c
 from tests.live.churn import Churn
 from tests.mounting import PATIENCE_S
+from tests.promises import at_most
 
 Answer = TypeVar("Answer")
 
-LATE_S = 1.0
-LONGEST_S = 5.0
+LATE_S = min(3.0, at_most(1.0))
+LONGEST_S = at_most(5.0)
 STAMPS = """
 import sys, time
 for line in sys.stdin.buffer:

@@ -37,7 +37,7 @@ def churn(request, tmp_path_factory) -> Iterator[Churn]:
 def test_readers_see_what_producers_wrote(churn, mount, record_property):
     everything = mount(churn.broker.data, guard_s=SECONDS + 600)
     committed = mount(churn.broker.data, options="isolation=read_committed", guard_s=SECONDS + 600)
-    wait_until(lambda: (everything / "paced-0/latest").is_symlink(), 30)
+    wait_until(lambda: (everything / "paced-0/latest").is_symlink())
     before = everything.status()
     followers = [Follower(everything / "paced-0/by-offset/0...follow.jsonl"),
                  Follower(committed / "paced-0/by-offset/0...follow.jsonl")]  # fmt: skip
@@ -57,10 +57,10 @@ def test_readers_see_what_producers_wrote(churn, mount, record_property):
     assert checks.wrong == [], f"seed {SEED}, {everything.log[-3000:]}"
     delays = _delays(churn, followers, started)
     newest = max(churn.truth.offsets["compacted", 0])
-    wait_until(lambda: compacted.order[-1:] == [newest] or compacted.process.poll() is not None, 10)
+    wait_until(lambda: compacted.order[-1:] == [newest] or compacted.process.poll() is not None)
     assert compacted.end() == -signal.SIGTERM
     assert compacted.order == sorted(set(compacted.order))
-    wait_until(lambda: everything.status()["openDescriptors"] <= before["openDescriptors"] + 8, 10)
+    wait_until(lambda: everything.status()["openDescriptors"] <= before["openDescriptors"] + 8)
     after = everything.status()
     median, late, latest = delays[len(delays) // 2], delays[int(len(delays) * 0.95)], delays[-1]
     print(f"wakes: median {median * 1000:.0f} ms, p95 {late * 1000:.0f} ms, worst {latest * 1000:.0f} ms,"

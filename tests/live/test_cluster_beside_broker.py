@@ -28,11 +28,12 @@ from tests.cluster import reading
 from tests.kafka import broker as node
 from tests.kafka.broker import Broker
 from tests.mounting import Mounted, run, wait_until
+from tests.promises import at_most
 
 pytestmark = pytest.mark.urgent
 
-SOON_S = 1.0
-PATIENCE_S = 10.0
+SOON_S = at_most(1.0)
+PATIENCE_S = 100.0
 SETTINGS = {
     "group.min.session.timeout.ms": 1000,
     "offsets.topic.num.partitions": 2,

@@ -17,10 +17,11 @@ from tests.format.golden import Record
 from tests.live.moves import Moves
 from tests.log.making import made, write_partition
 from tests.mounting import PATIENCE_S, run, wait_until
+from tests.promises import at_most
 
 pytestmark = pytest.mark.urgent
 
-SOON_S = 1.0
+SOON_S = at_most(1.0)
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def broker(tmp_path) -> Moves:
 
 def seconds_until(condition: Callable[[], object]) -> float:
     started = time.monotonic()
-    wait_until(condition, 5)
+    wait_until(condition)
     return time.monotonic() - started
 
 
@@ -148,7 +149,7 @@ def test_waiting_costs_next_to_nothing_and_waking_takes_a_moment(mount, broker):
     wait_until(lambda: mounted.status()["waitingReads"] == len(followers))
     before = _processor_seconds(pid)
     time.sleep(2)
-    assert _processor_seconds(pid) - before < 1.0
+    assert _processor_seconds(pid) - before < 1.5
     delays = []
     for _ in range(5):
         broker.append([1])
@@ -161,7 +162,7 @@ def test_waiting_costs_next_to_nothing_and_waking_takes_a_moment(mount, broker):
         follower.send_signal(signal.SIGINT)
         follower.wait(PATIENCE_S)
     print(f"\nwakes: {[round(delay * 1000) for delay in delays]} ms")
-    assert sorted(delays)[2] < 0.2
+    assert sorted(delays)[2] < at_most(0.2)
 
 
 MOVING = ["by-offset/latest", "by-offset/latest.value", "by-offset/-9..-2", "by-time/latest.jsonl",

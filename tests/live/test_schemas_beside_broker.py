@@ -61,7 +61,7 @@ def test_a_follower_gets_what_new_schemas_tell(broker: Broker, mount: Mount) -> 
     def write(payload: bytes, **shown: Any) -> None:
         writer.batch(TOPIC, [Record(payload)])
         wanted.append(shown)
-        wait_until(lambda: len(following.lines()) >= len(wanted), 10)
+        wait_until(lambda: len(following.lines()) >= len(wanted))
         told = [{name: line[name] for name in line if name.startswith("value")} for line in following.lines()]
         assert told == wanted
 

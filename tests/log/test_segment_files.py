@@ -92,7 +92,7 @@ def test_an_access_list_is_read_once_for_a_log_that_stays_as_it_is(tmp_path, pla
 
     log = place / files.name_of("log")
     log.chmod(0o644)
-    wait_until(lambda: is_settled(log.stat().st_ctime_ns), 1)
+    wait_until(lambda: is_settled(log.stat().st_ctime_ns))
     monkeypatch.setattr(access, "access_list", look)
     with files.inside() as inside:
         for _ in range(3):
@@ -211,7 +211,7 @@ def test_who_may_read_a_log_is_told_as_it_is_now(tmp_path):
     """What was found of it before is remembered; that its content is the same tells nothing of who may read it."""
     directory = write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
     log, segments = directory / segment_file(0, "log"), log_of(tmp_path).segments
-    wait_until(lambda: is_settled(log.stat().st_ctime_ns), 1)
+    wait_until(lambda: is_settled(log.stat().st_ctime_ns))
 
     def told():
         found, about = look_at_all(segments)[0].log, log.stat()

@@ -143,7 +143,7 @@ def test_what_many_logs_grant_is_asked_once_a_moment(view, monkeypatch, tmp_path
     assert len(looks) == 1
     (tmp_path / "t-0" / f"{0:020}.log").chmod(0o600)
     (tmp_path / "t-0" / f"{1:020}.log").chmod(0o600)
-    wait_until(lambda: view.stream_attributes(view.look(), 0, None).mode == 0o400, 1)
+    wait_until(lambda: view.stream_attributes(view.look(), 0, None).mode == 0o400)
 
 
 @pytest.mark.parametrize("number", [0, 17, 19])

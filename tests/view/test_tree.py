@@ -103,7 +103,7 @@ def test_a_data_directory_that_was_put_aside_is_told_of(data, tmp_path, caplog, 
     assert "test-0" in {entry.name for entry in root.entries()}  # as long as no other stands there
     shutil.copytree(tmp_path / "old", moved)
     (disk, *_) = root.disks()
-    wait_until(lambda: asked(lambda: cat(root, f"{own}/by-offset/0..")) is Vanished, 5)
+    wait_until(lambda: asked(lambda: cat(root, f"{own}/by-offset/0..")) is Vanished)
     assert disk.is_replaced
     assert root.attributes().kind == "directory"  # regression: .kafkafs, which names it, was behind a stale root
     assert read(content) == whole  # what is open stays open
@@ -114,7 +114,7 @@ def test_a_data_directory_that_was_put_aside_is_told_of(data, tmp_path, caplog, 
         assert asked(lambda name=name: cat(root, f"{name}/by-offset/0..")) is bytes
     shutil.rmtree(moved)
     (tmp_path / "old").rename(moved)
-    wait_until(lambda: asked(lambda: cat(root, f"{own}/by-offset/0..")) is bytes, 5)
+    wait_until(lambda: asked(lambda: cat(root, f"{own}/by-offset/0..")) is bytes)
     assert not disk.is_replaced
 
 
@@ -126,7 +126,7 @@ def test_a_data_directory_named_through_a_link_that_leads_elsewhere_is_told_of(d
     assert asked(lambda: cat(root, "test-0/by-offset/0..")) is bytes
     (tmp_path / "new link").symlink_to(sample.unpack(tmp_path / "other"))
     (tmp_path / "new link").rename(link)
-    wait_until(lambda: asked(lambda: cat(root, "test-0/by-offset/0..")) is Vanished, 5)
+    wait_until(lambda: asked(lambda: cat(root, "test-0/by-offset/0..")) is Vanished)
 
 
 def test_the_thread_that_must_not_wait_sees_it_too(data, tmp_path):
