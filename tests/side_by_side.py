@@ -31,6 +31,9 @@ LONGEST = (
 )
 """What is handed out first, so that a run does not end with one worker at something long."""
 
+TIERS = ("tests/log/tier/test_opening.py", "tests/revive/test_tiered.py", "tests/view/test_tiered.py")
+"""Those that read the same tier in each layout, which takes seconds to write."""
+
 URGENT = "urgent"
 ALONE = "alone"
 SLOW = "slow"
@@ -38,8 +41,8 @@ RUNS_SLOW = "KAFKAFS_SLOW"
 AHEAD = 15
 """So many steps of niceness an urgent test is ahead of others: it gets about 25 times their share, if it wants it."""
 
-SESSION, BROKER, PROGRAMS = "spark session", "running broker", "spark programs"
-GROUPS = (URGENT, ALONE, SESSION, BROKER, PROGRAMS)
+SESSION, BROKER, PROGRAMS, TIERED = "spark session", "running broker", "spark programs", "tiers"
+GROUPS = (URGENT, ALONE, SESSION, BROKER, PROGRAMS, TIERED)
 """All groups that are no files."""
 
 LOOKS_FOR_GARBAGE = 10_000
@@ -90,6 +93,8 @@ def group(item: pytest.Item) -> str:
         return SESSION
     if "running_broker" in fixtures:
         return BROKER
+    if path in TIERS:
+        return TIERED
     if path.startswith(SPARK) or "spark" in item.name:
         return PROGRAMS  # each with a JVM of its own, one at a time
     return path

@@ -40,6 +40,7 @@ def _batch(base: int, codec: int) -> bytes:
     return v2_batch(records, codec=codec, compress=zstandard.ZstdCompressor().compress if codec else bytes)
 
 
+@pytest.mark.slow
 def test_readers_of_huge_batches_share_what_memory_there_is(huge, mount):
     mounted = mount(huge)
     pid = mounted.status()["pid"]

@@ -39,6 +39,7 @@ def test_a_reader_gets_what_is_appended_within_200_ms(shelf, log):
     assert max(took) < at_most(0.2), took
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGHUP])
 @pytest.mark.parametrize("program", ["cat", "grep x", "sed p", "awk 1", "xxd", "tail -n +1"])
 def test_a_waiting_program_ends_within_a_second_of_a_signal(shelf, log, program, number):

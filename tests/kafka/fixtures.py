@@ -61,7 +61,7 @@ def live(request: pytest.FixtureRequest) -> Dataset:
     return Dataset(request.param, "live")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tier_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, TierSource]]:
     """The same tier in each layout."""
     from tests.kafka import tiers  # pyarrow and an S3 client, for those who ask

@@ -13,7 +13,7 @@ from tests.kafka.fixtures import RunningBroker
 from tests.kafka.writer import Record, Topic, Writer, create
 
 
-@pytest.mark.parametrize("release", jars.ENDS)
+@pytest.mark.parametrize("release", ["4.3.1", *(pytest.param(each, marks=pytest.mark.slow) for each in jars.ENDS)])
 def test_one_batch_is_one_batch_on_disk(running_broker: RunningBroker, release: str) -> None:
     """Tests of positions and indexes count on deciding what shares a batch."""
     broker = running_broker(release)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.kafka import broker
 from tests.live.checks import Checks
 from tests.live.churn import BUSY, Churn
@@ -32,6 +34,7 @@ def _name(task: Path) -> str:
     return (task / "comm").read_text().strip()
 
 
+@pytest.mark.slow
 def test_no_log_holds_two_generations_of_a_topic(tmp_path):
     """A broker that is slow takes what is sent to the new topic for the old one's, and acknowledges it."""
     with broker.running("4.3.1", tmp_path, BUSY) as node, slow_to_apply_metadata(node.pid):

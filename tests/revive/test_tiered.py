@@ -325,7 +325,7 @@ def test_a_store_that_goes_away_stops_the_work_and_the_same_command_goes_on(tmp_
         (
             "s3://u:secret@b?endpoint_override=127.0.0.1:9&scheme=http&region=r",
             1,
-            "of the tier s3://b cannot be read",
+            "the tier s3://b cannot be read",
         ),
     ],
 )

@@ -144,6 +144,7 @@ ABOVE = [  # owner, group, mode, ACL of the directory above the data directory; 
 ]
 
 
+@pytest.mark.sampled
 @pytest.mark.urgent  # a second is a second
 @pytest.mark.parametrize(("uid", "gid", "mode", "acl", "owner_in"), ABOVE)
 def test_who_cannot_reach_the_data_directory_does_not_reach_it_through_the_mount(mirror, uid, gid, mode, acl, owner_in):

@@ -47,7 +47,7 @@ def content_of(line) -> tuple[str, Content]:
     return line["side"], (line["timestamp"], key, value, headers)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32), st.booleans())
 def test_lines_and_counts_are_those_of_the_model(tmp_path_factory, seed, compacted):
     """People delete a cluster after an empty diff."""
@@ -66,7 +66,7 @@ def test_lines_and_counts_are_those_of_the_model(tmp_path_factory, seed, compact
     assert (none, counts_of(totals)) == ([], counts)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([4, 1 << 23]))
 def test_by_content_any_partition_and_offset_will_do(tmp_path_factory, seed, most):
     """A mirror has its records at other offsets, and perhaps in other partitions. `most` makes several passes."""

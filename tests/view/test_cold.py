@@ -123,6 +123,7 @@ def visit_cold(data: Path, paths: list[str], **options: Any) -> None:
         visit(Top(tree(data, **options), AboutDirectory({})), path)
 
 
+@pytest.mark.sampled
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
 @pytest.mark.parametrize("topic", ["codec-none", "broker-lz4", "transactions", "segments", "large", "compacted"])
 def test_no_view_of_a_partition_waits(tmp_path, topic, isolation):
