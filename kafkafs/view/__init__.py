@@ -15,9 +15,9 @@
 
     partition_view    one partition under the mount's options, and the attributes that its views share
     range_file        text as a file: of a size (`exact`), or of none (`streams`: text that is made while it is read)
-    made              text that is made whole when its size is asked for
+    made              answers kept for the `open` that follows: of points, and text made whole for its size
     topic_access      who may read what an internal topic tells; `ownership`: the user that a mount runs as
-    resources         what all views of one tree share: options, caches (`answers` of points), budgets
+    resources         what all views of one tree share: options, caches, budgets
 
 The way of a lookup, `t-0/by-time/1632390207806.jsonl`:
 

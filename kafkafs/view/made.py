@@ -1,16 +1,66 @@
-"""Files whose text is made whole when their size is asked for, and given to whoever opens them then."""
+"""The last answers, for the `open` that follows a lookup: those of points, and of files whose text is made whole when
+their size is asked for."""
 
 import threading
 from collections import OrderedDict
 from itertools import count
+from typing import Generic, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.view.node import Attributes, BytesContent, Content, NoXattrs, TextContent
+
+Value = TypeVar("Value")
+
+ANSWERS = 16 << 20
+"""Bytes of points' answers that are kept; one that is larger is made again."""
+
+OVERHEAD = 2048
+"""Bytes that an answer takes besides itself, more or less."""
 
 _BUDGET = 32 << 20
 """Bytes of made texts that are kept for an `open` to come; of one that has a size, too, whatever the options say."""
 
 _numbers = count(1)
+
+
+class AnswerCache(Generic[Value]):
+    """The last answers, for the `open` that follows a lookup, by the node that gave them and by their kind: the newest
+    ones, up to `budget` bytes together.
+
+    A lookup has to know the size of what it names, so it has the content in hand; the open a moment later would make it
+    once more. The nodes themselves hold nothing: a kernel with memory to spare keeps a million of them. (Without it,
+    open, read and close of a `.jsonl` point in batches of 16 KB take 1.3 to 1.4 times as long.)
+    """
+
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
+        self._lock = threading.Lock()
+        self._answers: OrderedDict[object, tuple[ReferenceType[object], Value, int]] = OrderedDict()
+        self._size = 0
+
+    def get(self, node: object, state: object) -> Value | None:
+        """Return the answer of `node` while the log was in this `state`, or None if it is forgotten."""
+        with self._lock:
+            known = self._answers.get(node)
+            return known[1] if known is not None and known[0]() is state else None
+
+    def last(self, node: object) -> Value | None:
+        """Return the last answer of `node`, in whatever state, or None if it is forgotten."""
+        with self._lock:
+            known = self._answers.get(node)
+            return known[1] if known is not None else None
+
+    def put(self, node: object, state: object, answer: Value, size: int) -> None:
+        """Remembers an answer of `size` bytes, and forgets the oldest ones for it."""
+        if size > self._budget:
+            return
+        with self._lock:
+            before = self._answers.pop(node, None)
+            self._answers[node] = (ref(state), answer, size)
+            self._size += size - (before[2] if before is not None else 0)
+            while self._size > self._budget:
+                _, (_, _, forgotten) = self._answers.popitem(last=False)
+                self._size -= forgotten
 
 
 class MadeText:
@@ -26,17 +76,11 @@ class MadeTexts:
 
     def __init__(self, limit: int) -> None:
         self.limit = min(limit, _BUDGET)
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[int, MadeText] = OrderedDict()
-        self._size = 0
+        self._kept: AnswerCache[MadeText] = AnswerCache(_BUDGET)
 
     def keep(self, text: MadeText) -> None:
         """Keeps it for a while."""
-        with self._lock:
-            self._kept[text.number] = text
-            self._size += len(text.data)
-            while self._size > _BUDGET:
-                self._size -= len(self._kept.popitem(last=False)[1].data)
+        self._kept.put(text.number, text, text, len(text.data))
 
 
 class MadeFile(NoXattrs):

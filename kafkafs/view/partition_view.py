@@ -19,7 +19,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.answers import OVERHEAD, AnswerCache
+from kafkafs.view.made import OVERHEAD, AnswerCache
 from kafkafs.view.missing_partitions import MissingPartitions
 from kafkafs.view.node import KEEP_S, Attributes
 from kafkafs.view.replica_directories import ShownReplica, place_key

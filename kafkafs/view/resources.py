@@ -18,9 +18,8 @@ from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import telling
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY
-from kafkafs.view.answers import AnswerCache
+from kafkafs.view import made
 from kafkafs.view.exact import ExactTexts
-from kafkafs.view.made import MadeTexts
 from kafkafs.view.streams import TextBudget
 from kafkafs.view.topic_access import TopicAccess
 
@@ -39,11 +38,13 @@ class Resources:
         """`directories` are all that the tree shows."""
         self.options = options
         self.partitions: LruCache[Any] = LruCache()  # a PartitionCache each
-        self.answers: AnswerCache[Any] = AnswerCache()  # of points: see `partition_view.PointView`
+        self.answers: made.AnswerCache[Any] = made.AnswerCache(
+            made.ANSWERS
+        )  # of points: see `partition_view.PointView`
         self.prefetch = Budget(prefetch.MEMORY, options.clock)
         self.text = TextBudget(options.clock)
         self.exact = ExactTexts(options.clock)
-        self.made = MadeTexts(options.exact)
+        self.made = made.MadeTexts(options.exact)
         self.dumps: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # the files of each that is open
         self.keys = Budget(KEY_MEMORY, options.clock)
         self.warned: tuple[str, ...] = ()  # at most WARNINGS; a new one with each, as any thread may warn

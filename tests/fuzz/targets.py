@@ -29,7 +29,7 @@ from kafkafs.format.records import Refusal, decode
 from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import make_decoder
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.view import answers
+from kafkafs.view import made
 from kafkafs.view.grammar import parse_offset_name, parse_time_name
 from kafkafs.view.tree import Root
 from tests.cluster.writing import batch
@@ -164,7 +164,7 @@ class _Directory:
 
 
 _directories: list[_Directory] = []
-answers.BUDGET = 1 << 16  # each input has roots of its own, which an answer that is remembered keeps alive
+made.ANSWERS = 1 << 16  # each input has roots of its own, which an answer that is remembered keeps alive
 
 
 def partition(data: bytes) -> None:

@@ -19,8 +19,8 @@ from kafkafs.errors import ERRNO, CorruptData, NoData, NotFound, WouldBlock
 from kafkafs.format.batch import walk
 from kafkafs.format.names import parse_partition_name
 from kafkafs.format.records import Records, decode
-from kafkafs.view.answers import BUDGET
 from kafkafs.view.decoded import Lines, PlainLines, SchemaLines
+from kafkafs.view.made import ANSWERS
 from kafkafs.view.node import Attributes, FileNode
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.tree import PartitionDirectory
@@ -48,7 +48,7 @@ def test_many_points_take_no_memory(tmp_path):
             point = cast(FileNode, node(root, f"t-0/by-offset/{number}{suffix}"))
             assert point.attributes().size > 300_000
             nodes.append(point)
-    assert resident_bytes(os.getpid()) - before < BUDGET + (24 << 20)
+    assert resident_bytes(os.getpid()) - before < ANSWERS + (24 << 20)
     assert len(nodes) == 400
 
 

@@ -61,7 +61,8 @@ def test_what_was_forgotten_is_made_anew(monkeypatch):
     file.attributes()
     for _ in range(11):
         Fixed(texts).attributes()
-    assert (texts._size, sum(len(text.data) for text in texts._kept.values())) == (1000, 1000)
+    kept = texts._kept
+    assert (kept._size, sum(len(text.data) for _, text, _ in kept._answers.values())) == (1000, 1000)
     assert read(file.open()) == b"22"
 
 
