@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
 
-from kafkafs.format.batch import Batch, rows_of, walk
+from kafkafs.format.batch import rows_of, walk
 from kafkafs.format.jsonl import batch_lines, unreadable_line
 from kafkafs.format.tables import copied
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look
 from kafkafs.log.places import RangeTarget
 from kafkafs.log.segment import Damage, Segment
-from kafkafs.view.node import KEEP_S, Attributes, BytesContent
-from kafkafs.view.partition_view import PartitionView, PointView
+from kafkafs.view.partition_view import PartitionView, PointAnswer, PointView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import RawPoint
 from kafkafs.view.streams import Pieces
@@ -56,37 +54,15 @@ def damage_lines(segment: Segment, damage: Damage) -> Iterator[bytes]:
             return
 
 
-class _Line(NamedTuple):
-    """The batch that a point leads to, or the damage in its place, and what is told of it."""
+class BatchesPoint(PointView):
+    """The line of the batch that a point leads to; where it leads to damage, all lines of that."""
 
-    segment: Segment
-    found: Batch | Damage
-    text: bytes
-
-
-class BatchesPoint(PointView[_Line]):
-    """The line of the batch that a point leads to."""
-
-    def _find(self, look: Look) -> tuple[_Line, int]:
+    def _find(self, look: Look) -> PointAnswer:
         segment, found = self._target.batch(look)
         if isinstance(found, Damage):
-            text = b"".join(damage_lines(segment, found))
-        else:
-            text = b"".join(batch_lines(segment.log_name, rows_of(found, is_valid=True)))
-        return _Line(segment, found, text), len(text)
-
-    def attributes(self) -> Attributes:
-        """The exact size, for which the line is made; the batch's largest timestamp, of damage the log's own time."""
-        return self._view.ask(self._attributes)
-
-    def _attributes(self, look: Look) -> Attributes:
-        segment, found, text = self._found(look)
-        timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-        return self._view.file_attributes([segment.log()], len(text), timestamp_ms, KEEP_S)
-
-    def open(self) -> BytesContent:
-        """The line, whole in memory; where the point leads to damage, all lines of that."""
-        return BytesContent(self._view.ask(self._last_answer).text)
+            return PointAnswer(segment, -1, b"".join(damage_lines(segment, found)))
+        line = b"".join(batch_lines(segment.log_name, rows_of(found, is_valid=True)))
+        return PointAnswer(segment, found.max_timestamp, line)
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the raw batch: see `RawPoint`."""

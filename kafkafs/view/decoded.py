@@ -7,12 +7,11 @@ So the lines are the same each time they are made.
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, Protocol
 
 from kafkafs.disk.access import Access
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import NoData, Vanished
-from kafkafs.format.batch import Batch
+from kafkafs.errors import Vanished
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
@@ -20,9 +19,8 @@ from kafkafs.log.lineage import Lineage, Went, went_on
 from kafkafs.log.log import Found, Log
 from kafkafs.log.look import Look
 from kafkafs.log.places import PointTarget, RangeTarget
-from kafkafs.log.segment import Segment
-from kafkafs.view.node import KEEP_S, Attributes, BytesContent, NoXattrs
-from kafkafs.view.partition_view import PartitionView, PointView
+from kafkafs.view.node import Attributes, NoXattrs
+from kafkafs.view.partition_view import PartitionView, PointAnswer, PointView
 from kafkafs.view.range_file import Make, RangeFile
 from kafkafs.view.raw import batch_xattrs
 from kafkafs.view.streams import Pieces, Stream
@@ -170,46 +168,21 @@ class SchemaLines:
         return about._replace(uid=uid, gid=gid, mode=mode)
 
 
-class RecordAnswer(NamedTuple):
-    """The record that a point leads to, without the batch's bytes, and what a view shows of it; None for null."""
+class _OneRecord(PointView):
+    """The common part of the views of one record, of which `_shown` is what is shown."""
 
-    segment: Segment
-    batch: Batch
-    offset: int
-    timestamp: int
-    shown: bytes | None
-
-
-class _OneRecord(PointView[RecordAnswer]):
-    """The common part of the views of one record: the record, and its attributes with the answer's true size."""
-
-    def _find(self, look: Look) -> tuple[RecordAnswer, int]:
+    def _find(self, look: Look) -> PointAnswer:
         record = self._target.record(look)
         shown = self._shown(record, look.log.name)
-        answer = RecordAnswer(record.segment, record.batch, record.offset, record.timestamp, shown)
-        return answer, len(shown or b"")
+        return PointAnswer(record.segment, record.timestamp, shown, record.batch, record.offset)
 
     def _shown(self, found: Found, name: PartitionName) -> bytes | None:
         raise NotImplementedError
 
-    def attributes(self) -> Attributes:
-        """The exact size, for which the record is decoded, 0 for null; the record's time, or the log's own."""
-        return self._view.ask(self._attributes)
-
-    def _attributes(self, look: Look) -> Attributes:
-        found = self._found(look)
-        return self._view.file_attributes([found.segment.log()], len(found.shown or b""), found.timestamp, KEEP_S)
-
-    def open(self) -> BytesContent:
-        """The bytes that `attributes` has mostly decoded already, whole in memory. Raise NoData for null."""
-        found = self._view.ask(self._last_answer)
-        if found.shown is None:
-            raise NoData(f"{self._view.shown_as}: the record at offset {found.offset} has null there")
-        return BytesContent(found.shown)
-
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the record's batch, and the record's own offset."""
         found = self._view.ask(self._last_answer)
+        assert found.batch is not None
         return batch_xattrs(found.segment, found.batch, found.offset)
 
 

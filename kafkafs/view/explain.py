@@ -1,7 +1,6 @@
 """`.explain`: a lookup told step by step, for people who want to see how Kafka finds things, or why it did not."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from kafkafs.disk.objects import fetched
 from kafkafs.errors import CorruptData, NotFound, TooLarge
@@ -13,51 +12,28 @@ from kafkafs.log.places import AtOffset, AtTime, BeforeTime, PointTarget
 from kafkafs.log.segment import Damage, Segment
 from kafkafs.log.tiered import log_start
 from kafkafs.view.grammar import BEFORE, Suffix
-from kafkafs.view.node import Attributes, BytesContent
-from kafkafs.view.partition_view import PartitionView, PointView
+from kafkafs.view.partition_view import PartitionView, PointAnswer, PointView
 from kafkafs.view.raw import RawPoint
 
 
-class Explained(NamedTuple):
-    """How the batch of a point was found, as text; its timestamp is -1 where it has none."""
-
-    segment: Segment
-    timestamp: int
-    text: bytes
-
-
-class Explanation(PointView[Explained]):
+class Explanation(PointView):
     """The steps that lead to a point's batch, told once for each state of the log: a `stat` wants their size.
 
     They are remembered rather than told again for the open. A second walk may have less to tell: by key, the first one
     may have had to look for the keys.
     """
 
+    _keep_s = 0.0
+
     def __init__(self, view: PartitionView, target: PointTarget, asked: str) -> None:
         super().__init__(view, target)
         self._asked = asked
-
-    def attributes(self) -> Attributes:
-        """The exact size, for which the lookup is made, kept no moment; the batch's largest timestamp."""
-        return self._view.ask(self._attributes)
-
-    def _attributes(self, look: Look) -> Attributes:
-        found = self._found(look)
-        return self._view.file_attributes([found.segment.log()], len(found.text), found.timestamp, 0.0)
-
-    def open(self) -> BytesContent:
-        """The text that was measured, whole in memory; told anew where the log is another since."""
-        return BytesContent(self._view.ask(self._last_answer).text)
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
-    def _find(self, look: Look) -> tuple[Explained, int]:
-        found = self._explained(look)
-        return found, len(found.text)
-
-    def _explained(self, look: Look) -> Explained:
+    def _find(self, look: Look) -> PointAnswer:
         steps: list[str] = []
         try:
             before = fetched()
@@ -75,9 +51,9 @@ class Explanation(PointView[Explained]):
             *self._answer_lines(look, segment, batch),
         ]
         text = ("\n".join(lines) + "\n").encode()
-        return Explained(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
+        return PointAnswer(segment, batch.max_timestamp if isinstance(batch, Batch) else -1, text)
 
-    def _in_the_tier(self, look: Look) -> Explained | None:
+    def _in_the_tier(self, look: Look) -> PointAnswer | None:
         """Return the sentence about an offset that only a remote tier has."""
         start = log_start(look.log, self._view.partition.root)
         offset = self._target.offset(look) if isinstance(self._target, AtOffset) else None
@@ -88,7 +64,7 @@ class Explanation(PointView[Explained]):
             f"tiered: the log begins at offset {start}, on these disks at {look.log.start_offset}",
             f"answer: offset {offset} is in the remote tier, and not on these disks",
         ]
-        return Explained(look.log.segments[0], -1, ("\n".join(lines) + "\n").encode())
+        return PointAnswer(look.log.segments[0], -1, ("\n".join(lines) + "\n").encode())
 
     def _asked_lines(self, look: Look) -> list[str]:
         log = look.log

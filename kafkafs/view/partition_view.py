@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.access import Access, common
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import NotFound, Vanished
+from kafkafs.errors import NoData, NotFound, Vanished
+from kafkafs.format.batch import Batch
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import LogAttributes, attributes_of_logs
 from kafkafs.log.log import Log
@@ -21,7 +22,7 @@ from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.made import OVERHEAD, AnswerCache
 from kafkafs.view.missing_partitions import MissingPartitions
-from kafkafs.view.node import KEEP_S, Attributes
+from kafkafs.view.node import KEEP_S, Attributes, BytesContent
 from kafkafs.view.replica_directories import ShownReplica, place_key
 from kafkafs.view.resources import Resources
 
@@ -235,46 +236,58 @@ def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, kee
     return Attributes("file", mode & 0o444, uid, gid, size, 0, mtime_ns, 1, keep_s)
 
 
-class Placed(Protocol):
-    """An answer that says which segment it was found in."""
+class PointAnswer(NamedTuple):
+    """What a view shows of a point, and the segment that it was found in: while that is one of the log's, the answer
+    stands."""
 
-    @property
-    def segment(self) -> Segment:
-        """While it is one of the log's, the answer stands."""
+    segment: Segment
+    timestamp: int  # -1: none
+    data: bytes | None  # None for null
+    batch: Batch | None = None  # of a view of one record, that which holds it
+    offset: int = -1
 
 
-PlacedAnswer = TypeVar("PlacedAnswer", bound=Placed)
-
-
-class PointView(Generic[PlacedAnswer]):
+class PointView:
     """The common part of the views of one point. The answer is found once for each state of the log; and an `open`
     gives the one that was told of: `latest` may lead elsewhere a moment later, and the size that is known be
     another's."""
 
+    _keep_s = KEEP_S
+
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
         self._target = target
-        self._answers: AnswerCache[PlacedAnswer] = view.resources.answers
+        self._answers: AnswerCache[PointAnswer] = view.resources.answers
 
-    def _find(self, look: Look) -> tuple[PlacedAnswer, int]:
-        """The answer, and how many bytes are in it."""
+    def _find(self, look: Look) -> PointAnswer:
         raise NotImplementedError
 
-    def _found(self, look: Look) -> PlacedAnswer:
-        """The answer as of the look, for whoever tells of it."""
-        answer = self._answers.get(self, look)
-        if answer is None:
-            answer, size = self._find(look)
-            self._answers.put(self, look, answer, size + OVERHEAD)
-        else:
-            answer.segment.check_log()
-        return answer
+    def attributes(self) -> Attributes:
+        """The exact size, for which the answer is made, 0 for null; the time of the record or batch, or the log's
+        own."""
+        return self._view.ask(self._attributes)
 
-    def _last_answer(self, look: Look) -> PlacedAnswer:
+    def _attributes(self, look: Look) -> Attributes:
+        found = self._answers.get(self, look)
+        if found is None:
+            found = self._find(look)
+            self._answers.put(self, look, found, len(found.data or b"") + OVERHEAD)
+        else:
+            found.segment.check_log()
+        return self._view.file_attributes([found.segment.log()], len(found.data or b""), found.timestamp, self._keep_s)
+
+    def open(self) -> BytesContent:
+        """The bytes that `attributes` has mostly made already, whole in memory. Raise NoData for null."""
+        found = self._view.ask(self._last_answer)
+        if found.data is None:
+            raise NoData(f"{self._view.shown_as}: the record at offset {found.offset} has null there")
+        return BytesContent(found.data)
+
+    def _last_answer(self, look: Look) -> PointAnswer:
         """The answer that was told of last, if it still stands in the log; without one, that as of the look."""
         last = self._answers.last(self)
         if last is None or not look.log.has(last.segment):
-            return self._find(look)[0]
+            return self._find(look)
         last.segment.check_log()
         return last
 
