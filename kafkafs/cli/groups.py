@@ -81,7 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
         show(cluster, offsets, arguments.sort or "lag", arguments.topic)
     else:
         _print_lines(offsets, arguments.sort or "name")
-    return EXIT_FAILED if left_out else 0
+    for sentence in cluster.progress.unreadable.values():
+        say(sentence)
+    return EXIT_FAILED if left_out or cluster.progress.unreadable else 0
 
 
 def _offsets(cluster: Cluster, groups: Iterable[FoundGroup], topic: str | None) -> Iterator[Offsets]:

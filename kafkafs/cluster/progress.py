@@ -36,12 +36,16 @@ class Standing(NamedTuple):
 
 
 class Progress:
-    """Answers for partitions that `partition` finds. For one thread at a time."""
+    """Answers for partitions that `partition` finds. For one thread at a time.
+
+    `unreadable` has a sentence for each partition that is here and whose offsets could not be looked up.
+    """
 
     def __init__(self, partition: Callable[[str, int], Partition | None], options: ReadOptions) -> None:
         self._partition = partition
         self._options = options
         self._newest: WeakKeyDictionary[Log, int | None] = WeakKeyDictionary()
+        self.unreadable: dict[PlaceOf, str] = {}
 
     def ends(self, topic: str, number: int) -> Ends:
         """Tell where a partition begins and ends, as far as these disks know."""
@@ -69,9 +73,12 @@ class Progress:
             partition = self._partition(topic, number)
             if partition is None:
                 return Ends(), {}
-            return partition.answer(lambda log: self._in_log(partition, log, offsets))
-        except UNREADABLE:
-            return Ends(), {}
+            ends, standings, refusal = partition.answer(lambda log: self._in_log(partition, log, offsets))
+        except UNREADABLE as error:
+            ends, standings, refusal = Ends(), {}, str(error)
+        if refusal:
+            self.unreadable[topic, number] = f"{topic}-{number}: the lag is not certain: {refusal}"
+        return ends, standings
 
     def ends_then(self, topic: str, number: int, times: Iterable[int]) -> Mapping[int, int | None]:
         """For each time, find the log end that a broker would have told then: see `offsets_after`. A time is missing if
@@ -92,7 +99,10 @@ class Progress:
             return found
         return {time: None if offset == log.start_offset else offset for time, offset in found.items()}
 
-    def _in_log(self, partition: Partition, log: Log, offsets: Iterable[int]) -> tuple[Ends, Mapping[int, Standing]]:
+    def _in_log(
+        self, partition: Partition, log: Log, offsets: Iterable[int]
+    ) -> tuple[Ends, Mapping[int, Standing], str]:
+        """The ends, the standing of each offset that is known, and a sentence if the last log may not be read."""
         ends = _ends(log, partition.root)
         end = log.end_offset if ends.high_watermark is None else min(ends.high_watermark, log.end_offset)
         times: dict[int, int | None] = {each: None for each in offsets if each == end}
@@ -100,7 +110,8 @@ class Progress:
         if behind:
             times |= first_timestamps(Reader(log, self._options, partition.transactions), behind)
         newest = self._newest_of(log) if any(time is not None for time in times.values()) else None
-        return ends, {each: _at(each, times[each], newest, ends) for each in times}
+        refusal = "" if log.tail is None or log.tail.refused is None else str(log.tail.refused)
+        return ends, {each: _at(each, times[each], newest, ends) for each in times}, refusal
 
     def _newest_of(self, log: Log) -> int | None:
         """The largest timestamp of a log's records, as `info.json` tells it."""

@@ -293,6 +293,25 @@ def test_of_a_metadata_log_that_may_not_be_read_no_other_reason_is_told(tmp_path
     assert "00000000000000000000.log' may not be read" in told.err
 
 
+@takes_root
+@pytest.mark.parametrize("closed", ["", "00000000000000000000.log"])
+@pytest.mark.parametrize("form", ["--table", "--json"])
+def test_a_lag_that_may_not_be_read_is_an_error(tmp_path, capfd, closed, form):
+    """Regression: the total was without that partition, in silence and with exit code 0."""
+    let_in(tmp_path)
+    data = Data(tmp_path / "data")
+    for topic in ("t", "u"):
+        data.write(f"{topic}-0", [(b"k", b"v")] * 9)
+    data.write("__consumer_offsets-0", [commit("g", "t", 0, 5), commit("g", "u", 0, 2)])
+    (data.path / "t-0" / closed).chmod(0)
+    with as_nobody():
+        assert main(["groups", form, str(data.path)]) == 1
+    told = capfd.readouterr()
+    assert "u" in told.out
+    assert told.err.startswith("kafkafs: t-0: the lag is not certain: 't-0")
+    assert (told.err.count("\n"), "may not be read" in told.err) == (1, True)
+
+
 def test_what_is_left_out_of_others_is_said_alone(tmp_path):
     """A record of a newer release in the metadata takes no group away."""
     data = Data(tmp_path / "data")
