@@ -101,6 +101,13 @@ class ChunkedFile(DataFile):
         """See `DataFile`."""
         self._parts(position, min(size, TOGETHER))
 
+    def fetch_soon(self) -> None:
+        """See `DataFile`: of a larger file the first `TOGETHER` bytes."""
+        count = max(1, -(-min(TOGETHER, self._size) // self._chunk_size))
+        if self._size and not self._cache.has((self._object, 0)):
+            size = min(count * self._chunk_size, self._size)
+            self._cache.fetch_ahead((self._object, 0), partial(self._fetched, 0, count), size)
+
     def forget(self, position: int, size: int) -> bool:
         """See `DataFile`: chunks may have arrived damaged."""
         first, last = position // self._chunk_size, max(position, position + size - 1) // self._chunk_size

@@ -101,6 +101,9 @@ class DataFile(ABC):
     def fetch(self, position: int, size: int) -> None:  # noqa: B027 (a file on the disk has nothing to do)
         """These bytes will be read, one after the other: where each read is a request, one for all."""
 
+    def fetch_soon(self) -> None:  # noqa: B027
+        """This file will be read from its start: where each read is a request, one is sent now, and not waited for."""
+
     def forget(self, position: int, size: int) -> bool:  # noqa: ARG002 (a file on the disk is read each time)
         """Drops what is kept of these bytes, which are not what was written: the next read fetches them again. True if
         anything was dropped."""

@@ -76,6 +76,21 @@ def test_a_folder_is_listed_once_page_by_page_and_each_byte_is_read_once(top):
         assert [first for first, _ in spans] == [0, *(last + 1 for _, last in spans[:-1])]
 
 
+def test_a_file_that_will_be_read_is_fetched_once_and_nobody_waits_for_it(top, forgotten):
+    forgotten()
+    with bucket_of(top) as store:
+        far = BucketDirectory(store.address(), DiskOptions())
+        for name in ("t-0/0.index", "t-0/empty", "t-0/0.log"):
+            far.open_now(name).fetch_soon()
+            Directory(str(top)).open_now(name).fetch_soon()
+        assert far.read_whole("t-0/0.index") == INDEX
+        assert far.read_whole("t-0/0.log") == LOG
+        assert far.read_whole("t-0/empty") == b""
+        spans = sorted(tuple(map(int, each.split("bytes=")[1].split("-"))) for each in store.ranges() if "log" in each)
+        assert [first for first, _ in spans] == [0, *(last + 1 for _, last in spans[:-1])]
+        assert len([each for each in store.ranges() if "index" in each]) == 1
+
+
 def test_a_thread_that_must_not_wait_hears_of_what_is_known(top):
     with bucket_of(top) as store:
         far = BucketDirectory(store.address(), DiskOptions())

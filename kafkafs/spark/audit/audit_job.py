@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 
 from kafkafs.cluster.topic_partitions import TopicPartitions
-from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
+from kafkafs.errors import UNREADABLE, Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.index import ABORTED_SIZE
 from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_LOG, parse_partition_name
@@ -259,6 +260,9 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         """The segment's file of that kind, as findings name it; the one it would have where there is none."""
         return Where(root, f"{directory}/{segment.name_of(kind)}")
 
+    for kind in segment.listed.keys() - {"log"}:  # of a bucket they come while the log is read
+        with suppress(*UNREADABLE):
+            segment.files.open(kind).fetch_soon()
     try:
         findings, valid = check_log(look, where("log"), clean, deep)
     except (Vanished, NotFound, Unanswered):
