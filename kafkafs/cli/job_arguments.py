@@ -130,7 +130,7 @@ def add_export(commands: Commands) -> None:
     place.add_argument(
         "--compact",
         metavar="OUT",
-        help="put small files of earlier runs together, as large as their --file-mb has it; takes nothing else",
+        help="join small files of earlier runs, up to the size of their --file-mb; takes nothing else",
     )
     parser.add_argument(
         "--iceberg", metavar="NAMESPACE.TABLE",
@@ -278,7 +278,7 @@ def _add_tier(parser: argparse.ArgumentParser) -> None:
     """`--tiered`, for commands that read remote segments, too."""
     parser.add_argument(
         "--tiered", default="", metavar="SOURCE",
-        help="older segments lie in this tier, too: a directory, s3://bucket/prefix, ...",
+        help="the tier that has older segments: a directory, s3://bucket/prefix, ...",
     )  # fmt: skip
     add_tiered_key(parser)
 

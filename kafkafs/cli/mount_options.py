@@ -113,7 +113,7 @@ WORDS = (
     ),
     Word("index_dir=DIR", "use the indexes that `kafkafs reindex` rebuilt there", _index_dir),
     Word(
-        "tiered=SOURCE", "older segments lie in this tier: a directory, s3://bucket/prefix, ...",
+        "tiered=SOURCE", "the tier that has older segments: a directory, s3://bucket/prefix, ...",
         lambda options, value: _of_tier(options, place=place_of(value)),
     ),
     Word("tiered_key=ID:FILE", "a private key (PEM) that Aiven's plug-in encrypted segments for", _tiered_key),
