@@ -71,9 +71,10 @@ def mark_records(
 
 @native
 def _hashed_field(data: Span, at: Int, size: Int, key_0: Word, key_1: Word) -> tuple[Word, Word]:
-    """The hash of a field under the hash of all before it. Null is another field than an empty one."""
+    """The hash of a field under the hash of all before it. Null is another field than an empty one: its key is one that
+    no timestamp and no number of headers leads to."""
     if size < 0:
-        return siphash(data, 0, 0, (key_0 + 1) & ALL, key_1)
+        return siphash(data, 0, 0, key_0, key_1 ^ ALL)
     return siphash(data, at, size, key_0, key_1)
 
 
