@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import weakref
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -78,6 +79,22 @@ def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypa
     reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t", "minPartitions": "2"}), Frame())
     found = [(each.start, each.end) for task in reader.partitions() if isinstance(task, Task) for each in task.ranges]
     assert (found[0][0], found[-1][1]) == (20, 23)  # of a later look, all of it
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_python_looks_for_no_cycles_while_a_plan_is_made(tmp_path: Path, fails: bool):
+    """It looked at millions of objects that stay, in two fifths of the time."""
+    write_partition(tmp_path, {0: [made(0, [1])]})
+
+    def plan(_: object) -> bool:
+        if fails:
+            raise Denied("no")
+        return gc.isenabled()
+
+    assert gc.isenabled()
+    with pytest.raises(Denied) if fails else nullcontext():
+        assert planned({NAME: Location(tmp_path, NAME)}, "read_uncommitted", plan) is False
+    assert gc.isenabled()
 
 
 def test_a_plan_is_made_anew_where_files_vanish_under_it(tmp_path: Path):
