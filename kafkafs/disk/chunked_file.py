@@ -98,8 +98,9 @@ class ChunkedFile(DataFile):
         return position
 
     def fetch(self, position: int, size: int) -> None:
-        """See `DataFile`."""
-        self._parts(position, min(size, TOGETHER))
+        """See `DataFile`. A damaged index may name a place that no file has."""
+        if position >= 0:
+            self._parts(position, min(size, TOGETHER))
 
     def fetch_soon(self) -> None:
         """See `DataFile`: of a larger file the first `TOGETHER` bytes."""

@@ -51,6 +51,14 @@ def test_who_must_not_wait_gets_what_is_here_and_no_more():
     assert fetched == [2]
 
 
+@pytest.mark.parametrize("position", [-(1 << 31), -1, 1000, (1 << 31) - 1])
+def test_places_that_no_file_has_are_not_fetched(position):
+    """Regression: a damaged index named one, and IndexError ended the command."""
+    fetched: list[int] = []
+    chunked(100, fetched).fetch(position, 500)
+    assert not fetched
+
+
 def test_a_chunk_of_another_size_than_was_announced_is_an_error():
     file = chunked(300, [], told=1100)
     assert file.read(0, 600) == DATA[:600]
