@@ -6,7 +6,7 @@ to the start of the next segment. A topic that was compacted before it was tiere
 offset index proves them: if the batch behind the hole is where the entry says, no bytes are missing before it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -21,10 +21,14 @@ from kafkafs.log.batch_runs import BatchRun, Damage
 class Holes:
     """Looks for holes in one walk through a segment's log."""
 
-    def __init__(self, name: str, file: DataFile, index: OffsetIndex, needed: int) -> None:
-        """`name` is what the segment's log is called in an error. Holes below the offset `needed` do not matter."""
+    def __init__(
+        self, name: str, file: DataFile, index: OffsetIndex, needed: int, passed: Callable[[Lost], None] | None = None
+    ) -> None:
+        """`name` is what the segment's log is called in an error. Holes below the offset `needed` do not matter.
+        `passed` hears of the others, and the walk goes on behind them."""
         self._name = name
         self._needed = needed
+        self._passed = passed
         self._file = file
         self._index = index
         self._proven: int | None = None
@@ -43,17 +47,20 @@ class Holes:
             behind, holes = _holes(item.rows, reach)
             for row in np.flatnonzero(holes & (item.rows["base_offset"] > self._needed)).tolist():
                 if int(item.rows["position"][row]) > self._proven_up_to():
-                    if row:
-                        yield item._replace(rows=item.rows[:row])
                     missing = int(behind[row - 1]) if row else reach
-                    raise self._lost(missing + 1, int(item.rows["base_offset"][row]))
+                    if row and self._passed is None:
+                        yield item._replace(rows=item.rows[:row])
+                    self._lost(missing + 1, int(item.rows["base_offset"][row]))
             reach = int(behind[-1])
             yield item
         if stop is not None and reach + 1 < stop:
-            raise self._lost(reach + 1, stop)
+            self._lost(reach + 1, stop)
 
-    def _lost(self, first: int, stop: int) -> Lost:
-        return Lost(f"{self._name} lacks the offsets {first} to {stop - 1}: it was cut")
+    def _lost(self, first: int, stop: int) -> None:
+        lost = Lost(f"{self._name} lacks the offsets {first} to {stop - 1}: it was cut")
+        if self._passed is None:
+            raise lost
+        self._passed(lost)
 
     def _proven_up_to(self) -> int:
         """The position of the last index entry, if the log has its batch there; else -1."""

@@ -8,6 +8,7 @@ import logging
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
@@ -227,6 +228,7 @@ class Log:
         before `start` and end behind `end`. Lost for offsets that a tier should have and has not, unless `lenient`. For
         batches of more than `largest` bytes, only the headers may come."""
         begin: Start | None = None
+        passed = partial(self.pass_lost, lenient=True) if lenient else None
         start, end = max(start, self.start_offset), min(end, self.end_offset)
         if start >= end:
             return
@@ -236,8 +238,7 @@ class Log:
             try:
                 begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
                 begin = begin._replace(wanted_end=wanted_end(segment, end) if end < self.end_offset else 0)
-                needed = ANY_OFFSET if lenient else start
-                for item in segment.walk(begin, self.walk_end(segment), start, needed, largest):
+                for item in segment.walk(begin, self.walk_end(segment), start, start, largest, passed):
                     if item.last_offset < start:
                         continue
                     if isinstance(item, Damage) and item.base_offset >= end:

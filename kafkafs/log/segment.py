@@ -316,13 +316,19 @@ class Segment:
         return rows
 
     def walk(
-        self, start: Start, log_end: int, passed: int = 0, needed: int = 0, largest: int = ANY_SIZE
+        self,
+        start: Start,
+        log_end: int,
+        passed: int = 0,
+        needed: int = 0,
+        largest: int = ANY_SIZE,
+        lost: Callable[[Lost], None] | None = None,
     ) -> Iterator[BatchRun | Damage]:
         """Yield everything from `start` up to `log_end`, all of this generation of the log.
 
         For large batches that end below the offset `passed`, and for batches of more than `largest` bytes, the bytes
         may be left out: see `batch_runs.Bounds`. Lost where offsets from `needed` on are missing that were uploaded to
-        a tier.
+        a tier; where `lost` is given, it hears of them, and the walk goes on.
         """
         file = self.log()
         next_base = self.next_base
@@ -335,7 +341,7 @@ class Segment:
         if self.object is not None:
             runs = self._fetched_again(file, bounds, runs)
         if needed < ANY_OFFSET and self.files.may_be_cut:
-            holes = Holes(self.object or self.log_name, file, self.indexes.offset_index, needed)
+            holes = Holes(self.object or self.log_name, file, self.indexes.offset_index, needed, lost)
             runs = holes.check(runs, start.first_offset, self.next_base)
         del start  # with its window: a walk can be a long one
         for item in runs:

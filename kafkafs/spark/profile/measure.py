@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.errors import CorruptData
+from kafkafs.errors import CorruptData, DiskError, Unanswered
 from kafkafs.format import kernels
 from kafkafs.format.batch import CODEC, CODECS, Batches, data_batches, is_control, is_transactional
 from kafkafs.format.control import ControlType
@@ -226,14 +226,20 @@ class Figures:
 
 
 def measure(look: SegmentLook) -> Figures:
-    """The numbers of a whole segment. Damaged batches are counted and passed over."""
+    """The numbers of a whole segment. Damaged batches are counted and passed over; where nothing more of it can be
+    read, what came before still counts."""
     found = Figures(size=look.size, index_size=_index_size(look.segment), segments=1)
     meter = _Meter(found)
-    for run in look.runs():
-        if isinstance(run, BatchRun):
-            meter.take(run)
-        else:
-            found.damaged += 1
+    try:
+        for run in look.runs():
+            if isinstance(run, BatchRun):
+                meter.take(run)
+            else:
+                found.damaged += 1
+    except Unanswered:
+        raise
+    except DiskError:
+        found.damaged += 1
     found.sketch = meter.registers.tobytes()
     found.kept = why_kept(look, meter.newest_ms, time.time_ns() // 1_000_000)
     return found
