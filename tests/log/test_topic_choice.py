@@ -38,7 +38,7 @@ def test_a_pattern_matches_whole_names(lists, pattern, wanted):
         (
             [],
             "order",
-            r"no topic in /data has a whole name that .* matches; .* is '\.\*order\.\*'",
+            r"no topic in /data has a whole name that .* matches; .* write '\.\*order\.\*'",
         ),
     ],
 )
