@@ -141,7 +141,7 @@ def test_an_audit_of_a_store_that_is_away_finds_no_damage():
     uri = "s3://u:secret@b?endpoint_override=127.0.0.1:9&scheme=http&region=r"
     done = run(KAFKAFS, "audit", "--engine", "local", TIERED.left, "--tiered", uri, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"of the tier s3://b cannot be read" in done.stderr
+    assert b"the tier s3://b cannot be read" in done.stderr
     assert b"secret" not in done.stderr
 
 
