@@ -2,6 +2,7 @@
 many segments' logs it opens."""
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 from unittest.mock import patch
@@ -27,6 +28,26 @@ def counted(call: Callable[Asked, Answer], *args: Asked.args, **how: Asked.kwarg
 
 def _read_so_far(io: bytes) -> int:
     return int(io.split(b"rchar: ")[1].split()[0])
+
+
+def opened(call: Callable[[], object]) -> Counter[str]:
+    """How often the call opens what below a data directory, by the last part of its name. A directory counts each time
+    that it is listed, or that files are asked for in it."""
+    openat2, plain, names = system_calls.openat2, os.open, Counter[str]()
+
+    def below(descriptor: int, name: str, flags: int, *more: Any) -> int:
+        """The same, noted."""
+        names[os.path.basename(name)] += not flags & os.O_PATH
+        return openat2(descriptor, name, flags, *more)
+
+    def inside(name: str, flags: int, *more: Any, dir_fd: int | None = None) -> int:
+        """The same of a file in a directory that is held open."""
+        names[os.path.basename(name)] += dir_fd is not None
+        return plain(name, flags, *more, dir_fd=dir_fd)
+
+    with patch.object(directory, "openat2", below), patch.object(os, "open", inside):
+        call()
+    return +names
 
 
 def logs_opened(call: Callable[[], object]) -> int:

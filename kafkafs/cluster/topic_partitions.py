@@ -159,11 +159,12 @@ _SOME_STATE = PartitionState(-1, -1, -1, (), (), (), (), (), (), None)
 
 
 def _compared(topic: str, here: Places, image: Image | None) -> TopicPartitions:
-    claimed = [(number, directory.topic_id(name)) for number, directory, name in here]
     known = image.topics[image.ids[topic]] if image is not None and topic in image.ids else None
+    claims = ((number, directory.topic_id(name)) for number, directory, name in here)
     if known is None:
-        topic_id = next((each for _, each in claimed if each is not None), None)
-        return TopicPartitions(topic, topic_id, tuple(sorted({number for number, _ in claimed})), ())
+        topic_id = next((each for _, each in claims if each is not None), None)
+        return TopicPartitions(topic, topic_id, tuple(sorted({number for number, _, _ in here})), ())
+    claimed = [*claims]
     has = {number for number, topic_id in claimed if topic_id in (None, known.topic_id)}
     replaced = {number: topic_id for number, topic_id in claimed if topic_id is not None and number not in has}
     numbers = tuple(sorted(known.partitions))

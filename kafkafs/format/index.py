@@ -225,22 +225,31 @@ class AbstractIndex(Generic[Entry]):
     def _find_padding(self) -> int:
         """The slot where zeros begin. The zero test need not be monotone (stale entries): any such slot will do.
 
-        Most preallocated indexes hold a page of entries or less. So the search strides from the front, and a page in
-        which zeros begin is read as a whole.
+        Most preallocated indexes hold a page of entries or less. So the first page is read as a whole, the search
+        strides on behind it, and a page in which zeros begin is read as a whole, too.
         """
         if self.slots == 0 or self._is_filled(self.slots - 1):
             return self.slots
-        low, high, stride = 0, self.slots - 1, PAGE // self.entry_size
-        while high - low > PAGE // self.entry_size:
-            middle = min(low + stride, (low + high) // 2)
-            if self._is_filled(middle):
-                low, stride = middle + 1, 2 * stride
-            else:
-                high = middle
+        page = PAGE // self.entry_size
+        low, high, stride = 0, self.slots - 1, 2 * page
+        filled = self._filled(0, min(page + 1, high))
+        if len(filled) > page and filled[page]:
+            low = page + 1
+            while high - low > page:
+                middle = min(low + stride, (low + high) // 2)
+                if self._is_filled(middle):
+                    low, stride = middle + 1, 2 * stride
+                else:
+                    high = middle
+            filled = self._filled(low, high)
+        return low + (len(filled) if filled.all() else int(filled.argmin()))
+
+    def _filled(self, low: int, high: int) -> Flags:
+        """A mask of the slots [low, high) that are not zeros; of fewer, where the file was cut meanwhile."""
         data = self._read(low * self.entry_size, (high - low) * self.entry_size)
+        one, other = self.columns
         rows = np.frombuffer(data, self.dtype, len(data) // self.entry_size)
-        zeros = np.flatnonzero(rows == np.zeros((), self.dtype))
-        return low + (int(zeros[0]) if len(zeros) else len(rows))
+        return np.asarray((rows[one] != 0) | (rows[other] != 0))
 
     def _is_filled(self, slot: int) -> bool:
         return self._stored(slot) != (0, 0)

@@ -21,25 +21,25 @@ class LogEnd(NamedTuple):
     largest_ms: int | None
 
 
-def read_log_end(root: Directory, partition: str, base: int) -> LogEnd:
-    """The end of the last segment's log, which a broker finds so when it starts. Source: LogSegment.recover.
+def read_log_end(root: Directory, inside: Inside, partition: str, base: int) -> LogEnd:
+    """The end of the last segment's log, which a broker finds so when it starts. `inside`: the partition's directory.
+    Source: LogSegment.recover.
 
     The time index has an entry for all that stands before its last one, so that nothing older has to be read.
     """
     end, largest = base, -1
     try:
-        with root.inside(partition) as inside:
-            files = SegmentFiles(root, partition, base, _listed(inside, base), None)
-            lent = files.lend(inside)
-            segment = Segment(files, None)
-            log = segment.log()
-            start = scan_start(segment, _BEHIND_ALL)
-            for item in batch_runs(log, start.position, Bounds(log.size, start.first_offset, None, False)):
-                if not isinstance(item, BatchRun):
-                    break
-                end = item.last_offset + 1
-                largest = max(largest, int(item.rows["max_timestamp"].max()))
-            del lent
+        files = SegmentFiles(root, partition, base, _listed(inside, base), None)
+        lent = files.lend(inside)
+        segment = Segment(files, None)
+        log = segment.log()
+        start = scan_start(segment, _BEHIND_ALL)
+        for item in batch_runs(log, start.position, Bounds(log.size, start.first_offset, None, False)):
+            if not isinstance(item, BatchRun):
+                break
+            end = item.last_offset + 1
+            largest = max(largest, int(item.rows["max_timestamp"].max()))
+        del lent
     except UNREADABLE:
         pass  # nothing more is known of it
     return LogEnd(end, largest if largest >= 0 else None)
@@ -47,7 +47,7 @@ def read_log_end(root: Directory, partition: str, base: int) -> LogEnd:
 
 def _listed(inside: Inside, base: int) -> dict[str, ListedFile]:
     found = {}
-    for kind in ("log", "index", "timeindex"):
+    for kind in ("log", "index"):
         name = segment_file(base, kind)
         try:
             about = inside.stat(name)

@@ -156,14 +156,14 @@ class _Ends:
             else:
                 damaged.append(problem)
 
-    def of(self, name: PartitionName, found: _Found) -> LogEnd:
-        """The end of a log with segments, and the newest timestamp that its end tells."""
+    def of(self, name: PartitionName, found: _Found, inside: Inside) -> LogEnd:
+        """The end of a log with segments, and the newest timestamp that its end tells. `inside`: its directory."""
         last = max(found.logs)
         end = max(int(last), found.snapshot, self.recovered.get((name.topic, name.partition), 0))
         is_known = end > int(last) or not found.logs[last][0]
         if is_known and self._is_clean and name.directory != METADATA_LOG:
             return LogEnd(end, None)
-        return read_log_end(self._root, name.directory, int(last))
+        return read_log_end(self._root, inside, name.directory, int(last))
 
 
 def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: list[Leftover]) -> Counted:
@@ -250,15 +250,16 @@ def _extent(root: Directory, name: PartitionName, found: _Found, log_start: int,
     """The segments with their timestamps, and the log's borders."""
     if not found.logs:
         return Extent((), log_start, log_start, None, None)
-    end = ends.of(name, found)
     oldest: int | None = None
     newest, segments, last = -1, [], max(found.logs)
     with root.inside(name.directory) as inside:
+        end = ends.of(name, found, inside)
         for digits in sorted(found.logs):
             size, written_ms = found.logs[digits]
-            largest = _last_time(inside, digits, found.time_indexes.get(digits, 0))
+            grows = digits == last and end.largest_ms is not None
+            largest = _last_time(inside, digits, found.time_indexes.get(digits, 0), grows)
             if oldest is None and largest >= 0:
-                oldest = _time_index(inside, digits).entry(0).timestamp
+                oldest = _timestamp(inside.read(f"{digits}.timeindex", 0, _ENTRY))
             if digits == last and end.largest_ms is not None:
                 largest = max(largest, end.largest_ms)
             newest = max(newest, largest)
@@ -267,22 +268,23 @@ def _extent(root: Directory, name: PartitionName, found: _Found, log_start: int,
     return Extent(tuple(segments), start, max(end.offset, start), oldest, newest if newest >= 0 else None)
 
 
-def _last_time(inside: Inside, digits: str, size: int) -> int:
-    """The timestamp of a time index's last entry; -1 without one."""
+def _last_time(inside: Inside, digits: str, size: int, grows: bool) -> int:
+    """The timestamp of a time index's last entry; -1 without one. One that `grows` mostly ends with zeros: room that
+    the broker has made."""
     if size < _ENTRY:
         return -1
     try:
-        end = inside.read(f"{digits}.timeindex", (size // _ENTRY - 1) * _ENTRY, _ENTRY)
+        end = b"" if grows else inside.read(f"{digits}.timeindex", (size // _ENTRY - 1) * _ENTRY, _ENTRY)
         if len(end) == _ENTRY and any(end):
-            return int.from_bytes(end[:8], "big", signed=True)
-        return _time_index(inside, digits).last().timestamp  # zeros: room that the broker has made
+            return _timestamp(end)
+        file = inside.open(f"{digits}.timeindex")
+        return TimeIndex(file.read, file.size, int(digits)).last().timestamp
     except UNREADABLE:
         return -1  # as without an index
 
 
-def _time_index(inside: Inside, digits: str) -> TimeIndex:
-    file = inside.open(f"{digits}.timeindex")
-    return TimeIndex(file.read, file.size, int(digits))
+def _timestamp(entry: bytes) -> int:
+    return int.from_bytes(entry[:8], "big", signed=True)
 
 
 def _entries(root: Directory, path: str) -> Iterator["os.DirEntry[str]"]:

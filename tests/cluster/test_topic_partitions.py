@@ -9,6 +9,7 @@ from kafkafs.cluster.topic_partitions import Place, TopicMetadata, compare_with,
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from tests.cluster.writing import Data, metadata, snapshot
+from tests.counting import opened
 from tests.kafka import replicated
 
 ORDERS, FORMER, OTHER = "A" * 21 + "Q", "A" * 21 + "g", "A" * 21 + "w"
@@ -52,6 +53,15 @@ def compared_in(directories):
             here.setdefault(parsed.topic, []).append(Place(parsed.partition, each, name))
     assert {topic: metadata.compare(topic, here.get(topic, [])) for topic in {*here, *metadata.topics()}} == found
     return found
+
+
+def test_without_metadata_one_partition_tells_the_id_of_its_topic(one):
+    """There is nothing to compare the others with."""
+    for name in ("orders-0", "orders-2"):
+        belongs(one, name, ORDERS)
+    directory = open_data_directory(one.path)
+    assert compare_with(None, [directory])["orders"] == ("orders", ORDERS, (0, 1, 2), (), {})
+    assert opened(lambda: compare_with(None, [directory]))["partition.metadata"] == 1
 
 
 def test_what_the_metadata_name_and_no_disk_has_is_missing(one):

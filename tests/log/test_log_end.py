@@ -2,10 +2,15 @@
 
 import pytest
 
-from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.log_end import read_log_end
+from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.log_end import LogEnd, read_log_end
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
+
+
+def _log_end(directory: DataDirectory, name: str, base: int) -> LogEnd:
+    with directory.root.inside(name) as inside:
+        return read_log_end(directory.root, inside, name, base)
 
 
 def test_the_end_is_that_of_the_partition(live: Dataset):
@@ -13,7 +18,7 @@ def test_the_end_is_that_of_the_partition(live: Dataset):
     for name, parsed in directory.names().items():
         segments = directory.partition(name).segments()
         if segments and not parsed.mark:
-            found = read_log_end(directory.root, name, segments[-1].base_offset)
+            found = _log_end(directory, name, segments[-1].base_offset)
             assert found.offset == directory.partition(name).log().end_offset, name
 
 
@@ -22,9 +27,9 @@ def test_the_end_is_before_what_is_no_batch(garbage, tmp_path):
     partition = write_partition(tmp_path, {5: [made(5, [50]), made(6, [70]), made(7, [60])]})
     with (partition / "00000000000000000005.log").open("ab") as log:
         log.write(garbage)
-    assert read_log_end(open_data_directory(tmp_path).root, "t-0", 5) == (8, 60)  # the time index has the 70
+    assert _log_end(open_data_directory(tmp_path), "t-0", 5) == (8, 60)  # the time index has the 70
 
 
 def test_a_log_that_is_gone_ends_where_it_begins(tmp_path):
     write_partition(tmp_path, {5: [made(5, [50])]})
-    assert read_log_end(open_data_directory(tmp_path).root, "t-0", 6) == (6, None)
+    assert _log_end(open_data_directory(tmp_path), "t-0", 6) == (6, None)

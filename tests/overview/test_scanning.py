@@ -8,6 +8,7 @@ import pytest
 
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.overview.scanning import count
+from tests.counting import opened
 from tests.kafka.dataset import Dataset
 from tests.log.making import NO_REGULAR_FILE, made, write_partition
 
@@ -93,6 +94,18 @@ def test_of_a_crash_only_what_stands_behind_the_last_index_entry_is_read(tmp_pat
     log.write_bytes(bytes(3 * at) + whole[3 * at :])
     extent = counted(tmp_path)[0]["t-0"].extent
     assert (extent.end, extent.newest_ms, extent.oldest_ms) == (6, 1005, 1003)
+
+
+def test_of_a_crash_each_file_is_opened_once_or_twice(tmp_path):
+    """There can be 100,000 partitions, each with two indexes that have room for 10 MB."""
+    partition = write_partition(tmp_path, {0: [made(0, [5000], size=5000), made(1, [6000])]})
+    for kind in ("index", "timeindex"):
+        with (partition / f"00000000000000000000.{kind}").open("r+b") as file:
+            file.truncate(10 << 20)
+    directory = open_data_directory(tmp_path)
+    names = opened(lambda: count(directory, print))
+    segment = {name[21:]: times for name, times in names.items() if name.startswith("0")}
+    assert (names["t-0"], segment) == (2, {"log": 1, "index": 1, "timeindex": 2})
 
 
 def test_an_old_batch_behind_the_last_entry_makes_nothing_older(tmp_path):
