@@ -134,16 +134,28 @@ def _last_indexed(index: OffsetIndex | TimeIndex) -> int:
 
 def newest_lineage(layout: Layout, partition: TierPartition, uploads: Sequence[Upload]) -> Epochs:
     """The epochs that the newest upload's broker knew, for a partition that is on no disk. Earlier uploads of the
-    lineage have a part of them."""
-    there = [each for each in uploads if not each.trouble]
-    newest = max(there, key=lambda each: (_last_epoch(each), each.base_offset), default=None)
+    lineage have a part of them. If the metadata topic alone tells of the newest upload, its epochs follow on those of
+    the upload before."""
+    known = [each for each in uploads if each.epochs or not each.trouble]
+    newest = max(known, key=lambda each: (_last_epoch(each), each.base_offset), default=None)
     if newest is None:
         return ()
-    lineage, own = Epochs(), newest.epochs or ()
+    own = newest.epochs or ()
+    if newest.trouble:
+        return _followed_by(newest_lineage(layout, partition, [each for each in known if each is not newest]), own)
+    lineage = Epochs()
     with suppress(NotFound, Lost):
         lineage = layout.lineage(partition, newest)
     is_its_own = all(epoch_at(lineage, max(start, newest.base_offset)) == epoch for epoch, start in own[-1:])
     return lineage if lineage and is_its_own else own
+
+
+def _followed_by(earlier: Epochs, own: Epochs) -> Epochs:
+    """The epochs of an upload behind those of `earlier` that they did not cut. An upload that begins within an epoch
+    notes its own base offset for that epoch."""
+    first_epoch, base_offset = own[0]
+    kept = tuple(each for each in earlier if each[0] <= first_epoch and each[1] <= base_offset)
+    return kept + tuple(each for each in own if not kept or each[0] > kept[-1][0])
 
 
 def _last_epoch(upload: Upload) -> int:
