@@ -86,21 +86,32 @@ class LocalTiered(_BrokersFiles):
     def uploads(self, partition: TierPartition) -> list[Upload]:
         """See `Layout`: a copy that a crash has cut lacks the file that is written last."""
         folder = f"{partition.topic}-{partition.partition}-{partition.topic_id}"
-        wanted = {"log", "index", "timeindex", EPOCHS, PRODUCER_SNAPSHOT}
         return [
-            Upload(base, segment_id, files, files["log"].size)
+            _copied(Upload(base, segment_id, files))
             for (base, segment_id), files in sorted(_grouped(self._objects.files(folder)).items())
-            if wanted <= files.keys()
+            if PRODUCER_SNAPSHOT in files
         ]
 
     def completed(self, upload: Upload) -> Upload:
         """See `Layout`: its epochs. Only its log tells where it ends."""
-        return upload._replace(epochs=self._read_epochs(upload.files[EPOCHS]))
+        found = upload.files.get(EPOCHS)
+        return upload if found is None else upload._replace(epochs=self._read_epochs(found))
 
     def lineage(self, partition: TierPartition, upload: Upload) -> Epochs:  # noqa: ARG002 (its files have it)
         """See `Layout`."""
         found = upload.files.get(EPOCHS)
         return () if found is None else self._read_epochs(found)
+
+
+def _copied(upload: Upload) -> Upload:
+    """A whole copy, as it is now. An index that is lost costs time."""
+    log = upload.files.get("log")
+    if log is None:
+        return upload._replace(trouble=f"{upload.object!r} is not in the tier, and files that were copied after it are")
+    if EPOCHS not in upload.files:
+        trouble = f"nothing tells of which leader epochs {upload.object!r} is: its file {EPOCHS!r} is not in the tier"
+        return upload._replace(size=log.size, trouble=trouble)
+    return upload._replace(size=log.size)
 
 
 class Plain(_BrokersFiles):

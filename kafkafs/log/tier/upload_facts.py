@@ -10,8 +10,8 @@ from contextlib import suppress
 import numpy as np
 
 from kafkafs.errors import Lost, NotFound, Vanished
-from kafkafs.format.index import OffsetIndex, TimeIndex
-from kafkafs.format.tiers.tier_names import MANIFEST, TierPartition
+from kafkafs.format.index import LARGEST_LOG, OffsetIndex, TimeIndex
+from kafkafs.format.tiers.tier_names import EPOCHS, MANIFEST, TierPartition
 from kafkafs.log.log import find_tail
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece, epoch_at
@@ -38,7 +38,7 @@ class UploadFacts:
         return [self._of(layout, each, before) for each in uploads]
 
     def _of(self, layout: Layout, upload: Upload, before: dict[object, Upload]) -> Upload:
-        if upload.epochs is not None or upload.trouble:
+        if upload.epochs is not None or (upload.trouble and EPOCHS not in upload.files):
             return upload
         key = _identity(upload)
         if (completed := before.get(key)) is None:
@@ -54,10 +54,13 @@ class UploadFacts:
         before, self._ends = self._ends, {}
         found = []
         for each in uploads:
+            key = _identity(each)
             if each.end_offset is None and not each.trouble:
-                key = _identity(each)
                 end = self._ends[key] = before[key] if key in before else end_of(layout, each)
                 found.append(_with_end(layout, each, end))
+            elif each.end_offset is None and {"index", "timeindex"} & each.files.keys():
+                end = self._ends[key] = before[key] if key in before else _end_behind(layout, each) - 1
+                found.append(each._replace(end_offset=end))
             else:
                 found.append(each)
         return found
@@ -113,10 +116,12 @@ def _last_offset(segment: Segment) -> int:
 
 
 def _end_behind(layout: Layout, upload: Upload) -> int:
-    """See `ToldUploads.to_the_end`, of an upload whose end nobody wrote down."""
-    segment, last = _segment(layout, upload), upload.base_offset
+    """See `UploadFacts.to_the_end`, of an upload whose end nobody wrote down. Its indexes tell, if its log is lost."""
+    whole = upload._replace(trouble="", size=upload.size if "log" in upload.files else LARGEST_LOG)
+    segment, last = _segment(layout, whole), upload.base_offset
     with suppress(Lost, NotFound, Vanished):
         last = max(last, _last_offset(segment))
+    with suppress(Lost, NotFound, Vanished):
         last = max(last, _last_indexed(segment.indexes.offset_index), _last_indexed(segment.indexes.time_index))
     return last + 1
 

@@ -380,38 +380,6 @@ def test_a_lost_partitions_last_upload_that_is_damaged_is_an_error_there_alone(t
             assert code_of(root, f"t-0/by-offset/{path}") == EIO, path
 
 
-@pytest.mark.parametrize("past", PASTS, ids=lambda each: each.__name__)
-def test_a_lost_partitions_upload_that_only_the_metadata_know_is_an_error(tmp_path, past):
-    """Regression: a lost last upload that began a new epoch counted for another life's, and the log ended before it."""
-    made = past()
-    tier = made.write_tier(tmp_path / "tier")
-    uploads = naive.uploads_in(tier / FOLDER)
-    lineage = naive.newest_lineage(uploads)
-    wanted = naive.log_of(uploads, lineage, 0, [])
-    disk = made.write_disk(tmp_path / "disk", has_local=False, has_metadata=True)
-    for lost in uploads:
-        files = {file: file.read_bytes() for file in tier.rglob(f"*{lost.segment_id}*")}
-        for file in files:
-            file.unlink()
-        there = naive.log_of([each for each in uploads if each is not lost], lineage, 0, [])
-        root = tree(disk, tiered=source_of(tmp_path, tier))
-        gone = wanted.keys() - there.keys()
-        whole = "t-0/by-offset/0...jsonl"
-        if gone:
-            assert code_of(root, whole) == EIO
-            assert json.loads(cat(root, "t-0/info.json"))["problems"]
-        else:
-            assert [*lines(cat(root, whole))] == [*wanted]
-        for offset in (*sorted(gone)[::9], *sorted(there)[::9]):
-            path = f"t-0/by-offset/{offset}.jsonl"
-            if offset in gone:
-                assert code_of(root, path) == EIO, (lost, path)
-            else:
-                assert lines(cat(root, path)) == {offset: f"{there[offset].epoch}:{offset}"}
-        for file, data in files.items():
-            file.write_bytes(data)
-
-
 @pytest.mark.parametrize("checkpoint", ["0\n1\nother 0 0\n", None])
 def test_leader_epochs_tell_of_a_tier_where_the_checkpoint_does_not(tmp_path, checkpoint):
     """Regression: a broker writes its checkpoint once a minute. Killed before, the log began at the first local one;
