@@ -9,6 +9,7 @@
     gaps             offsets that are missing inside a segment from a tier
     large_batches    a check of their CRC in pieces, and those that are known to be sound
     lookup           a point: the record or batch at an offset or a time
+    closing_entries  the largest timestamp of a closed segment, where its indexes prove it
     many_lookups     many points at once: offsets to timestamps, times to offsets
     extents          a raw range: the bytes of batches, sealed against truncation
     look             a `Look`: a log as one reader sees it; its `Reader`s read straight on, or at a point by `lookup`

@@ -3,7 +3,8 @@
     an offset    the segment that may hold it; in it the offset index, then the batches behind the place that it names
                  (`segment_search`), up to the first one that reaches the offset
     a time       the segments whose largest timestamp reaches it, one by one; in each the time index, which names an
-                 offset, and from there as above, up to the first one with a record that shows
+                 offset, and from there as above, up to the first one with a record that shows. Of a segment in front
+                 the log stays closed if its indexes prove that nothing in it reaches the time (`closing_entries`)
 
 `visible` tells which records of a batch are shown. `records` unpack and decode the batch. Sources: LocalLog.read,
 ListOffsets.
@@ -18,6 +19,7 @@ from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records, stored_limit
 from kafkafs.format.trace import Trace, moment, no_trace
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.closing_entries import proven_largest
 from kafkafs.log.log import Found
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
@@ -30,7 +32,8 @@ _LATEST = 2**63 - 1
 class Lookup:
     """Points of one log as one reader sees it: visible records, and the batches that hold them.
 
-    `_largest` is all that is ever written, under `_lock`: the largest timestamp [ms] up to each of the first segments.
+    `_largest` is all that is ever written, under `_lock`: the largest timestamp [ms] up to each of the first segments,
+    as the indexes prove it or the log tells it.
     """
 
     def __init__(self, visible: Visible) -> None:
@@ -170,16 +173,29 @@ class Lookup:
             if at < len(self._largest) or len(self._largest) == len(segments):
                 break
             self._learn(len(self._largest), segments)
-        for segment in segments[at:]:
+        for number in range(max(0, min(at, len(segments) - 1) - 1), len(segments)):
+            segment = segments[number]
+            if self._is_surely_before(timestamp, segments[number : number + 2]):
+                continue
             largest = self._largest_of(segment)
             if largest >= timestamp:
                 if trace is not no_trace:
                     trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({moment(largest)})")
                 yield segment
 
+    def _is_surely_before(self, timestamp: int, pair: tuple[Segment, ...]) -> bool:
+        """True if the first one's log need not tell that it ends before `timestamp`.
+
+        Where times rise, a false entry of an index can only hide an answer right in front of a segment that reaches the
+        time. So there the log is asked.
+        """
+        largest = [proven_largest(segment) for segment in pair]
+        return all(each is not None and each < timestamp for each in largest)
+
     def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:
         """Notes the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""
-        largest = self._largest_of(segments[number])
+        proven = proven_largest(segments[number])
+        largest = self._largest_of(segments[number]) if proven is None else proven
         with self._lock:
             if len(self._largest) == number:
                 self._largest.append(max(largest, self._largest[-1]) if number else largest)

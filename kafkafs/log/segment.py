@@ -43,7 +43,10 @@ class SegmentIndexes:
     that say the same, and the later one stays. `forget` may drop them at any time, so a user of one takes it once.
     """
 
-    __slots__ = ("__weakref__", "_files", "_is_closed", "_largest", "_offset_index", "_time_index", "known_largest")
+    __slots__ = (
+        "__weakref__", "_files", "_is_closed", "_largest", "_offset_index", "_time_index", "known_largest",
+        "proven_largest",
+    )  # fmt: skip
 
     def __init__(self, files: Files, is_closed: bool) -> None:
         self._files = files
@@ -53,6 +56,8 @@ class SegmentIndexes:
         self._largest: int | None = None  # of a closed segment, what the last time index entry says
         self.known_largest: tuple[int, int] | None = None
         """Position of the log's end, and the largest timestamp up to there: `segment_search` notes them."""
+        self.proven_largest: int | None = None
+        """The largest timestamp of a closed segment, once `closing_entries` has found it without the log."""
 
     @property
     def offset_index(self) -> OffsetIndex:
@@ -86,7 +91,7 @@ class SegmentIndexes:
 
     def forget(self) -> None:
         """Looks at the indexes anew: the broker appends to those of the last segment."""
-        self._offset_index = self._time_index = self.known_largest = None
+        self._offset_index = self._time_index = self.known_largest = self.proven_largest = None
 
     def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None]:
         """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
