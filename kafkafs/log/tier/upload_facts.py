@@ -139,20 +139,24 @@ def _last_indexed(index: OffsetIndex | TimeIndex) -> int:
 
 def newest_lineage(layout: Layout, partition: TierPartition, uploads: Sequence[Upload]) -> Epochs:
     """The epochs that the newest upload's broker knew, for a partition that is on no disk. Earlier uploads of the
-    lineage have a part of them. If the metadata topic alone tells of the newest upload, its epochs follow on those of
-    the upload before."""
+    lineage have a part of them. If the tier does not have them, those that are noted for the upload itself follow on
+    the lineage of the upload before."""
     known = [each for each in uploads if each.epochs or not each.trouble]
-    newest = max(known, key=lambda each: (_last_epoch(each), each.base_offset), default=None)
-    if newest is None:
-        return ()
-    own = newest.epochs or ()
-    if newest.trouble:
-        return _followed_by(newest_lineage(layout, partition, [each for each in known if each is not newest]), own)
+    noted: list[Epochs] = []
     lineage = Epochs()
-    with suppress(NotFound, Lost):
-        lineage = layout.lineage(partition, newest)
-    is_its_own = all(epoch_at(lineage, max(start, newest.base_offset)) == epoch for epoch, start in own[-1:])
-    return lineage if lineage and is_its_own else own
+    for each in sorted(known, key=lambda each: (_last_epoch(each), each.base_offset), reverse=True):
+        own = each.epochs or ()
+        if not each.trouble:
+            with suppress(NotFound, Lost):
+                lineage = layout.lineage(partition, each)
+            if lineage and all(epoch_at(lineage, max(start, each.base_offset)) == epoch for epoch, start in own[-1:]):
+                break
+            lineage = ()
+        if own:
+            noted.append(own)
+    for own in reversed(noted):
+        lineage = _followed_by(lineage, own)
+    return lineage
 
 
 def _followed_by(earlier: Epochs, own: Epochs) -> Epochs:

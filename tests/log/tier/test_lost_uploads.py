@@ -1,5 +1,6 @@
 """Uploads that are lost, or that lost one of their files: what they had is there, or is an error."""
 
+import itertools
 import json
 import os
 
@@ -7,7 +8,17 @@ import pytest
 
 from tests.log.tier import naive
 from tests.log.tier.lives import FOLDER
-from tests.log.tier.test_lives import EIO, PASTS, code_of, contained, cut, empty_epoch, lines, source_of
+from tests.log.tier.test_lives import (
+    EIO,
+    PASTS,
+    code_of,
+    contained,
+    cut,
+    empty_epoch,
+    lines,
+    restarted,
+    source_of,
+)
 from tests.view.trees import cat, tree
 
 
@@ -70,4 +81,29 @@ def test_an_upload_that_lost_one_file_is_there_or_an_error(tmp_path, past):
             for offset in sorted(wanted.keys() - gone)[::25]:
                 values = lines(cat(root, f"t-0/by-offset/{offset}.jsonl"))
                 assert values == {offset: f"{wanted[offset].epoch}:{offset}"}, file
+            file.write_bytes(data)
+
+
+@pytest.mark.parametrize("past", [restarted, cut])
+def test_a_lost_upload_is_an_error_if_another_one_lost_its_epochs(tmp_path, past):
+    """Regression: the metadata topic notes an upload's own epochs alone. They were taken for the whole lineage, and all
+    that was lost below them counted for deleted."""
+    made = past()
+    tier = made.write_tier(tmp_path / "tier")
+    uploads = naive.uploads_in(tier / FOLDER)
+    lineage = naive.newest_lineage(uploads)
+    wanted = naive.log_of(uploads, lineage, 0, [])
+    disk = made.write_disk(tmp_path / "disk", has_local=False, has_metadata=True)
+    for lost, blank in itertools.permutations(uploads, 2):
+        there = naive.log_of([each for each in uploads if each is not lost], lineage, 0, [])
+        files = [*tier.rglob(f"*{lost.segment_id}.*"), *tier.rglob(f"*{blank.segment_id}.leader*")]
+        contents = {file: file.read_bytes() for file in files}
+        for file in files:
+            file.unlink()
+        root, whole = tree(disk, tiered=source_of(tmp_path, tier)), "t-0/by-offset/0...jsonl"
+        if wanted.keys() - there.keys():
+            assert code_of(root, whole) == EIO, (lost.base, blank.base)
+        else:
+            assert [*lines(cat(root, whole))] == [*wanted], (lost.base, blank.base)
+        for file, data in contents.items():
             file.write_bytes(data)

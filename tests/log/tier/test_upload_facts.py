@@ -58,3 +58,10 @@ def test_the_newest_upload_tells_the_lineage(tmp_path):
     uploads = UploadFacts().completed(layout, layout.uploads(PARTITION))
     assert newest_lineage(layout, PARTITION, uploads) == ((0, 0), (6, 50))
     assert newest_lineage(layout, PARTITION, []) == ()
+
+
+def test_the_lineage_of_thousands_of_lost_uploads_is_told(tmp_path):
+    """Regression: each lost upload took a call inside the one before, and 1,000 of them ended in a traceback."""
+    lost = [Upload(base, str(base), {}, epochs=((base // 500, base),), trouble="lost") for base in range(3000)]
+    found = newest_lineage(layout_of(tmp_path, cut()), PARTITION, lost)
+    assert found == tuple((epoch, 500 * epoch) for epoch in range(6))
