@@ -4,6 +4,7 @@ import random
 from collections import Counter
 
 import numpy as np
+import pytest
 
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
@@ -108,3 +109,21 @@ def test_the_page_says_when_the_future_ends_and_who_goes_next(tmp_path):
     html = page({TopicPartition("t", 0): numbers}, ["/data"])
     assert "<td><time>2100-01-01</time> <time>00:00</time></td>" in html
     assert "<td><time>1970-01-01</time> <time>00:00</time></td>" in html
+
+
+@pytest.mark.parametrize("start", [0, 3, 5, 7, 10, 12])
+def test_only_what_the_log_has_counts(tmp_path, start):
+    """Regression: records below the log start counted, and damage there was damage of the log."""
+    segments = {0: [made(0, [1000] * 5)], 5: [made(5, [2000] * 5), made(10, [3000] * 3)], 13: [made(13, [4000])]}
+    write_partition(tmp_path, segments)
+    write_start(tmp_path, start)
+    log = tmp_path / "t-0/00000000000000000000.log"
+    log.write_bytes(log.read_bytes()[:-1] + b"\xff")
+    figures = Figures()
+    for unit in live_segments([tmp_path], "furthest"):
+        figures.add(unit.ask(measure) or Figures())
+    assert figures.records == 14 - max(start, 5)
+    assert figures.damaged == (start < 5)
+    assert figures.batches == 3 - (start >= 10)
+    assert figures.segments == 3
+    assert sum(records for records, _ in figures.volume.values()) == figures.records

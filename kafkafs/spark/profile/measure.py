@@ -25,7 +25,7 @@ from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import marker_types
 from kafkafs.log.read_options import MAX_BATCH
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import ANY_OFFSET, Segment
 from kafkafs.overview.contents import add_up
 from kafkafs.spark.segment_units import SegmentLook
 
@@ -227,14 +227,16 @@ class Figures:
 
 def measure(look: SegmentLook) -> Figures:
     """The numbers of a whole segment. Damaged batches are counted and passed over; where nothing more of it can be
-    read, what came before still counts."""
+    read, what came before still counts. Of what lies below the log start only the bytes count."""
     found = Figures(size=look.size, index_size=_index_size(look.segment), segments=1)
-    meter = _Meter(found)
+    start, next_base = look.log.start_offset, look.segment.next_base
+    meter = _Meter(found, start)
+    is_below = next_base is not None and next_base <= start
     try:
-        for run in look.runs():
+        for run in () if is_below else look.runs():
             if isinstance(run, BatchRun):
                 meter.take(run)
-            else:
+            elif run.last_offset >= start:
                 found.damaged += 1
     except Unanswered:
         raise
@@ -254,15 +256,18 @@ def _index_size(segment: Segment) -> int:
 
 
 class _Meter:
-    def __init__(self, found: Figures) -> None:
+    def __init__(self, found: Figures, start: int) -> None:
+        """`start`: the log start offset."""
+        self._start = start
         self.registers = np.zeros(1 << SKETCH_BITS, np.uint8)
         self._found = found
         self._latest = self.newest_ms = -1
 
     def take(self, item: BatchRun) -> None:
-        """A run of batches and their records."""
-        found, control = self._found, is_control(item.rows)
+        """A run of batches and their records. The age of a segment is that of all its records."""
         self.newest_ms = max(self.newest_ms, int(item.rows["max_timestamp"].max(initial=-1)))
+        item = item._replace(rows=chosen(item.rows, item.rows["last_offset"] >= self._start))
+        found, control = self._found, is_control(item.rows)
         found.batches += len(item.rows)
         _count_powers(found.batch_sizes, item.rows["size"])
         found.markers += int(control.sum())
@@ -272,8 +277,8 @@ class _Meter:
         for piece in decode(item.data, item.position, rows, MAX_BATCH):
             if isinstance(piece, Refusal):
                 found.damaged += 1
-            elif len(piece):
-                self._records(piece, rows)
+            elif len(kept := piece.between(self._start, ANY_OFFSET)):
+                self._records(kept, rows)
 
     def _codecs(self, rows: Batches) -> None:
         numbers = rows["attributes"] & CODEC
