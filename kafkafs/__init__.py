@@ -1,4 +1,6 @@
-"""kafkafs mounts a Kafka data directory: a path is a query, a read its answer. No broker, no JVM, nothing written.
+"""kafkafs mounts a Kafka data directory: a path is a query, and a read returns its result.
+
+It needs no broker and no JVM, and it writes nothing to the data directory.
 
 Each layer imports only those to its left:
 
@@ -7,11 +9,12 @@ Each layer imports only those to its left:
                                        cluster, search <- overview <- spark <- cli
                                        cluster, search <- tables <- spark <- cli
 
-`format` turns bytes into values and opens nothing; `disk` alone opens the broker's files. `log` knows segments,
-partitions and data directories. `dump` prints files, `cluster` reads Kafka's own topics, `search` finds keys and text.
-`view` turns a name into content. `fuse` serves that content to the kernel; it alone awaits. `tables` makes Arrow
-columns of logs. `spark` reads the same logs in parallel, `revive` writes them where a real Kafka starts again. `cli` is
-what people type. `docs/code.md` walks through a read, a dump, a scan and a revival.
+`format` parses bytes and opens no files. Only `disk` opens the broker's files. `log` reads segments, partitions and
+data directories. `dump` prints files. `cluster` reads Kafka's internal topics. `search` finds keys and text. `overview`
+reports on whole data directories. `view` gives each name of the mount its content. `fuse` serves that content to the
+kernel; only `fuse` uses `await`. `tables` makes Arrow columns from logs. `spark` runs jobs on logs in parallel.
+`revive` makes a data directory from which a real Kafka broker starts. `cli` is the command line. `docs/code.md` walks
+through a read, a dump, a scan and a revival.
 """
 
 TYPE_CHECKING = False
@@ -23,7 +26,7 @@ __version__: str
 
 
 def __getattr__(name: str) -> object:
-    """Both names are looked up when they are asked for: that takes as long as starting Python does."""
+    """Import a public name on first use, because its import takes as long as the start of Python."""
     found: object
     if name == "__version__":
         from importlib.metadata import version

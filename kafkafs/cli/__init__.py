@@ -1,26 +1,26 @@
-"""The commands that people type. A command, of those that `parser.COMMANDS` lists, is two functions:
+"""The command line. Each command in `parser.COMMANDS` consists of two functions:
 
-    quick_arguments.py   add_cat(commands)  what `kafkafs cat` may be given; cheap to import, for `--help` and man page
-    cat.py               run(arguments)     what it does: an exit code; imported by `main` when `cat` was typed
+    quick_arguments.py   add_cat(commands)  adds the arguments of `kafkafs cat`; cheap to import, for `--help`
+    cat.py               run(arguments)     runs the command and returns its exit code; `main` imports it on demand
 
-So each file says at its top all that it needs; what only some calls need, and takes long, is imported there, with a
-word about why.
+Each module imports at its top everything that every call needs. A slow import that only some calls need is inside the
+function, with a comment that gives the reason.
 
 main             the entry point
-parser           the tree of commands, for `--help`, man page and completions, into which these hang what they take:
-                 quick_arguments, job_arguments, mount_arguments, dump_arguments
-exit_codes       exit codes, and the one sentence on standard error
-mount, umount    and `mount_helper`, which mount(8) runs; `mount_options`: the words of `-o`; `daemon`: what is served;
-                 `mount_buckets`: the look at copies in buckets before
-ls, cat, stat    views without a mount; `unmounted` is what they share
-dump             from paths to what `kafkafs.dump` prints
-window           the part of logs that `dump` and `grep` are asked for
-grep             records with a pattern; `search_output`: what is printed of them
-groups           how far groups have read, and `group_history`
-du, triage       what fills the disk; the first minute after an outage; `tables`: columns for people
-audit, diff, export, profile, reindex   jobs, and what they share: `spark_command`
-revive           a directory from which a real Kafka starts
-progress         how far a dump or a search is, on one line (`status_line`)
-demo             the bundled sample, mounted and walked through
-help             what `--help` says
+parser           the argument parser, from which `--help`, the man page and the completions are made. These modules add
+                 the arguments of the commands: quick_arguments, job_arguments, mount_arguments, dump_arguments
+exit_codes       exit codes, and the error sentence on standard error
+mount, umount    `mount_helper` is the program that mount(8) runs; `mount_options` parses `-o`; `daemon` opens the data
+                 that a mount serves; `mount_buckets` checks copies in buckets before the mount
+ls, cat, stat    views without a mount; `unmounted` has the code that they share
+dump             opens the files that `kafkafs.dump` prints
+window           the part of the logs that `dump` and `grep` read
+grep             records that match a pattern; `search_output` prints them
+groups           the lag of consumer groups; `group_history`: the records about one group
+du, triage       disk usage; first checks after an outage; `tables`: aligned columns for a terminal
+audit, diff, export, profile, reindex   jobs; `spark_command` has the code that they share
+revive           makes a data directory from which a real Kafka broker starts
+progress         the progress of a dump or a search, in one line (`status_line`)
+demo             mounts the bundled sample and shows example commands
+help             the text of `--help`
 """

@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     damaged = sum(each.damaged for each in numbers.values())
     if not damaged:
         return 0
-    told = "1 damaged place is" if damaged == 1 else f"{damaged:,} damaged places are"
-    say(f"{told} not in the numbers; kafkafs audit names the damage")
+    subject = "1 damaged place is" if damaged == 1 else f"{damaged:,} damaged places are"
+    say(f"{subject} not in the numbers; kafkafs audit names the damage")
     return EXIT_FAILED
 
 

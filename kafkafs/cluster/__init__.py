@@ -1,14 +1,14 @@
-"""Read the topics that a cluster keeps for itself: groups, transactions, metadata, schemas. No secret comes out.
+"""Read a cluster's internal topics: groups, transactions, metadata, schemas. The results contain no secrets.
 
-following   an internal partition, read once and then followed, and what of it could not be read
+following   read an internal partition once, then follow it; report the parts that could not be read
 last_values, coordinators   the last value of each key: groups with their offsets, transactional ids
-group_records, transactions   what the records of one of them say
+group_records, transactions   decode the records of one group or one transactional id
 connect   Kafka Connect's connectors
-group_history   each record about one group that is left
-progress   how far groups are behind, in records and in time
-metadata, image   the newest snapshot and the log behind it: topics, brokers, settings, rights
-topic_partitions   which partitions of a topic the metadata name, and no disk here has
+group_history   all records about one group that are still in the log
+progress   the lag of groups, in records and in time
+metadata, image   the newest snapshot and the log after it: topics, brokers, configurations, ACLs
+topic_partitions   partitions of a topic that are in the metadata, but on none of the disks
 leaders     the leader of each partition
-cluster     all of that at one moment; `files`, `rows` and `row_lines`: as lines of `.cluster/`
-schema_topic, registry   the schemas in `_schemas-0`; `schema_lines`: records decoded by them, as lines
+cluster     a `Cluster`: all of the above at one moment; `files`, `rows` and `row_lines` make the lines of `.cluster/`
+schema_topic, registry   the schemas in `_schemas-0`; `schema_lines`: records decoded with these schemas, as lines
 """

@@ -1,25 +1,25 @@
-"""A broker's directories and files as the operating system has them: the only code that opens or reads one of them.
+"""A broker's directories and files. Only this package opens and reads them.
 
-    directory           a directory held open: names, attributes, and its files, opened read-only and few at a time
-    data_file           one open file: attributes, and reads that wait for nothing unless the thread may wait
-    blocking            whether the calling thread may wait
-    prefetch            reading straight on: whole blocks, before they are asked for
-    page_cache          reads that leave the broker's hot pages hot, and bring in none of their own
-    access              who may read what lies there
-    system_calls        what Python has no function for
-    forked              processes forked from this one, which do what they are sent; `in_order`: jobs on several of
-                        them, and what they tell in the order of the jobs
-    ancestors           the directories above a data directory, all of which have to be searched to reach it
-    cached_value        a value that was true a moment ago, or is made once; a few of many such things
-    budget              what many hold together, memory or open files, and which of them lets go
-    bucket_directory    a copy of a data directory in a bucket, behind the same questions; `roots` opens either
-    s3_place            where an S3 bucket is, by its address and the environment
-    signed_reads        reads of a bucket's objects in one request each, which tells their version
-    store_trouble       failures of stores that a reader may have passed over
-    objects             the place of a remote tier's objects: a directory or a `bucket`
+    directory           an open directory: names, attributes, and its files. It opens files read-only, and few at a time
+    data_file           one open file: attributes, and reads that do not block unless the thread may block
+    blocking            says if the calling thread may block
+    prefetch            sequential reads: fetches whole blocks before a reader asks for them
+    page_cache          reads that keep the broker's pages in the page cache, and add no pages of their own
+    access              the users that may read a file
+    system_calls        system calls that Python has no function for
+    forked              worker processes, forked from this one; `in_order` runs jobs on several of them, and returns
+                        the results in the order of the jobs
+    ancestors           the directories above a data directory. A user needs search permission on all of them
+    cached_value        a value that is valid for a moment, or computed once; small caches of such values
+    budget              a limit on memory or open files for many holders together; chooses the holder that frees some
+    bucket_directory    a copy of a data directory in a bucket, with the same interface; `roots` opens either kind
+    s3_place            the location of an S3 bucket, from its address and the environment
+    signed_reads        reads an S3 object's bytes and its version in one request
+    store_trouble       failures of object stores that a reader may have skipped
+    objects             the location of a remote tier's objects: a directory or a `bucket`
     data_paths          the paths of data directories, and the addresses of copies in buckets
-    chunked_file        an object that is fetched in chunks, of which `chunk_cache` has those read lately
-    whereabouts         where segments are, when what was named is no data directory; what lies in which
+    chunked_file        an object that is fetched in chunks; `chunk_cache` has the chunks that were read lately
+    whereabouts         finds segments near a path that is no data directory, for the error message
 
-Nothing here knows what is in a file.
+This package does not interpret the content of files.
 """

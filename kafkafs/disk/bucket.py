@@ -100,7 +100,7 @@ class BucketObjects(Objects):
             raise UsageError(f"{self.called} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
 
     def _begin(self) -> None:
-        """Nothing is open. A process that was forked begins anew: its parent has the connections."""
+        """Start with no open connection. A forked process starts again: the connections belong to its parent."""
         self._process = os.getpid()
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._client: tuple[Any, str] | None = None
@@ -270,7 +270,7 @@ class BucketObjects(Objects):
             if "Failed to flush response stream" in reason:
                 reason = "the store has sent more than was asked for, a page or an error of its own"
             self._is_suspect |= "AWS Error NETWORK_CONNECTION" in reason
-            reason = next((f"{told} ({word})" for word, told in _KNOWN.items() if word in reason), reason)
+            reason = next((f"{cause} ({word})" for word, cause in _KNOWN.items() if word in reason), reason)
             kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
             if kind is Unanswered and time.monotonic() - began > _SLOW_S:
                 self._refuse(is_impatient=False)
@@ -285,7 +285,7 @@ class BucketObjects(Objects):
     def _ask(self, question: Callable[[], Answer], limit_s: float, future: "Future[Answer]") -> None:
         try:
             answer = _persistently(question, time.monotonic() + limit_s)
-        except BaseException as error:  # whoever waits is told
+        except BaseException as error:  # the waiting thread raises it
             future.set_exception(error)
         else:
             self._is_suspect = False
@@ -323,9 +323,11 @@ _TAGS = ("ETag", "Generation", "VersionId")
 
 
 def _version(handle: Any) -> Version:
-    """The version that a store told when the object was opened."""
-    told = handle.metadata() or {}
-    return Version(handle.size(), told.get("Last-Modified", b"").decode(), tuple(told.get(name, b"") for name in _TAGS))
+    """Return the object's version from the response to its open."""
+    metadata = handle.metadata() or {}
+    return Version(
+        handle.size(), metadata.get("Last-Modified", b"").decode(), tuple(metadata.get(name, b"") for name in _TAGS)
+    )
 
 
 def _read_fully(handle: Any, position: int, size: int) -> bytes:

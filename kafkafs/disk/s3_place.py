@@ -40,11 +40,11 @@ class Place(NamedTuple):
     def arguments(self) -> dict[str, Any]:
         """The arguments of pyarrow's `S3FileSystem`."""
         key, secret = self.keys or (None, None)
-        told = {
+        given = {
             "scheme": self.scheme, "endpoint_override": self.endpoint, "region": self.region, "access_key": key,
             "secret_key": secret, "proxy_options": self.proxy, "tls_ca_file_path": self.authorities,
         }  # fmt: skip
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in given.items() if value}
 
 
 def place_of(uri: str) -> Place:

@@ -1,4 +1,4 @@
-"""Reads of S3 objects in one request each, whose answer tells the object's version.
+"""Reads of S3 objects in one request each, whose response includes the object's version.
 
 pyarrow asks for an object's attributes before it reads, and its reads tell no version. To prove that bytes are of one
 version, it takes three requests. Here one request does, signed by AWS Signature Version 4.
@@ -113,9 +113,9 @@ class SignedReads:
             self._idle.put(connection)
         span, _, whole = answer.getheader("Content-Range", "").rpartition("/")
         if answer.status != _PARTIAL or len(data) != size or span != f"bytes {position}-{position + size - 1}":
-            told = _CODE.search(data) if answer.status != _PARTIAL else None
-            return told[1].decode() if told else "", answer.status
-        return _told(answer, data, int(whole)), answer.status
+            code = _CODE.search(data) if answer.status != _PARTIAL else None
+            return code[1].decode() if code else "", answer.status
+        return _parsed(answer, data, int(whole)), answer.status
 
     def _connection(self) -> tuple[HTTPConnection, bool]:
         try:
@@ -135,8 +135,8 @@ class SignedReads:
         if keys.token:
             headers["x-amz-security-token"] = keys.token
         names = ";".join(headers)
-        told = "".join(f"{name}:{value}\n" for name, value in headers.items())
-        request = f"GET\n{path}\n\n{told}\n{names}\n{_UNSIGNED}"
+        signed = "".join(f"{name}:{value}\n" for name, value in headers.items())
+        request = f"GET\n{path}\n\n{signed}\n{names}\n{_UNSIGNED}"
         scope = f"{now[:8]}/{self._region}/s3/aws4_request"
         text = f"{_ALGORITHM}\n{now}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
         key = f"AWS4{keys.secret}".encode()
@@ -149,8 +149,8 @@ class SignedReads:
         }
 
 
-def _told(answer: HTTPResponse, data: bytes, size: int) -> SignedRead | str:
-    """The bytes, with the version that the answer tells; "" if it tells none."""
+def _parsed(answer: HTTPResponse, data: bytes, size: int) -> SignedRead | str:
+    """Return the bytes with the version from the response headers, or "" if the response has no version."""
     written = parsedate_to_datetime(answer.getheader("Last-Modified", "")).strftime("%Y-%m-%dT%H:%M:%SZ")
     tag, version_id = (answer.getheader(name, "").encode() for name in ("ETag", "x-amz-version-id"))
     return SignedRead(data, size, written, tag, version_id) if tag else ""

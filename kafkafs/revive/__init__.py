@@ -1,24 +1,24 @@
-"""`kafkafs revive`: a directory from which one real Kafka starts as the cluster that was on some disks.
+"""`kafkafs revive`: makes a data directory from the disks of a dead cluster. One real Kafka broker can start from it.
 
-docs/revive.md shows how to use it. A *replica* is the partition's directory that counts, of several the furthest;
-*kept* is what of its log goes along.
+docs/revive.md shows how to use it. If several disks have a partition, the directory whose log reaches furthest is the
+*replica* that is revived. The part of its log that is copied is *kept*.
 
-    plan         what is to be revived, as a value: the data directories, whether they may be taken; made of
-    metadata_log the cluster's metadata, as all disks tell them together, in a
-    whole_image  with secrets too
-    topics       which topics, each partition from which replica: `claims` has the directories that say to be one,
-                 `set_aside` those that a broker has renamed, and `standing` chooses among replicas
-    unread       what no topic has: files that a broker had deleted, directories that are no partition's
-    releases     what each release of Kafka can hold
+    plan         the plan, as a value: the data directories, a check that they may be used, and the parts below
+    metadata_log the cluster's metadata, from the metadata logs of all disks together
+    whole_image  the image of that metadata, secrets included
+    topics       the topics, and the replica for each partition: `claims` finds the directories that may be a replica,
+                 `set_aside` the directories that a broker has renamed, and `standing` chooses among replicas
+    unread       what belongs to no topic: files that a broker had deleted, directories that are no partition
+    releases     the features and settings that each release of Kafka supports
 
-    job          the work, step by step; `changes` tells if the disks changed meanwhile, and `made_of` which partitions
-                 an interrupted one need not make again; for each partition
-    scanning     its log, read once: what is kept (`kept_parts`), the counts (`tally`), and the state (`scan_state`)
-                 `mending`: damage is filled from `other_replicas`; `broker_notes`: what a broker wrote beside the log
-                 `lost_ends`: the ends of transactions (`markers`) and of groups (`group_ends`) that damage took
-    partitions   its new directory: `copying` has the ways of a log's bytes into it
-    beyond       what the report adds at the end: records behind the metadata's end, groups that have read too far
-    metadata_snapshot   what the new controller starts from
-    settings     server.properties and what says whose the directory is
-    place        the new directory: nothing is written but by this module and `copying`
+    job          the work, step by step; `changes` detects that the disks changed meanwhile; `made_of` finds partitions
+                 that an interrupted run has finished. The next modules work on one partition
+    scanning     reads its log once: the part that is kept (`kept_parts`), counts (`tally`), the state (`scan_state`);
+                 `mending` fills damage from `other_replicas`; `broker_notes` reads a broker's files beside the log;
+                 `lost_ends` finds ends of transactions (`markers`) and of groups (`group_ends`) in damaged bytes
+    partitions   makes its new directory: `copying` copies a log's bytes into it
+    beyond       the end of the report: records past the metadata's end, groups that have read too far
+    metadata_snapshot   the snapshot from which the new controller starts
+    settings     server.properties, and the files that identify the directory
+    place        the new directory. Only this module and `copying` write
 """

@@ -3,15 +3,15 @@ data directories.
 
     spark.read.format("kafkafs").option("path", "/var/kafka-logs").option("subscribe", "test").load()
 
-    source          what Spark is told about; `source_options` says what is wanted, `frame` which columns that has
-    refusals        errors as Spark shows them
-    tasks           in an executor: ranges -> records -> Arrow batches (`kafkafs.tables`); `stream` and, from
-                    Spark 4.2 on, `limited_stream`: the same in micro-batches, between two `stream_offset`s
-    schema_frame    the registry's schemas as a data frame
-    segment_units   a job's unit of work, a segment at one moment; `jobs` maps a function over many, on Spark or
-                    in processes of this machine
+    source          the data source class for Spark; `source_options` parses the options; `frame` has the columns
+    refusals        passes errors through Spark without its traceback
+    tasks           code of an executor: ranges -> records -> Arrow batches (`kafkafs.tables`); `stream`: the same in
+                    micro-batches, between two `stream_offset`s; `limited_stream` is for Spark 4.2 and later
+    schema_frame    the registry's schemas as a DataFrame
+    segment_units   a job's unit of work: a segment at one moment; `jobs` maps a function over many units, on Spark
+                    or in worker processes on this machine
     audit, diff, export, profile, reindex_job   the jobs
-    session         the Spark of a command and its end; `jvm` ends Java's processes, `python_daemon` begins Python's
+    session         starts and stops a command's Spark; `jvm` ends Java processes, `python_daemon` starts Python workers
 """
 
 import os
@@ -27,16 +27,16 @@ __all__ = ["register", "schemas"]
 
 
 def schemas(spark: "SparkSession", paths: str | Path | Sequence[str | Path]) -> "DataFrame":
-    """The schemas of the registry in these data directories, a row for each version of each subject."""
+    """Return the schemas of the registry in these data directories, one row for each version of each subject."""
     from kafkafs.spark.schema_frame import frame  # takes PySpark, which this package's other half does without
 
     return frame(spark, paths)
 
 
 def register(spark: "SparkSession") -> None:
-    """Makes `format("kafkafs")` known to a session.
+    """Register the data source `format("kafkafs")` in a session.
 
-    On `local` masters the executors run this very Python, unless PYSPARK_PYTHON names another.
+    On `local` masters the executors run the same Python interpreter as the caller, unless PYSPARK_PYTHON is set.
     """
     from kafkafs.spark.source import KafkafsDataSource  # takes PySpark
 

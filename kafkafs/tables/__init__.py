@@ -1,15 +1,15 @@
 """Logs as tables: ranges of partitions, their records as Arrow columns, and `kafkafs.scan`. Spark is not needed.
 
-scan         `kafkafs.scan`: a topic as an Arrow stream; `window` is what `start` and `end` mean
-choice       data directories by their words, which partitions of them, and of several replicas which one
-locations    the data directory that each partition is read from, of several replicas one
-missing      partitions that the metadata name, and that no disk here has
+scan         `kafkafs.scan`: a topic as an Arrow stream; `window` parses `start` and `end`
+choice       parses the names of data directories; chooses their partitions, and one of several replicas
+locations    the data directory from which each partition is read; one of several replicas
+missing      partitions that are in the metadata, but on none of the disks
 led          the partitions that one broker led
-offsets      limits, as offsets or times
-planning     limits -> a range of offsets of each partition, of one look at all -> ranges for each task
-ranges       the records of a range, and the end of a read whose records are gone
+offsets      start and end limits, as offsets or as times
+planning     limits -> a range of offsets for each partition, all resolved at one moment -> ranges for each task
+ranges       the records of a range; the error if the records of a range are gone
 arrow        records -> Arrow batches, by kernels
-registries   the registry in data directories
-typed        keys and values as columns of a type
-local        a function over many units, in processes of this machine
+registries   the schema registry in data directories
+typed        keys and values as typed columns
+local        runs a function over many units in worker processes on this machine
 """

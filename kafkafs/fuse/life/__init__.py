@@ -1,9 +1,9 @@
-"""The life of a mount: made, watched over by a guard, logged, and ended by a signal or by `umount`.
+"""The life of a mount, from its start to its end by a signal or by `umount`.
 
-mountpoint   where a mount may stand, and how one is found and taken away
-mount_claim  that nobody else mounts there at the same moment
-guard        the parent process, which unmounts whatever way the daemon ends, and tells systemd that the mount answers
-mounting     the daemon: mounts, gives up its rights, serves, ends
-journal      the daemon's log; what all calls, tasks and threads are doing, for it
-watchdog     a thread that sees whether the trio thread still comes round
+mountpoint   checks the mount point; finds mounts and unmounts them
+mount_claim  ensures that no other process mounts on the same directory at the same moment
+guard        the parent process. It unmounts however the daemon ends, and notifies systemd when the mount answers
+mounting     the daemon: mounts, drops its rights, serves, ends
+journal      the daemon's log; a report on all calls, tasks and threads for the log
+watchdog     a thread that checks that the trio thread still runs its loop
 """

@@ -1,10 +1,10 @@
-"""Answering the kernel: each operation asks one question of a node, on the trio thread or in a worker.
+"""Answer the kernel's requests. Each operation calls one method of a node, on the trio thread or in a worker thread.
 
 operations     a handler for each kind of request
-answering      how each call ends: a reply or an errno, counted and timed, which `.kafkafs/` shows
-inodes         the nodes that the kernel knows, by its numbers
-workers        the threads that may wait, fair between *lanes*, one for each disk
-waiting        reads at the end of a log that wait for more; `signals`: whether their readers want to be gone
-trusting       programs that would take a stream for an empty file, to which it is refused
-sweeping       what is done every moment, asked or not
+answering      the end of each call: a reply or an errno. Calls are counted and timed, and `.kafkafs/` shows the counts
+inodes         the nodes that the kernel knows, by the kernel's numbers
+workers        the threads that may block. They are shared fairly between *lanes*, one lane for each disk
+waiting        reads at the end of a log that wait for more data; `signals`: detects a signal that ends such a reader
+trusting       programs that would read a stream as an empty file. The open of a stream is refused to them
+sweeping       periodic work
 """

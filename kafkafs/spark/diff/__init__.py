@@ -1,9 +1,9 @@
-"""`kafkafs diff`: the records that only one of two clusters, or of two copies of one, has.
+"""`kafkafs diff`: the records that only one of two clusters has, or only one of two copies of a cluster.
 
-sides        the partitions of both, paired, and which topics are compacted on either side
-comparison   a window of offsets of one pair, compared step by step; equal batches are not unpacked
-cleaned      the missing records that compaction explains
-by_offset    a unit of the job: a window, as lines and counts
-by_content   the records of a topic in any partition and at any offset, by hashes
-diff_job     all of it, on either engine
+sides        pairs the partitions of both sides; finds the topics that are compacted on either side
+comparison   compares a window of offsets of one pair, step by step. It does not unpack equal batches
+cleaned      missing records that compaction explains
+by_offset    a unit of the job: one window, as lines and counts
+by_content   compares a topic's records by hashes, in any partition and at any offset
+diff_job     runs the job, on either engine
 """
