@@ -49,7 +49,7 @@ class Cluster:
     """See the module."""
 
     def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None = None) -> None:
-        """`until_ms`: the moment that all is to be told of; None for now."""
+        """`until_ms`: the time for which the state is wanted; None for now."""
         self._until_ms = until_ms
         self.directories = tuple(directories)
         self.lock = threading.Lock()
@@ -95,7 +95,7 @@ class Cluster:
 
     @cached_property
     def telling(self) -> Sequence[DataDirectory]:
-        """The directories that all is told by; none where they are of several clusters."""
+        """The directories from which the state is read; empty if they are of several clusters."""
         return telling(self.directories)
 
     def sources(self, topic: str) -> list[Partition]:
@@ -308,7 +308,7 @@ class Cluster:
 
     def _counting(self, name: str, topic: str) -> Partition | None:
         """That of those which are of the topic that the metadata knows: a broker that was down when it was deleted and
-        made anew still has the former one."""
+        created again still has the former one."""
         found, topic_id = replicas(self.telling, name), self._topic_id(topic)
         best = furthest(found)
         if best is None or len(found) < 2 or topic_id is None or _is_of(best, topic_id):

@@ -55,7 +55,7 @@ _FIRST = 16
 """Records at the beginning of a log that must all have such keys."""
 
 _STARTED = "STARTED"
-"""The target state of a connector of which no record tells one."""
+"""The target state of a connector if no record gives one."""
 
 _MOST_TASKS = 10_000
 
@@ -87,7 +87,7 @@ class _LastValues(Replay):
         self.problems.add(problem)
 
     def take(self, records: Records, batches: Batches) -> None:
-        """Some records in order. A value that is no JSON tells nothing, but that the one before is over."""
+        """Some records in order. A value that is no JSON only ends the value before it."""
         control = is_control(batches)[records.rows["batch"]].tolist()
         for number, timestamp in enumerate(records.rows["timestamp"].tolist()):
             key, value = records.key(number), records.value(number)
@@ -248,7 +248,7 @@ def _target_state(last: tuple[Any, int] | None) -> str:
 
 
 def _properties(last: tuple[Any, int] | None) -> Json:
-    """The settings without secrets; None if no record tells them."""
+    """The settings without secrets; None if no record has them."""
     properties = last[0].get(PROPERTIES) if last is not None and isinstance(last[0], dict) else None
     if not isinstance(properties, dict):
         return None

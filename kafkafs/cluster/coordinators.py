@@ -59,7 +59,7 @@ class GroupPartition:
 
 
 def _unsaid(_: tuple[int, str]) -> None:
-    """Problems are told by `problems`."""
+    """Do nothing: `problems` returns them."""
 
 
 def _sentences(where: str, unreadable: _Unreadable) -> Problems:

@@ -36,9 +36,9 @@ class Rows(NamedTuple):
 
 
 class ListFile(NamedTuple):
-    """A file of lines, told by `topics`. It is there where the first of them is, and tells something.
+    """A file of lines, read from `topics`. It exists if the first of them exists and gives a line.
 
-    Without topics it is told by all partitions.
+    Without topics it is read from all partitions.
     """
 
     topics: tuple[str, ...]

@@ -92,7 +92,7 @@ class Following:
         if place is None:
             first = self._replay.begin(log)
             begin = max(first, log.start_offset)  # a snapshot may be ahead of the log
-            for segment in log.segments_from(begin) if begin <= log.end_offset else ():  # what may not be read is told
+            for segment in log.segments_from(begin) if begin <= log.end_offset else ():  # unreadable: reported
                 self._segment(log, segment, log.walk_segment(segment, first), first)
         else:
             number, start = place

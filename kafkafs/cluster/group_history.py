@@ -85,7 +85,7 @@ class HistoryReplay(Replay):
         return log.start_offset
 
     def tell(self, problem: str) -> None:
-        """Does nothing: problems are told of the partition as a whole."""
+        """Do nothing: problems are reported for the partition as a whole."""
 
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
@@ -147,7 +147,7 @@ class Histories:
         self._followed: OrderedDict[bytes, tuple[Following, HistoryReplay]] = OrderedDict()
 
     def of(self, name: bytes, partition: Partition, ends_then: EndsThen) -> "History":
-        """The history of a group, as that partition tells it now."""
+        """Return the history of a group from that partition, as of now."""
         followed = self._followed.pop(name, None)
         if followed is None or followed[0].partition is not partition:
             replay = HistoryReplay(name)
@@ -182,7 +182,7 @@ class History:
         return len(self._outcomes)
 
     def places(self) -> set[tuple[str, int]]:
-        """The partitions that it tells of."""
+        """The partitions that the history names."""
         found = set()
         for number in range(len(self._packed) + 1):
             for event in self._events(number):

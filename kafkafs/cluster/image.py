@@ -1,4 +1,4 @@
-"""The cluster as its metadata log tells it: records in, state out. Secrets are left behind here.
+"""The cluster's state, from the records of its metadata log. Secrets are dropped here.
 
 No record ends the reading, whatever it says: one that contradicts those before it replaces what they said.
 Sources: MetadataDelta and the deltas below it, PartitionRegistration.merge, BrokerRegistration.
@@ -24,7 +24,7 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 class PartitionState(NamedTuple):
-    """One partition. `directories` has the id of each replica's log directory; None where it was never told."""
+    """One partition. `directories` has the id of each replica's log directory; None if no record gave it."""
 
     leader: int
     leader_epoch: int
@@ -259,7 +259,7 @@ class Image:
 
 
 def _known_directories(ids: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Those of a partition's replicas; None where they were never told, which a snapshot writes as so many zeros."""
+    """The directories of a partition's replicas; None if no record gave them, which a snapshot writes as zeros."""
     return ids if any(each != ZERO_UUID for each in ids or ()) else None
 
 

@@ -166,7 +166,7 @@ _VERSION_4 = b"\0\4"
 
 
 MANY = 10_000
-"""Names that are told singly when they have changed."""
+"""Up to this many changed names are reported one by one."""
 
 
 class LastValues(Replay):

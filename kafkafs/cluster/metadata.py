@@ -123,7 +123,7 @@ class Metadata(Replay):
         if log.end_offset:
             begins = f"begins at offset {log.start_offset}, and there is no whole snapshot to begin with"
         elif not _may_be_read(log):
-            return log.end_offset  # the reading of the log tells why
+            return log.end_offset  # reading the log gives the reason
         else:
             self._is_unused = True
             begins = "is empty" if self._rescued_from else "is empty: the node was formatted, and not started since"
@@ -283,7 +283,7 @@ def _may_be_read(log: Log) -> bool:
 
 
 def _last_contained(beginning: Records) -> int | None:
-    """When the last record below a snapshot was written, as its header tells; where that is lost, when it was made."""
+    """The time of the last record below a snapshot, from its header; the file's time if the header is lost."""
     header = None
     if control_type(beginning.key(0) or b"") is ControlType.SNAPSHOT_HEADER:
         header = parse_fields("clients", "SnapshotHeaderRecord", 0, bytes(beginning.value(0) or b""))
@@ -291,7 +291,7 @@ def _last_contained(beginning: Records) -> int | None:
 
 
 def read_once(partition: Partition, options: ReadOptions) -> Metadata:
-    """All that a replica tells now: see `Metadata`. KafkafsError where its directory cannot be read."""
+    """Return the state in a replica as of now: see `Metadata`. KafkafsError where its directory cannot be read."""
     metadata = Metadata(partition, options)
     Following(partition, metadata, options).catch_up()
     return metadata

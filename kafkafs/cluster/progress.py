@@ -81,7 +81,7 @@ class Progress:
         return ends, standings
 
     def ends_then(self, topic: str, number: int, times: Iterable[int]) -> Mapping[int, int | None]:
-        """For each time, find the log end that a broker would have told then: see `offsets_after`. A time is missing if
+        """For each time, find the log end that a broker had then: see `offsets_after`. A time is missing if
         the partition is not here or cannot be read, None if the answer may be in a tier that is not read.
 
         Any thread may call this.
@@ -114,7 +114,7 @@ class Progress:
         return ends, {each: _at(each, times[each], newest, ends) for each in times}, refusal
 
     def _newest_of(self, log: Log) -> int | None:
-        """The largest timestamp of a log's records, as `info.json` tells it."""
+        """Return the largest timestamp of a log's records, as in `info.json`."""
         if log not in self._newest:
             found = log.newest_data(log.largest_timestamps())
             is_in_log = found is not None and found.base_offset >= log.start_offset

@@ -1,4 +1,4 @@
-"""Values of this package as rows: fields by the names, and in the order, that docs/after-an-incident.md tells."""
+"""Values of this package as rows: fields with the names, and in the order, of docs/after-an-incident.md."""
 
 import math
 from collections.abc import Sequence

@@ -301,7 +301,7 @@ def _contradicted(file: DataFile, batch: Batch, follower: Batch, before: int, bo
 
 
 def _width(batch: Batch) -> int:
-    """How many offsets the batch owns, as far as its header tells."""
+    """Return the number of offsets of the batch, as its header gives it."""
     return batch.last_offset - batch.base_offset + 1
 
 

@@ -59,7 +59,7 @@ class CheckpointFiles:
             return self._load(stamps) if known is None else known
 
     def cleaner_offsets(self) -> CheckpointOffsets | None:
-        """Up to where the broker has compacted which partitions; None if nothing tells. An audit asks once for each
+        """The offset up to which each partition is compacted; None if no file gives it. An audit asks once for each
         partition, so the file is parsed once."""
         try:
             stamp = self._stamp(CLEANER_OFFSETS)

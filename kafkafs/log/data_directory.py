@@ -236,7 +236,7 @@ class DataDirectory:
         return Partition(partition.name, self.root, self.checkpoints, self.options, remote=remote, on_disk=False)
 
     def topic_id(self, directory: str) -> str | None:
-        """The topic id of a partition, as its partition.metadata or, of a tier by itself, the tier tells."""
+        """The topic id of a partition, from its partition.metadata, or from the tier if the directory is a tier."""
         if self._lone_tier is not None:
             return self._lone_tier.topic_id(directory)
         if self.is_lost(directory):
@@ -254,14 +254,14 @@ class DataDirectory:
         return parse_properties(self.root.read_whole(META_PROPERTIES).decode("utf-8", "replace"))
 
     def cluster_id(self) -> str | None:
-        """The id of the cluster that the directory is of; None where nothing tells it."""
+        """The id of the directory's cluster; None if no file gives it."""
         try:
             return self.meta_properties().get("cluster.id")
         except UNREADABLE:
             return None
 
     def node_id(self) -> int | None:
-        """The id of the node that the directory is of; None where nothing tells it."""
+        """The id of the directory's node; None if no file gives it."""
         try:
             properties = self.meta_properties()
         except UNREADABLE:
@@ -271,7 +271,7 @@ class DataDirectory:
         return int(word) if is_number and int(word) <= LARGEST_NODE else None
 
     def cleaner_offsets(self) -> CheckpointOffsets | None:
-        """Up to where the broker has compacted which partitions; None if nothing tells."""
+        """The offset up to which each partition is compacted; None if no file gives it."""
         return self.checkpoints.cleaner_offsets()
 
     def stand_beside(self, directories: Sequence["DataDirectory"]) -> None:
@@ -383,4 +383,4 @@ def _holds_partition(directory: DataDirectory, name: str) -> bool:
                 for entry in entries
             )
     except (OSError, KafkafsError):
-        return False  # what cannot be looked into tells nothing
+        return False  # an unreadable directory gives no answer

@@ -36,7 +36,7 @@ class Holes:
     def check(self, items: Iterator[BatchRun | Damage], first: int, stop: int | None) -> Iterator[BatchRun | Damage]:
         """Yield the items of a walk that begins at the offset `first`. Raise Lost behind the items in front of a hole.
 
-        `stop` is the offset up to which the log has to go; None if nothing tells it.
+        `stop` is the offset up to which the log has to go; None if it is unknown.
         """
         reach = first - 1
         for item in items:

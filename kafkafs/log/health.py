@@ -1,7 +1,7 @@
-"""The health of a partition on disk, as far as a look at its small files and its borders tells. `audit` reads all.
+"""The health of a partition on disk, from its small files and its first and last batches. `audit` reads everything.
 
 A partition can have 20,000 segments. The look reads the whole indexes of each segment, and some headers of its log. It
-also reads the log behind the last time index entry, which tells the segment's largest timestamp. A segment is read
+also reads the log behind the last time index entry, to get the segment's largest timestamp. A segment is read
 again only when a file has changed.
 """
 

@@ -1,7 +1,7 @@
 """The one answer to "is this still the log that I began with?": `went_on`, and `difference` for another process.
 
 Offsets and positions do not tell. After a truncation other records take the same offsets, and a topic that was deleted
-and created again has the same name. A witness tells: a file that truncation would have cut or deleted.
+and created again has the same name. A witness decides: a file that truncation would have cut or deleted.
 
 - The last segment is the witness while its last batch stands at its position.
 - An empty last segment is a witness by its existence, since truncation to below its base offset deletes it. The closed
@@ -11,7 +11,7 @@ and created again has the same name. A witness tells: a file that truncation wou
   because the log starts behind it now, it proves nothing: a broker would let its own followers go on, but `went_on`
   answers OTHER.
 
-If a log was cut to below its start, nothing tells until the checkpoint of log starts is written again. Readers miss the
+If a log was cut to below its start, no file shows it before the next checkpoint of log starts. Readers miss the
 records that arrive there until then.
 Source: UnifiedLog.truncateTo, LeaderEpochFileCache.endOffsetFor.
 """
@@ -38,7 +38,7 @@ class Went(Enum):
     GROWN = "grown"  # batches were appended to the last segment, or nothing happened
     ROLLED = "rolled"  # the last segment was closed, and others follow it
     COMPACTED = "compacted"  # the same log: compaction, retention or a deletion of records changed a part of it
-    OTHER = "other"  # it was cut or created anew, or nothing tells that it was not
+    OTHER = "other"  # it was cut or created again, or there is no proof that it was not
 
 
 class Verdict(NamedTuple):
@@ -292,7 +292,7 @@ class LogIdentity:
 
 
 def _mark(log: Log, offset: int) -> BatchMark | None:
-    """The batch that has the offset, or the next one; None where there is none, or it cannot be told."""
+    """The batch that has the offset, or the next one; None if there is no such batch, or if it is unknown."""
     try:
         _, found = log.locate(offset)
     except NotFound:
@@ -307,7 +307,7 @@ def _mark_of(batch: Batch) -> BatchMark:
 
 
 def _holds(log: Log, mark: BatchMark) -> bool:
-    """True if the log has the batch, or a cleaned rest of it; also if nothing tells."""
+    """True if the log has the batch, or a cleaned rest of it; also if it is unknown."""
     now = _mark(log, mark.last_offset)
     if now is None or now.base_offset > mark.last_offset:
         return True  # damage; or nothing of it was kept

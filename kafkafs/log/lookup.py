@@ -6,7 +6,7 @@
                  offset, and from there as above, up to the first one with a record that shows. Of a segment in front
                  the log stays closed if its indexes prove that nothing in it reaches the time (`closing_entries`)
 
-`visible` tells which records of a batch are shown. `records` unpack and decode the batch. Sources: LocalLog.read,
+`visible` decides which records of a batch are shown. `records` unpack and decode the batch. Sources: LocalLog.read,
 ListOffsets.
 """
 
@@ -107,7 +107,7 @@ class Lookup:
 
     def bounds_at(self, timestamp: int) -> tuple[int, int] | None:
         """The smallest and the largest offset that the record of `first_at` can have: the same, but in a batch that is
-        too large to unpack. If its header tells neither, the second is behind it: only the batch itself tells."""
+        too large to unpack. If its header gives neither, the second is behind it: only the batch itself has them."""
         found = self._at(timestamp)
         return None if found is None else self._bounds(*found[1:])
 
@@ -201,7 +201,7 @@ class Lookup:
                 self._largest.append(max(largest, self._largest[-1]) if number else largest)
 
     def _largest_of(self, segment: Segment) -> int:
-        """For a gap, return the time that its time index tells, if the disk gives it: later segments must not depend on
+        """For a gap, return the time from its time index, if the disk has it: later segments must not depend on
         this one. If a tier has lost even that, see `_time_behind`."""
         try:
             end = self.log.walk_end(segment)

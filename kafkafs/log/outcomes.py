@@ -2,9 +2,9 @@
 
 A transaction's outcome is the next marker of its producer. Reading goes forward, so markers are found by a scan that
 runs ahead of the reader no further than it must. The transaction index would save that scan for what was aborted, but
-only the scan tells whether it is right. A transaction without a marker is open, and the first open one is the last
+only the scan shows whether it is right. A transaction without a marker is open, and the first open one is the last
 stable offset.
-A transaction may begin some segments before its marker; so a segment tells its events, and a tracker follows those of
+A transaction may begin some segments before its marker; so a segment gives its events, and a tracker follows those of
 all segments in order. Sources: ProducerStateManager, ProducerAppendInfo, TransactionIndex, CompletedFetch.
 """
 

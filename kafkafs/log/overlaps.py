@@ -100,7 +100,7 @@ def span(file: DataFile, batch: Batch) -> str:
 
 
 def contents(file: DataFile, batch: Batch) -> tuple[int, int]:
-    """The first offset that the batch holds, and how many records; from its header where that tells."""
+    """Return the first offset and the number of records of the batch; from its header if possible."""
     if not batch.is_wrapped:
         return batch.base_offset, batch.count
     data, first, count = file.read(batch.position, batch.size), batch.base_offset, 0

@@ -32,7 +32,7 @@ from kafkafs.log.segment_files import SegmentFiles
 logger = logging.getLogger(__name__)
 
 RELIST_S = 10.0
-"""After so long the directory is listed anew even if its time stamp is the same: files may have changed in place."""
+"""After this time the directory is listed again even if its time stamp is the same: files may have changed in place."""
 
 Answer = TypeVar("Answer")
 
@@ -47,7 +47,7 @@ class RemotePart(Protocol):
         """Waits for those that one stands for; whether one did."""
 
     def expire(self) -> None:
-        """Has the next call look anew."""
+        """Make the next call list the directory again."""
 
 
 class _Segments(NamedTuple):
@@ -158,7 +158,7 @@ class Partition:
         return self.log()
 
     def look_again(self) -> None:
-        """The next `log()` lists the directory anew, whatever its time stamp says."""
+        """Make the next `log()` list the directory again, even if its time stamp is unchanged."""
         with self._lock:
             self._expire()
 

@@ -1,7 +1,7 @@
 """The broker's notes about producers at the start of a segment, or at the log end: the `.snapshot` files of a
 partition.
 
-They save reading what stands before. One that cannot be read is none: then an earlier one tells, or the batches do.
+They save reading the log before them. An unreadable snapshot is ignored: an earlier one is used, or the batches are.
 Layout: `format.producer_snapshot`.
 """
 
@@ -22,7 +22,7 @@ class Beside(Protocol):
 
 
 def producers_at(place: Beside, offset: int) -> tuple[ProducerState, ...] | None:
-    """The producers at that offset, as a snapshot tells; None where there is none that can be read."""
+    """Return the producers at that offset, from a snapshot; None if there is no readable snapshot."""
     try:
         return parse_producer_snapshot(place.read_beside(segment_file(offset, "snapshot")))
     except UNREADABLE:
@@ -30,7 +30,7 @@ def producers_at(place: Beside, offset: int) -> tuple[ProducerState, ...] | None
 
 
 def open_at(place: Beside, offset: int) -> dict[int, int] | None:
-    """The transactions that are open at that offset, producer to first offset; None where no snapshot tells. At offset
+    """The transactions that are open at that offset, producer to first offset; None if no snapshot has them. At offset
     0 there are none."""
     producers = producers_at(place, offset) if offset else ()
     return None if producers is None else open_among(producers)

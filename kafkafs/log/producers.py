@@ -31,8 +31,8 @@ class ProducerStates:
         states = ProducerStates(parse_producer_snapshot(...))     as of some offset
         states.follow(run)                                        the batches from there on
 
-    A batch tells sequence and epoch, the first one of a transaction where it began, a marker where it ended. A marker
-    that compaction emptied tells nothing. Source: ProducerStateEntry.
+    A batch gives sequence and epoch, the first one of a transaction where it began, a marker where it ended. A marker
+    that compaction emptied gives nothing. Source: ProducerStateEntry.
     """
 
     def __init__(self, known: Iterable[ProducerState] = ()) -> None:
@@ -107,7 +107,7 @@ def _coordinator_epochs(run: BatchRun, markers: Batches) -> Iterator[tuple[int, 
 
 
 class OpenTransaction(NamedTuple):
-    """A producer's open transaction; epochs are None where no batch or marker has told one."""
+    """A producer's open transaction; epochs are None if no batch or marker has given one."""
 
     producer_id: int
     producer_epoch: int

@@ -13,10 +13,10 @@ from kafkafs.errors import UsageError, did_you_mean
 Isolation = Literal["read_uncommitted", "read_committed"]
 ISOLATIONS: tuple[Isolation, ...] = get_args(Isolation)
 MAX_BATCH = 256 << 20
-"""Bytes that a batch may unpack to, unless a reader is told otherwise."""
+"""Default limit of the bytes that a batch may unpack to."""
 
 EXACT = 8 << 20
-"""Bytes of log up to which a decoded range has a size, unless a reader is told otherwise."""
+"""Default limit of the bytes of log up to which a decoded range has a size."""
 
 
 @dataclass(frozen=True, slots=True)

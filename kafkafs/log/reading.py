@@ -1,7 +1,7 @@
 """The visible records of a window of offsets, read to the end while the broker changes the log.
 
 If the broker compacts the log or deletes a part of it meanwhile, `records` goes on in the new files. The caller hears
-which offsets are gone. If the log was truncated or created anew after records were handed out, `records` raises
+which offsets are gone. If the log was truncated or created again after records were handed out, `records` raises
 Vanished. `ask_again` and `resume` are the loops that try again, for other questions and other readings.
 """
 

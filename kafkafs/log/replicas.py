@@ -26,7 +26,7 @@ def furthest(found: Sequence[Partition]) -> Partition | None:
 
 
 def broker_of(directory: DataDirectory) -> tuple[str, str] | None:
-    """The cluster's and the broker's id, as the directory's meta.properties tells; None where it does not."""
+    """The cluster's and the broker's id, from the directory's meta.properties; None if it has none."""
     try:
         properties = directory.meta_properties()
     except UNREADABLE:
@@ -49,7 +49,7 @@ def of_one_broker(directories: Iterable[DataDirectory]) -> tuple[DataDirectory, 
 def read_from(directories: Sequence[DataDirectory], name: str, refuse: bool = False) -> DataDirectory:
     """The data directory whose replica of a partition counts; each of them has one.
 
-    UsageError where two are of one broker, of which nothing tells which is true, or where replicas are refused.
+    UsageError if two are of one broker, since nothing shows which one is current, or if replicas are refused.
     """
     if len(directories) == 1:
         return directories[0]

@@ -90,11 +90,11 @@ class SegmentIndexes:
         return parse_transaction_index(file.read(0, size), self._files.base_offset)
 
     def forget(self) -> None:
-        """Looks at the indexes anew: the broker appends to those of the last segment."""
+        """Look at the indexes again: the broker appends to those of the last segment."""
         self._offset_index = self._time_index = self.known_largest = self.proven_largest = None
 
     def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None]:
-        """How to read an index file, and its length. The file is asked for anew each time, so that few stay open.
+        """How to read an index file, and its length. The file is requested again each time, so that few stay open.
 
         A file that is gone or cannot be read reads as empty: an index is a hint. If the error may pass, such as an
         error of the disk or a file's mode, there is no length, and nothing that was made of the index is remembered.

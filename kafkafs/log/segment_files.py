@@ -1,6 +1,6 @@
 """The files of one segment by kind ("log", "index", "timeindex", "txnindex"): found in their directory, opened, asked.
 
-The directory keeps few files open (see `disk.directory`), so each is asked for anew; nothing here holds one.
+The directory keeps few files open (see `disk.directory`), so each is requested again; nothing here holds one.
 """
 
 from contextlib import AbstractContextManager
@@ -35,7 +35,7 @@ class SegmentHealth(NamedTuple):
     time_index: IndexState
     transaction_index: IndexState
     problems: tuple[str, ...]
-    largest: int | None = None  # the segment's largest timestamp, where the look has told it; -1 for none
+    largest: int | None = None  # the segment's largest timestamp, if the look gave it; -1 for none
     log: LogAttributes | None = None  # None of one in a tier, and of one that cannot be read
 
 
@@ -62,7 +62,7 @@ class Files(Protocol):
 
     @property
     def may_be_cut(self) -> bool:
-        """True if nothing but the log itself tells whether all of it is there. Asked once the log is open."""
+        """True if only the log itself shows that it is complete. Called when the log is open."""
 
     @property
     def is_open_ended(self) -> bool:
@@ -77,7 +77,7 @@ class Files(Protocol):
 
     @property
     def largest(self) -> int | None:
-        """The largest timestamp of its records, where that is told elsewhere than in its indexes."""
+        """The largest timestamp of its records, if another source than its indexes gives it."""
 
     def name_of(self, kind: str) -> str:
         """The file's name; the one that it would have, where there is none."""
@@ -191,7 +191,7 @@ class SegmentFiles:
         return LogAttributes(known, about.st_mtime_ns) if about.st_ino == listed.inode else None
 
     def stamp(self, inside: Inside) -> Stamp:
-        """That of the files as they are now. Vanished where one is gone: list anew."""
+        """The state of the files now. Vanished if one is gone: list again."""
         found: list[int] = []
         try:
             for file in self.listed.values():

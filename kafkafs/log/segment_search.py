@@ -293,7 +293,7 @@ def has_true_end(segment: Segment, log_end: int) -> bool:
 
 
 class Newest(NamedTuple):
-    """The batch with the largest timestamp, as its header tells it; and whether the last time index entry is true."""
+    """Return the batch with the largest timestamp in its header, and whether the last time index entry is true."""
 
     timestamp: int
     base_offset: int
@@ -304,7 +304,7 @@ def largest_timestamp(segment: Segment, log_end: int) -> int:
     """The largest timestamp of the segment's valid batches up to `log_end`; -1 where none has one; remembered.
 
     For a healthy closed segment, only the part behind the batch of the last time index entry is read. For a remote
-    segment, the told value counts, as it does for a broker: a read of each would be a request for each.
+    segment, the stored value counts, as it does for a broker: a read of each would be a request for each.
     """
     if segment.object is not None and (stated := segment.indexes.indexed_largest()) >= 0:
         return stated

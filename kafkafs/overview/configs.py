@@ -24,7 +24,7 @@ DEFAULTS: Mapping[str, str] = {
     _TIERED: "false", _COPY_DISABLED: "false",
 }  # fmt: skip
 _TOLD = (CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES)
-"""The settings of which a default is told: the others are off by default."""
+"""The settings whose default is shown. The others are off by default."""
 
 _MADE_WITH: Mapping[str, Mapping[str, str]] = {
     **{topic: {CLEANUP_POLICY: "compact"} for topic in INTERNAL_TOPICS},

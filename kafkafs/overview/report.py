@@ -84,7 +84,7 @@ Read = Mapping[tuple[DataDirectory, str], Contents]
 
 
 def report(directories: Sequence[DataDirectory], image: Image | None, question: Question, tell: Tell) -> Report:
-    """All rows, the largest first; what cannot be looked at is told."""
+    """Return all rows, the largest first. Report what cannot be read."""
     return rows_of([(directory, count(directory, tell)) for directory in directories], image, question)
 
 

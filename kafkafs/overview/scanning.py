@@ -1,7 +1,7 @@
 """The files of a data directory, counted: each directory is listed once, and each file asked for its size once.
 
 No log is read. The last entry of each time index is read, and the first entry of a partition's first one. If the broker
-did not stop cleanly, or if nothing else tells the end of a log, `log_end` reads behind the last index entry.
+did not stop cleanly, or if no other file gives the end of a log, `log_end` reads behind the last index entry.
 """
 
 import os
@@ -119,7 +119,7 @@ class _Found:
 
 
 def count(directory: DataDirectory, tell: Tell) -> DirectoryCount:
-    """Counts a data directory; what cannot be looked at is told, and left out."""
+    """Count a data directory. Report what cannot be read, and leave it out."""
     found, root = DirectoryCount(), directory.root
     ends = _Ends(directory, found.checkpoints, tell)
     for entry in _entries(root, "."):
@@ -157,7 +157,7 @@ class _Ends:
                 damaged.append(problem)
 
     def of(self, name: PartitionName, found: _Found, inside: Inside) -> LogEnd:
-        """The end of a log with segments, and the newest timestamp that its end tells. `inside`: its directory."""
+        """Return the end of a log with segments, and the newest timestamp at its end. `inside`: its directory."""
         last = max(found.logs)
         end = max(int(last), found.snapshot, self.recovered.get((name.topic, name.partition), 0))
         is_known = end > int(last) or not found.logs[last][0]

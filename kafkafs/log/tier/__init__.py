@@ -1,6 +1,6 @@
 """Segments that a broker has moved to a remote tier (KIP-405), as part of the log: `-o tiered=SOURCE`.
 
-    layouts               how a tier is laid out, told by what lies there: its uploads, and the files of each
+    layouts               the layout of a tier, from the names of its files: its uploads, and the files of each
     remote_log_metadata   what `__remote_log_metadata` on these disks says of uploads
     remote_partitions     which partitions of a data directory go on in a tier
     upload_facts          what uploads tell before they are counted: epochs, ends, the lineage of the newest

@@ -17,7 +17,7 @@ from kafkafs.log.tier.opening import Epochs, Upload
 
 
 class Piece(NamedTuple):
-    """The offsets [upload.base_offset, stop) of an upload; `stop` is None if nothing tells where a tier's last upload
+    """The offsets [upload.base_offset, stop) of an upload; `stop` is None if nothing shows where a tier's last upload
     ends."""
 
     upload: Upload
@@ -25,14 +25,14 @@ class Piece(NamedTuple):
 
 
 class _Good(NamedTuple):
-    """An upload, and the offset behind its last one that is of the lineage; None if nothing tells that offset."""
+    """An upload, and the offset behind its last one that is of the lineage; None if that offset is unknown."""
 
     upload: Upload
     until: int | None
 
 
 def good_until(upload: Upload, lineage: Epochs) -> int | None:
-    """The offset behind the last one of the upload that is of that lineage; None if nothing tells it.
+    """The offset behind the last one of the upload that is of that lineage; None if it is unknown.
 
     At most its base offset if nothing of it counts. If the upload's end is not known, it may end earlier than here.
     """

@@ -1,4 +1,4 @@
-"""How a tier is laid out, told by what lies there: names and files. `counting` says which uploads count.
+"""The layout of a tier, from the names of its files. `counting` decides which uploads count.
 
 LocalTiered   LocalTieredStorage: `<topic>-<partition>-<topic id>/<base>-<segment id>.log`, files as on the broker
 Aiven         `<prefix><topic>-<topic id>/<partition>/<base>-<segment id>.rsm-manifest`, a log in chunks
@@ -222,7 +222,7 @@ class Aiven:
             raise type(error)(f"the remote segment {upload.object!r} cannot be read: {error}") from error
 
     def _manifest(self, upload: Upload) -> Manifest:
-        """Parsed anew each time: what is kept of it is in the one memory that is bounded."""
+        """Parse it again each time: the only copy is in the bounded cache."""
         found = upload.files[MANIFEST]
         try:
             if found.size > LARGEST:

@@ -64,7 +64,7 @@ class RemoteFiles:
 
     @property
     def trouble(self) -> str:
-        """See `Files`: of those that nothing else tells of, the manifest is read."""
+        """See `Files`: the manifest is read if no other source names the files."""
         try:
             return self.upload.trouble or self.completed.trouble
         except DiskError as error:
@@ -92,7 +92,7 @@ class RemoteFiles:
 
     @property
     def largest(self) -> int | None:
-        """The largest timestamp of its records; None where only its time index tells."""
+        """The largest timestamp of its records; None if only its time index gives it."""
         return self.completed.largest
 
     @property

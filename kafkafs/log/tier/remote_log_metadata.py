@@ -45,7 +45,7 @@ class _State:
         """One record, which may be an update of an earlier one."""
         ids = value.get("remoteLogSegmentId")
         if ids is None:
-            place = value.get("topicIdPartition")  # None in a snapshot's record, which tells no partition
+            place = value.get("topicIdPartition")  # None in a snapshot's record, which has no partition
             if place is not None and value["remotePartitionDeleteState"] == 2:
                 self.uploads[place["id"], place["partition"]] = {}
             return
@@ -101,7 +101,7 @@ class RemoteLogMetadata:
 
     def _read_on(self, partition: Partition) -> None:
         """Reads what is new in a partition. A damaged record is passed over; a damaged batch ends what can be told for
-        now. If the log was cut since, or created anew, all of it is read again."""
+        now. If the log was cut since, or created again, all of it is read again."""
         log = partition.log()
         state = self._states.get(partition)
         if state is None or not state.goes_on_in(log):
@@ -115,7 +115,7 @@ class RemoteLogMetadata:
 
 
 def _reached(partition: Partition) -> tuple[int, int]:
-    """How far a copy got, as `replicas.progress` tells: that module knows data directories, and they know this one."""
+    """How far a copy got, as in `replicas.progress`. That module imports data directories, and they import this one."""
     try:
         return partition.answer(lambda log: (last_leader_epoch(log), log.end_offset))
     except UNREADABLE:

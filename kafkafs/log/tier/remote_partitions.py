@@ -46,7 +46,7 @@ class RemotePartitions:
 
     def _log_start(self, name: PartitionName) -> int | None:
         """Return the log start by the broker's checkpoint. A broker cuts the leader epochs off at the log start, so
-        they tell it if the checkpoint does not. Return None if nothing tells it."""
+        they give it if the checkpoint does not. Return None if it is unknown."""
         start = self._checkpoints.read().start_offsets.get((name.topic, name.partition))
         return start if start is not None else next((first for _, first in self._lineage(name)), None)
 

@@ -147,7 +147,7 @@ class TierPart:
         return unlisted is not None
 
     def expire(self) -> None:
-        """Has the next call look anew. A segment that nobody has seen yet is new."""
+        """Make the next call list again. A segment that no call has returned yet is new."""
         if self._unlisted is not None:
             self._unlisted = None
             return
@@ -195,7 +195,7 @@ class TierPart:
             self._is_expired = False
             self._tier.silent.expire()
         except KafkafsError:
-            self._is_expired = True  # whoever asks next is told
+            self._is_expired = True  # the next caller gets the error
         finally:
             self._relisting.release()
 
@@ -225,7 +225,7 @@ class TierPart:
         """The uploads with all that decides which of them count, and the lineage.
 
         Names are enough for a bucket as long as no two uploads begin together: whoever opens an upload that is not as
-        its name says has all of them read (`doubted`). `is_in_metadata`: the metadata topic tells of them.
+        its name says has all of them read (`doubted`). `is_in_metadata`: the metadata topic has them.
         """
         lineage, is_near = self._lineage(), not self._tier.is_far
         if is_in_metadata and lineage:

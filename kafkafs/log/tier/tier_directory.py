@@ -22,7 +22,7 @@ class TierDirectory:
         self._tier = Tier(source, options, deepest=0)
         self._found: dict[str, TierPartition] = {}
         self.strangers = frozenset[str]()
-        """What the last `names` left out, in words: a manifest tells a topic's name, and no name may lead elsewhere."""
+        """What the last `names` left out, in words: a manifest gives a topic's name, and no name may lead elsewhere."""
 
     def names(self) -> dict[str, PartitionName]:
         """Those that something was uploaded of."""

@@ -1,6 +1,6 @@
 """The facts that uploads tell before they are counted: their epochs, their ends, and the lineage of the newest.
 
-The metadata topic tells all of it. Without that topic it is read from the tier, once for each upload: nothing in a tier
+The metadata topic has all of it. Without that topic it is read from the tier, once for each upload: nothing in a tier
 is ever overwritten.
 """
 
@@ -50,7 +50,7 @@ class UploadFacts:
         return completed
 
     def with_ends(self, layout: Layout, uploads: Iterable[Upload]) -> list[Upload]:
-        """The uploads with their ends, which a log tells if nothing else does."""
+        """The uploads with their end offsets. The log gives an end if nothing else does."""
         before, self._ends = self._ends, {}
         found = []
         for each in uploads:
