@@ -22,7 +22,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.format.trace import Trace, no_trace
-from kafkafs.log.batch_runs import ANY_SIZE, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
+from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.segment import ANY_OFFSET, Segment, is_at_its_place
 from kafkafs.log.segment_search import (
     Newest,
@@ -74,7 +74,8 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
     grown_from = (known.position, known.end_offset) if known is not None and start is not None else None
     if start is None:
         segment.indexes.forget()
-        start = scan_start(segment, ANY_OFFSET)
+        is_short = about.st_size <= FIRST_READ and segment.object is None  # one read has it all, and needs no index
+        start = Start(0, segment.base_offset) if is_short else scan_start(segment, ANY_OFFSET)
     last = _last_batch(file, start, about.st_size, search=not searched)
     if last is None and start.position > 0:
         last = _last_batch(file, Start(0, segment.base_offset), about.st_size)

@@ -7,7 +7,8 @@ import pytest
 
 from kafkafs.log.log import Tail, find_tail
 from kafkafs.log.segment import Segment
-from tests.log.making import Made, log_of, made, write_partition
+from tests.counting import opened
+from tests.log.making import Made, log_of, made, partition_of, write_partition
 
 BATCHES = [made(number * 2, [1000 + number] * 2, size=number * 37 % 300) for number in range(40)]
 ENDINGS = [b"", b"\0" * 5, b"\0" * 4000, b"\xff" * 70, made(900, [1]).data[:50], made(900, [1]).data[:-1]]
@@ -36,6 +37,15 @@ def test_the_log_ends_behind_its_last_whole_valid_batch(tmp_path, ending):
         found = find_tail(segment(tmp_path / str(count), BATCHES[:count], ending), None)
         assert place(found) == model(BATCHES[:count])
         assert (found.last and found.last.base_offset) == (BATCHES[count - 1].base if count else None)
+
+
+def test_the_end_of_a_short_log_takes_no_index(tmp_path):
+    """One read has all of it. A search of 100,000 small partitions would open each index for nothing."""
+    write_partition(tmp_path, {0: BATCHES})
+    partition = partition_of(tmp_path)
+    names = opened(partition.log)
+    assert [name for name in names if name.startswith("0")] == [f"{0:020}.log"]
+    assert partition.log().end_offset == model(BATCHES)[1]
 
 
 def test_a_last_batch_with_a_wrong_sum_is_not_there(tmp_path):

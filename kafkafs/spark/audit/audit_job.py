@@ -54,6 +54,16 @@ from kafkafs.tables.missing import metadata_directory
 Check = Callable[[Segment, Where, ValidBatches, bool], list[Finding]]
 
 
+@dataclass(slots=True)
+class PartitionReport:
+    """A partition's own findings, beside its segments'; the files there that no broker makes (None: unknown); and its
+    log end by topic and number, if that is known."""
+
+    findings: list[Finding] = field(default_factory=list)
+    names: tuple[str, ...] | None = None
+    ends: dict[tuple[str, int], int] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class SegmentReport:
     """The result of one segment."""
@@ -67,6 +77,10 @@ class SegmentReport:
     units: OddTimes = field(default_factory=dict)
     log_end: int | None = None
     """The log end offset, as the partition's last segment tells it."""
+    is_alone: bool = False
+    """True of the only segment of a partition."""
+    partition: PartitionReport | None = None
+    """The report on its partition, from the same process and listing. Only a segment that is alone has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +168,13 @@ def joined(
                 if each.unit.partition_directory == name:
                     report.tell(each.findings)
                     mine.append(each)
-            report.tell(_partition(directory, name, mine, ends, names, _is_clean(directory.path)))
+            beside = mine[0].partition if len(mine) == 1 else None
+            beside = beside or _partition(directory, name, mine)
+            report.tell(beside.findings)
             report.partitions += 1
+            if beside.names is not None:
+                names[name] = beside.names
+            ends |= beside.ends
         for each in coming.up_to(directory.path, None):  # of partitions that the broker has deleted meanwhile
             report.add(each)
         report.tell(check_names(directory, names))
@@ -211,35 +230,33 @@ def _is_of(topics: TopicChoice, finding: Finding) -> bool:
     return finding.topic is not None and topics.takes(finding.topic)
 
 
-def _partition(
-    directory: DataDirectory, name: str, reports: list[SegmentReport], ends: dict[tuple[str, int], int],
-    names: dict[str, tuple[str, ...]], clean: bool,
-) -> list[Finding]:  # fmt: skip
-    """A partition's own findings, beside its segments'; where its log ends goes into `ends`, what else is there than a
-    broker's files into `names`. None where the broker has deleted it meanwhile."""
-    findings: list[Finding] = []
+def _partition(directory: DataDirectory, name: str, reports: Sequence[SegmentReport]) -> PartitionReport:
+    """See `PartitionReport`. Nothing where the broker has deleted the partition meanwhile."""
+    found = PartitionReport()
     try:
         partition = directory.partition(name)
-        names[name] = foreign_names(partition)
-        findings += check_small_files(partition, str(directory.path), clean)
-        findings += check_epochs(partition, str(directory.path), [each for report in reports for each in report.epochs])
+        found.names = foreign_names(partition)
+        found.findings += check_small_files(partition, str(directory.path), _is_clean(directory.path))
+        epochs = [each for report in reports for each in report.epochs]
+        found.findings += check_epochs(partition, str(directory.path), epochs)
         compacted = is_compacted(directory, partition)
         left = list(dropwhile(lambda report: report.span is None, reports))  # the broker deletes the oldest meanwhile
         begun = None if compacted or not left else open_at(partition, left[0].unit.base_offset)
-        findings += check_transactions([report.transactions for report in left], begun)
+        found.findings += check_transactions([report.transactions for report in left], begun)
         if not compacted and not partition.name.mark:
-            findings += check_joints([report.span for report in left])
-        findings += check_units([(report.span.where, report.units, report.batches) for report in left if report.span])
+            found.findings += check_joints([report.span for report in left])
+        units = [(report.span.where, report.units, report.batches) for report in left if report.span]
+        found.findings += check_units(units)
         end = reports[-1].log_end if reports else None
         if end is None:
             end = known_end(partition.log())
         if not partition.name.mark and end is not None:
-            ends[partition.name.topic, partition.name.partition] = end
+            found.ends[partition.name.topic, partition.name.partition] = end
     except Denied as error:
-        findings.append(Where(str(directory.path), name).finding("unreadable", str(error)))
+        found.findings.append(Where(str(directory.path), name).finding("unreadable", str(error)))
     except (NotFound, Vanished):
         pass
-    return findings
+    return found
 
 
 def check_segment(unit: SegmentUnit, clean_directories: frozenset[Path], deep: bool = False) -> SegmentReport:
@@ -250,7 +267,12 @@ def check_segment(unit: SegmentUnit, clean_directories: frozenset[Path], deep: b
     name = parse_partition_name(unit.partition_directory)
     is_brokers_own = unit.partition_directory != METADATA_LOG and not (name and name.mark)
     clean = unit.data_directory in clean_directories and is_brokers_own
-    return unit.ask(lambda look: _checked(look, unit, clean, deep)) or SegmentReport(unit, [])
+    report = unit.ask(lambda look: _checked(look, unit, clean, deep)) or SegmentReport(unit, [])
+    if not report.is_alone:
+        return report
+    directory = data_directory(unit.data_directory, unit.tiered)
+    beside = _partition(directory, unit.partition_directory, [report])
+    return SegmentReport(unit, report.findings, report.batches, partition=beside)
 
 
 def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> SegmentReport:
@@ -296,6 +318,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         ),
         odd_times(valid),
         look.log.tail.end_offset if segment.next_base is None and look.log.tail is not None else None,
+        segment.next_base is None and len(look.log.segments) == 1 and not look.partition.may_be_in_a_tier,
     )  # fmt: skip
 
 
