@@ -122,12 +122,21 @@ def _in_tiers(given: Sequence[Given], topics: TopicChoice, tell: Tell) -> Iterat
                 tell(f"{directory}: {error}")
                 continue
             for segment in remote:
-                if segment.object is not None and segment.object not in seen:
-                    seen.add(segment.object)
-                    path = os.path.join(each.tier, segment.object)
-                    yield RecordFile(
-                        path, name, each.directory, segment.object, 0, max(segment.seen[0], 0), remote=segment
-                    )
+                below = segment.object or f"{directory}/{segment.base_offset}"  # a gap has no object
+                if below in seen:
+                    continue
+                seen.add(below)
+                try:
+                    found = _remote(each, name, segment, below)
+                except KafkafsError as error:
+                    tell(f"{os.path.join(each.tier, below)}: {error}")
+                else:
+                    yield found
+
+
+def _remote(given: Given, name: PartitionName, segment: Segment, below: str) -> RecordFile:
+    path = os.path.join(given.tier, segment.object or name.directory)
+    return RecordFile(path, name, given.directory, below, 0, max(segment.seen[0], 0), remote=segment)
 
 
 class LeftOut(NamedTuple):

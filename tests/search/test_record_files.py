@@ -1,6 +1,7 @@
 """Which files hold records, and which of them a search of logs leaves out."""
 
 import os
+import shutil
 
 import pytest
 
@@ -9,6 +10,8 @@ from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.search.record_files import Given, LeftOut, left_out, record_files, takes
 from tests.log.making import made, write_partition
+from tests.log.tier import lives
+from tests.log.tier.test_lives import one_epoch
 
 UUID = "0123456789abcdef0123456789abcdef"
 BATCH = made(0, [1, 2])
@@ -94,3 +97,28 @@ def test_a_directory_that_may_not_be_read_is_told(data, monkeypatch):
     monkeypatch.setattr(directory.root, "scan", denied)
     assert list(record_files([Given(directory, "given")], TopicChoice(frozenset(["other"])), told.append)) == []
     assert told == ["given/other-0: may not be read"]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_an_object_whose_size_nothing_tells_is_named_and_the_others_are_searched(tmp_path, number):
+    """Regression: a manifest that was cut ended the look at all tiers."""
+    tier = lives.in_layout(one_epoch().write_tier(tmp_path / "local"), tmp_path / "tier", "aiven")
+    manifest = sorted(tier.rglob("*.rsm-manifest"))[number]
+    manifest.write_bytes(b"")
+    told: list[str] = []
+    found = record_files([Given(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), told.append)
+    bases = [each.remote.base_offset for each in found if each.remote is not None]
+    assert bases == [base for base in (0, 30, 60, 90) if base != 30 * number]
+    assert [manifest.name in each for each in told] == [True]
+
+
+def test_each_partitions_gap_is_told(tmp_path):
+    """Regression: of two partitions whose tier has a gap, the second one's was not told."""
+    past = one_epoch()
+    del past.uploads[1]
+    tier = past.write_tier(tmp_path)
+    shutil.copytree(tier / lives.FOLDER, tier / lives.FOLDER.replace("t-0", "t-1"))
+    found = record_files([Given(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), [].append)
+    assert [(each.name.partition, each.remote.base_offset) for each in found] == [
+        (partition, base) for partition in (0, 1) for base in (0, 30, 60, 90)
+    ]
