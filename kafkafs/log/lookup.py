@@ -207,6 +207,8 @@ class Lookup:
             end = self.log.walk_end(segment)
             if segment.next_base is not None and segment.files.is_open_ended:
                 batch_reaching(segment, segment.next_base - 1, end)  # Lost if its end is not there
+            if segment.object is not None and not end:  # no broker uploads an empty log
+                return self._time_behind(segment)
             return largest_timestamp(segment, end)
         except Denied:
             return -1

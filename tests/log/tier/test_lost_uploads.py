@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.log.tier import naive
+from tests.log.tier import lives, naive
 from tests.log.tier.lives import FOLDER
 from tests.log.tier.test_lives import (
     EIO,
@@ -76,6 +76,10 @@ def test_an_upload_that_lost_one_file_is_there_or_an_error(tmp_path, past):
                 assert code_of(root, "t-0/by-offset/0...jsonl") == EIO, file
                 assert json.loads(cat(root, "t-0/info.json"))["problems"]
                 assert code_of(root, f"t-0/by-offset/{min(gone)}.jsonl") == EIO, file
+                for offset in (min(gone), max(gone)):
+                    time = lives.FIRST_MS + 1000 * offset
+                    for name in (f"{time}.jsonl", f"{time}...jsonl", f"{time}..{time + 1}.jsonl"):
+                        assert code_of(root, f"t-0/by-time/{name}") == EIO, (file, name)
             else:
                 assert [*lines(cat(root, "t-0/by-offset/0...jsonl"))] == [*wanted], file
             for offset in sorted(wanted.keys() - gone)[::25]:
