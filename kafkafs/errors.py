@@ -76,7 +76,7 @@ class Crowded(KafkafsError):
     """Large batches that others read fill the memory for them: "Cannot allocate memory"."""
 
     def __init__(self, message: str, has_room: Callable[[], bool] = lambda: True) -> None:
-        """`has_room` tells whether it is worth asking again."""
+        """`has_room`: true if a retry can succeed."""
         super().__init__(message)
         self.has_room = has_room
 

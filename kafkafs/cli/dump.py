@@ -39,7 +39,7 @@ disk. A disk gets the text of its own release. Source: MetadataVersion; 4.3.1's 
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Dumps all files, then tells what does not agree; 1 where something in one of them could not be shown."""
+    """Dump all files, then report what does not agree. Return 1 if a part of a file could not be shown."""
     _check(arguments)
     with Progress() as progress:
         return _dump(arguments, progress)
@@ -184,7 +184,7 @@ def _record_decoder(topic: str, directory: str) -> RecordDecoder:
 
 
 def _is_of_4_4(partition: str) -> bool:
-    """True if the disk with this partition's directory is of Kafka 4.4 or later, as far as it tells."""
+    """True if the disk with this partition's directory is of Kafka 4.4 or later, as far as its files show."""
     from kafkafs.cluster.metadata import metadata_version  # 40 ms, for dumps of the transaction topic only
     from kafkafs.disk.data_paths import data_path
 

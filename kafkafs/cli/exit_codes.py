@@ -100,7 +100,7 @@ def fill_closed_streams() -> None:
 
 
 def _write_all_or_fail() -> None:
-    """Gives standard output a buffer where Python has been told to leave it out (`PYTHONUNBUFFERED`): a file on a disk
+    """Give standard output a buffer, also if `PYTHONUNBUFFERED` turned the buffer off: a file on a disk
     that gets full takes a part of what is written, and without one nobody hears of it."""
     out = sys.stdout
     if isinstance(getattr(out, "buffer", None), io.RawIOBase):

@@ -136,7 +136,7 @@ def take_for_values(parser: argparse.ArgumentParser, pattern: str) -> None:
 
 
 def add_topics(parser: argparse._ActionsContainer, default: str = "all") -> None:
-    """`--topics` and `--topic-pattern`: `log.topic_choice` says what they mean; `default` is told in the help."""
+    """`--topics` and `--topic-pattern`: `log.topic_choice` defines them; the help shows `default`."""
     parser.add_argument(
         "--topics", "--topic", action="append", default=[], metavar="TOPIC[,TOPIC...]",
         help=f"these topics (default: {default})",

@@ -1,4 +1,4 @@
-"""The line that says how far long work is: tqdm's. On a terminal it is drawn anew in its place, elsewhere now and then.
+"""The progress line of long work, drawn by tqdm. On a terminal it is redrawn in place, elsewhere printed now and then.
 
 Bytes, share, rate and time left; as wide as the terminal, gone at the end, without codes that a dumb one would print.
 """
@@ -83,7 +83,7 @@ class StatusLine:
         """The bar of that name and size; a new one takes the place of the one before."""
         if self._bar is None or (self._bar.desc.removesuffix(": "), self._bar.total) != (name, size):
             self.clear()
-            columns = os.get_terminal_size(sys.stderr.fileno()).columns  # 0: it was not told
+            columns = os.get_terminal_size(sys.stderr.fileno()).columns  # 0: unknown
             self._bar = _tqdm()(
                 desc=name, total=size, bar_format=bar_format, unit="B", unit_scale=True, leave=False, file=sys.stderr,
                 mininterval=REDRAW_S, miniters=0, dynamic_ncols=columns > 0, ncols=None if columns else 80, nrows=24,

@@ -41,7 +41,7 @@ def _cut(line: str) -> str:
 
 
 def lines(found: Triage, words: Sequence[str]) -> Iterator[str]:
-    """The screen: of each subject what is known, what stands out, and the command that tells more."""
+    """The screen: for each subject the facts, the unusual ones, and the command that shows more."""
     place, first = " ".join(map(shlex.quote, words)), ",".join(map(shlex.quote, words))
     if len(first) > _LONG:
         place, first = "$D", "${D// /,}" if len(words) > 1 else "$D"

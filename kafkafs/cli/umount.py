@@ -1,7 +1,7 @@
 """`kafkafs umount MOUNTPOINT`: ends a mount, a stale one too.
 
 If the mount is busy, reads that wait for new records are the usual reason. Nothing can be lost by ending them: the
-daemon is told to, as by SIGTERM, and takes its mount away.
+daemon gets a request to end, as by SIGTERM, and removes its mount.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def _end_daemon(place: Path) -> None:
 
 
 def _daemon_pid(place: Path) -> int | None:
-    """The daemon's process id, as it tells itself; None where it does not answer."""
+    """Ask the daemon for its process id; None if it does not answer."""
     pids: list[int] = []
 
     def ask() -> None:

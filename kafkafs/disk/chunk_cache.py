@@ -20,7 +20,7 @@ _AHEAD = 4
 
 class ChunkCache:
     """Pieces of bytes by name. `_lock` is held while one is looked for or stored, never while one is fetched; `_room`
-    while the bytes that are being fetched are counted, and tells of fewer."""
+    while the bytes that are being fetched are counted, and reports fewer."""
 
     def __init__(self, limit: int = CACHE_SIZE) -> None:
         self.limit = limit

@@ -61,7 +61,7 @@ class ChunkedFile(DataFile):
         self._fetched_to = 0  # the chunk up to which it was fetched ahead
 
     def stat(self) -> os.stat_result:
-        """See `DataFile`: what it was told when it was made."""
+        """See `DataFile`: the attributes that were given to the constructor."""
         return self._stat
 
     def access(self, about: os.stat_result) -> Access:

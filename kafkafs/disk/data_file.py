@@ -75,7 +75,7 @@ class DataFile(ABC):
     def access(self, about: os.stat_result) -> Access:
         """The rights to read it.
 
-        `about` is what `stat` has just said: what was told under the same change time holds.
+        `about` is what `stat` has just said: an earlier answer for the same change time is still valid.
         """
 
     @abstractmethod

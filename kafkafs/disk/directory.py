@@ -129,7 +129,7 @@ class Directory:
             close(self.descriptor)
 
     def open(self, name: str, inode: int) -> DataFile:
-        """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list anew.
+        """The file `name` (a path from here) if it still is the one with this inode, else Vanished: list again.
 
         Questions about open files are answered at once. A non-blocking thread gets WouldBlock for a look at the disk.
         A file that the broker has set aside for deletion, or put in its place, is found under its new name.
@@ -368,7 +368,7 @@ class Directory:
 
 
 def _is_deleted(file: LocalFile) -> bool:
-    """Also where it cannot be told: a server of NFS knows nothing any more of what was deleted there."""
+    """True also if this is unknown: an NFS server keeps no information about deleted files."""
     try:
         return file.stat().st_nlink == 0
     except DiskError:

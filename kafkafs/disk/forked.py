@@ -18,7 +18,7 @@ from kafkafs.errors import Exhausted
 Task = TypeVar("Task")
 Message = TypeVar("Message")
 Serve = Callable[[Task, Callable[[Message], None]], None]
-"""What a process does with a task, and whom it tells of it."""
+"""The function that a process runs on a task, and the function that gets its results."""
 
 _LEFT = (BrokenPipeError, ConnectionResetError)
 """What a pipe answers who writes to it where the process at its other end is gone."""
@@ -62,7 +62,7 @@ class ForkedProcess(Generic[Task, Message]):
 def heard(
     processes: Sequence[ForkedProcess[Task, Message]], timeout_s: float | None = None
 ) -> list[ForkedProcess[Task, Message]]:
-    """Those that have told something, or are gone: waits until there is one, or that long."""
+    """Return the processes that have sent a result, or are gone. Wait until there is one, or for that long."""
     ready = wait([each.pipe for each in processes], timeout_s)
     return [each for each in processes if each.pipe in ready]
 

@@ -1,9 +1,9 @@
 """Jobs on several forked processes. Their results are handed on in the order of the jobs.
 
-A process takes the next job when it has done one, and tells at once what it finds. A result that comes before its turn
+A process takes the next job when it has done one, and sends each result at once. A result that comes before its turn
 is held, up to a number of bytes. Beyond that only the first unfinished job of each lane is listened to, and a process
 that is ahead waits with what it has found. Jobs are taken one by one, so the first result need not wait for the last
-job. A job may follow from what an earlier one told: until then the jobs yield None.
+job. A job may depend on the result of an earlier one: until then the jobs yield None.
 """
 
 from collections import defaultdict, deque
@@ -33,7 +33,7 @@ class Ready(NamedTuple, Generic[Message]):
 
 @dataclass(eq=False)
 class _Given(Generic[Message]):
-    """A job that a process has, and what it has told and nobody has got yet."""
+    """A job of a process, and its results that no caller has received yet."""
 
     lane: str
     messages: deque[Message] = field(default_factory=deque)
@@ -45,7 +45,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True)
 class Rules(Generic[Message]):
-    """`is_last`: true of what ends a job. `size`: bytes that something told takes, of which `ahead` are held before
+    """`is_last`: true for the result that ends a job. `size`: the bytes of a result, of which `ahead` are held before
     their turn. `looked` is called after each wait, which lasts `look_s` at most."""
 
     is_last: Callable[[Message], bool]

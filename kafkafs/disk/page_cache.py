@@ -1,7 +1,7 @@
 """Reading without leaving a trace in the page cache, which belongs to the broker.
 
 A long read asks for RWF_DONTCACHE (Linux 6.14, ext4 and xfs): pages that it had to bring in are dropped behind it,
-pages that were there stay. If the file system refuses, `mincore` tells before a read which pages are absent, and those
+pages that were there stay. If the file system refuses, `mincore` shows before a read which pages are absent, and those
 are dropped after it. (`cachestat` needs no mapping, and on overlayfs calls every page absent.) Short reads, index pages
 and headers, are left to the kernel.
 
@@ -53,13 +53,13 @@ def opened_at_once(descriptor: int, device: int, keep: bool) -> bool:
 
 def read_ahead(descriptor: int, device: int, *, straight: bool) -> None:
     """Lets the kernel read ahead from now on, or not. Never where pages have to be dropped: those that were read ahead
-    could not be told from what was there."""
+    could not be distinguished from the pages that were there."""
     straight = straight and _takes.get(device, True)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_NORMAL if straight else os.POSIX_FADV_RANDOM)
 
 
 def flags_at_once(device: int, size: int, keep: bool) -> int | None:
-    """The flags for a read that does not wait, and unless told to `keep` leaves no page behind; None where it would."""
+    """The flags for a read that does not wait, and leaves no page behind without `keep`; None where it would."""
     if _takes.get(device, True):
         return 0 if keep else RWF_DONTCACHE
     return 0 if keep or size < LONG_READ else None

@@ -86,7 +86,7 @@ class Prefetch:
     """
 
     def __init__(self, budget: Budget) -> None:
-        """`budget` is told that it holds as much as it may, from its first block on."""
+        """From its first block on, the reader counts in `budget` with its largest size."""
         self._budget = budget
         self._making = threading.Lock()
         self._advanced = 0.0

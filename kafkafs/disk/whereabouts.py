@@ -43,7 +43,7 @@ def _is_same(one: Path, other: Path) -> bool:
 
 
 def hint(path: Path, is_data_directory: IsDataDirectory) -> str:
-    """Return the directory to name instead of `path`, as the end of a sentence. Return "" if nothing near it tells."""
+    """Return the directory to name instead of `path`, as the end of a sentence. Return "" if nothing near it helps."""
     path = path.absolute()
     for place in (path, *list(path.parents)[:2]):
         if (source := _mounted(place)) is not None:

@@ -1,7 +1,7 @@
 """Print what `kafka-dump-log.sh` of Kafka 4.4.0 prints, byte for byte, for every kind of file that it understands.
 
     dump_source, dump_options    one file to dump with its neighbours; what of it is wanted, such as an `OffsetWindow`
-    dump_findings     what does not agree, told after all files
+    dump_findings     mismatches, printed after all files
     file_dump         the kind of a file by its name: what `cli` and the mount call; a log goes run by run
     text_log          a run shown as text; `json_log` as JSON
     rendering         most lines, by kernels; `single_lines` of records that `damaged` reads where others give up

@@ -1,7 +1,7 @@
 """Disagreements between files, collected while the files are dumped and printed after the last one.
 
 The wording is that of Kafka's tool, which prints it to standard error; `problems` are what made that tool stop with an
-exception: sentences, told at once through `report`.
+exception: sentences, printed at once through `report`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

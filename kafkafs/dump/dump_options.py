@@ -10,10 +10,10 @@ if TYPE_CHECKING:  # help and man page take the defaults, where no kernel is bui
     from kafkafs.format.records import Records
 
 ALL_BYTES = 2**31 - 1
-"""`--max-bytes` unless told otherwise: only then is the end of a log spoken of."""
+"""The default of `--max-bytes`. Only with the default does the dump mention the end of a log."""
 
 LARGEST_MESSAGE = 5 << 20
-"""`--max-message-size` unless told otherwise."""
+"""The default of `--max-message-size`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,7 @@ class EntryRun:
 
 
 def read_run(source: Source, position: int, end: int, next_size: int = 0) -> EntryRun:
-    """Return the sound entry at `position`, or an entry without rows. `next_size`: as the run before tells. The bytes
+    """Return the sound entry at `position`, or an entry without rows. `next_size`: from the run before. The bytes
     of an entry that is not whole are read again."""
     size = whole_batches(READ_SIZE, next_size)
     while True:
@@ -169,6 +169,6 @@ def within(run: EntryRun, window: OffsetWindow) -> tuple[EntryRun, bool]:
 
 
 def _first_offsets(rows: Batches) -> Numbers:
-    """The first offset that each entry may hold: a compressed message of v0 or v1 tells only its last."""
+    """The first offset that each entry may hold: a compressed message of v0 or v1 gives only its last offset."""
     follows = np.concatenate([np.zeros(1, np.int64), rows["last_offset"][:-1] + 1])
     return np.where(is_wrapped(rows), follows, rows["base_offset"])

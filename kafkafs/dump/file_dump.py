@@ -115,7 +115,7 @@ def _checkpoint_heading(source: Source, findings: Findings) -> Iterator[bytes]:
 
 
 class _Shown(Protocol):
-    """How a log is shown. `is_past` tells that the rest lies behind the window."""
+    """Show a log. `is_past`: true if the rest is behind the window."""
 
     is_past: bool
 

@@ -37,7 +37,7 @@ _NO_VALUE = {
 def record_decoder(topic: str, *, names_states: bool = False) -> RecordDecoder:
     """The decoder of the records of Kafka's own topic of that name. KeyError for any other topic.
 
-    With `names_states` a transaction's state is told as 4.4's tool does it, by its name, else as a number.
+    With `names_states` a transaction's state is its name, as in 4.4's tool, else its number.
     A coordinator's record without a key, at which the tool ends, is CorruptData.
     """
     return partial(_record, TOPICS[topic], names_states)

@@ -21,7 +21,7 @@ NO_PARTITION = ("", -1)
 
 
 class JsonLog:
-    """One pass through one file. `is_past` tells that the rest lies behind the window."""
+    """One pass through one file. `is_past`: true if the rest is behind the window."""
 
     def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> None:
         self._source = source

@@ -47,7 +47,7 @@ def has_kernels(options: DumpOptions) -> bool:
 
 
 def header_lines(batches: Batches, first: int, stop: int) -> Iterator[Text]:
-    """The lines of batches [first, stop), each of which tells its header."""
+    """The lines of batches [first, stop), each of which has its header."""
     while first < stop:
         out = _ROOMS.take()
         size, first = kernels.dump_batches(batches, first, stop, out)

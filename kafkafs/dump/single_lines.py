@@ -35,7 +35,7 @@ def optional_long(number: int | None) -> str:
 
 
 def unreadable_header(entry: UnreadableEntry) -> str:
-    """As much of a batch's line as can be told."""
+    """The part of a batch's line that is known."""
     return f"offset: {entry.last_offset} position: {entry.position} size: {entry.size} magic: {entry.magic}"
 
 

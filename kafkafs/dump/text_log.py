@@ -39,7 +39,7 @@ from kafkafs.format.tables import Flags, Numbers, copied
 
 
 class TextLog:
-    """One pass through one file. `is_past` tells that the rest lies behind the window.
+    """One pass through one file. `is_past`: true if the rest is behind the window.
 
     It keeps `_last_offset` from one run to the next: the offset of the record before, which shows missing offsets. It
     is -1 before the first record, and None if the record before was not looked at.
@@ -186,7 +186,7 @@ class TextLog:
                     self._undecoded(int(shown.rows["offset"][number]), f"its {part} has less than {least} bytes")
 
     def _undecoded(self, offset: int, reason: str) -> None:
-        """No decoder takes a record, and the tool ends there. Only the first is told: all of a log may be alike."""
+        """No decoder accepts a record, and the tool ends there. Only the first is reported: all may be alike."""
         if self._tells_undecoded:
             self._tells_undecoded = False
             self._findings.problem(self._source, f"the record of offset {offset} cannot be decoded: {reason}.")

@@ -226,7 +226,7 @@ class Walk(NamedTuple):
 def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
     """The batches in `data`, whose byte 0 lies at `position` in its segment.
 
-    With `verify` each row's `valid` tells whether the CRC holds, else it is UNCHECKED. The walk goes on behind a batch
+    With `verify` each row's `valid` says if the CRC is right, else it is UNCHECKED. The walk goes on behind a batch
     whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.
     """
     tables: list[Batches] = []

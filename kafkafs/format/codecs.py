@@ -272,7 +272,7 @@ def _lz4_block(block: memoryview, most: int) -> memoryview:
 
 
 def _lz4_block_into(block: memoryview, room: memoryview) -> int:
-    """Unpacks a block: how many bytes. Unless it is told a size, cramjam may take the first four bytes for one."""
+    """Unpack a block and return its size. Without a given size, cramjam may take the first four bytes for one."""
     return cramjam.lz4.decompress_block_into(block, room, output_len=len(room))
 
 

@@ -1,6 +1,6 @@
 """Secrets in the config topic of Kafka Connect: the key that workers sign requests with, and passwords.
 
-The topic has any name, so its records are told by their keys: `session-key`, `connector-NAME`, `task-NAME-0`.
+The topic has any name, so its records are recognized by their keys: `session-key`, `connector-NAME`, `task-NAME-0`.
 Source: KafkaConfigBackingStore.
 """
 

@@ -39,7 +39,7 @@ def control_type(key: bytes | memoryview) -> ControlType:
 
 
 def control_types(records: Records) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
-    """The `ControlType` of each record, as `control_type` tells it."""
+    """The `ControlType` of each record, by `control_type`."""
     found = np.full(len(records), ControlType.UNKNOWN, np.int16)
     rows = np.flatnonzero(records.rows["key_size"] >= CONTROL_KEY.size)
     if len(rows):

@@ -31,7 +31,7 @@ def _logical_lines(text: str) -> list[str]:
         whole = lines.pop() + line if goes_on else line
         goes_on = (len(whole) - len(whole.rstrip("\\"))) % 2 == 1
         lines.append(whole[:-1] if goes_on else whole)
-        if not lines[-1]:  # nothing but a backslash: the next line begins anew
+        if not lines[-1]:  # only a backslash: the next line starts a new entry
             del lines[-1]
             goes_on = False
     return lines

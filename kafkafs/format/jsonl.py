@@ -4,7 +4,7 @@ object a record.
 The lines come in pieces of at most a few megabytes, so that a range needs the same memory however long it is; a line
 that is too large for one piece (a value of a hundred megabytes, a million headers) comes in several, cut between two
 characters, after whole triples of base64, or between headers. Keys, values and header names that are no valid UTF-8
-appear in base64, so that a line always tells the original bytes.
+appear in base64, so that a line always has the original bytes.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""The key index of one closed segment as a file, which `kafkafs reindex --keys` writes; docs/key-index.md tells it too.
+"""The key index of one closed segment as a file, which `kafkafs reindex --keys` writes; docs/key-index.md defines it.
 
     a page      header: magic, seed, identity of the segment, number of rows, CRC-32C of the fences; CRC-32C of the page
     pages       511 rows (little-endian) each, four bytes of zeros, CRC-32C of those 4,092 bytes

@@ -18,7 +18,7 @@ _PLAIN = re.compile(rf"({_TOPIC.pattern})-(0|[1-9][0-9]{{0,9}})", re.ASCII)
 _MARKED = re.compile(r"(\S+-\S+)\.([0-9a-f]{32})-(delete|future|stray)", re.ASCII)
 
 SEGMENT_KINDS = {f".{kind}": kind for kind in ("log", "index", "timeindex", "txnindex", "snapshot")}
-"""What stands behind the offset in the name of a segment's file, and the kind that it tells."""
+"""The suffix after the offset in the name of a segment's file, and the kind of file."""
 
 NODE_KEYS = ("node.id", "broker.id")
 """Keys of a node's id in `meta.properties`: under KRaft, under ZooKeeper."""
@@ -49,7 +49,7 @@ METADATA_LOG = f"{METADATA_TOPIC}-0"
 """The topic of KRaft, and its one partition."""
 
 REMOTE_LOG_METADATA = "__remote_log_metadata"
-"""The topic that tells what was moved to a remote tier."""
+"""The topic with the metadata of a remote tier's segments."""
 
 OWN_TOPICS = INTERNAL_TOPICS | {METADATA_TOPIC, REMOTE_LOG_METADATA}
 """All that a cluster makes for itself. They are never tiered; a topic of a user may begin with `__` too, and be tiered.

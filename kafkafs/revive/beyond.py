@@ -77,7 +77,7 @@ def share_groups_beyond(
                 key = (message.key or {})["groupId"], (message.key or {})["topicId"], (message.key or {})["partition"]
                 starts[key] = message.value["startOffset"] if message.value is not None else -1
         except UNREADABLE:
-            continue  # a loss of that partition, which is told
+            continue  # a loss of that partition, which is reported
     for (group, topic_id, number), start in sorted(starts.items()):
         name = names.get(topic_id, "")
         end = ends.get((name, number))

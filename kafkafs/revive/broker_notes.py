@@ -31,7 +31,7 @@ class BrokerNotes:
     @cached_property
     def end(self) -> int:
         """The offset at which the log ended: the high watermark, or where the last snapshot of producers that can be
-        read was taken; 0 where nothing tells."""
+        read was taken; 0 if it is unknown."""
         high = self._log.high_watermark or 0
         later = sorted((each for each in self._partition.listing().producer_snapshots if each > high), reverse=True)
         return next((each for each in later if producers_at(self._partition, each) is not None), high)
@@ -39,7 +39,7 @@ class BrokerNotes:
     @cached_property
     def start(self) -> int | None:
         """Return the start of the log if its first segments are gone. Return None if the log begins there, or if
-        nothing tells. The broker that deletes the first segments cuts the epochs off there, too. The log start covers
+        it is unknown. The broker that deletes the first segments cuts the epochs off there, too. The log start covers
         the part in a tier."""
         epochs, log = self.epochs(), self._log
         is_recorded = not log.segments or log.start_offset <= (log.checkpoint_start or 0)

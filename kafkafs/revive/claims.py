@@ -1,7 +1,7 @@
 """Directories that say to be a partition of a topic: those in use, and those that a broker has set aside.
 
 A broker renames the directory of a partition to `-stray` where it finds no such partition of its own in the metadata,
-to `-delete` before it deletes it. A topic id beside the log tells of which topic it is; the name may be cut off.
+to `-delete` before it deletes it. A topic id beside the log identifies the topic; the name may be cut off.
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ _ACTS = {
 class Claim:
     """A directory that says to be a partition of a topic; `topic_id` is None where it does not say of which.
 
-    `mark` is that of its name. `is_cut`: nothing tells the whole name of its topic.
+    `mark` is that of its name. `is_cut`: the whole name of its topic is unknown.
     """
 
     directory: DataDirectory

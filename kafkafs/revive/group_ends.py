@@ -3,7 +3,7 @@
 A coordinator that replays the end of a group of a newer protocol and still knows members of it, a record of another
 protocol for that group, or that a member got what another still owns, gives up on the whole partition, and with it on
 every group there. So what such a record presupposes stood among what is lost before it, and tombstones of it are
-written anew in that place. Sources: GroupMetadataManager.replay, ConsumerGroup.addPartitionEpochs. Keys are an int16 of
+rewritten in that place. Sources: GroupMetadataManager.replay, ConsumerGroup.addPartitionEpochs. Keys are an int16 of
 the record's type, the group and the member, each with its length.
 """
 
@@ -79,7 +79,7 @@ class _Group:
 
 
 class _Event(NamedTuple):
-    """A record that tells of a group. `owned`: what it says that a member owns."""
+    """A record about a group. `owned`: the partitions that a member owns by the record."""
 
     offset: int
     key: bytes

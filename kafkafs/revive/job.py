@@ -146,7 +146,7 @@ def _own_cluster(place: NewDirectory) -> Cluster:
 
 
 def _producer_ids(place: NewDirectory) -> list[int]:
-    """Those of transactions. The metadata of a cluster that began anew do not know the ids of what it set aside."""
+    """Those of transactions. The metadata of a cluster that started again do not know the ids of what it set aside."""
     cluster = _own_cluster(place)
     cluster.look()
     return [each for transaction, _ in cluster.transactions() for each in transaction.producer_ids]
@@ -253,7 +253,7 @@ class _Work:
         return {name: self.reports.get(f"{name[0]}-{name[1]}", {"endOffset": 0})["endOffset"] for name in names}
 
     def share_groups_beyond(self, place: NewDirectory | None = None) -> Iterator[str]:
-        """Sentences about share groups that have read further than their partition goes: as the new directory tells, or
+        """Sentences about share groups that have read further than their partition goes: by the new directory, or
         the disks."""
         found = [(each.number, each.replica) for topic, each in self.plan.partitions() if topic.name == SHARE_TOPIC]
         partitions = [replica.partition for _, replica in found if replica is not None]

@@ -1,7 +1,7 @@
 """The files that a revived partition was made of. A command that goes on finds out by them which partitions have
 changed.
 
-A broker that ran on the disk in between has written there, deleted, or made a topic of the same name anew. The
+A broker that ran on the disk in between has written there, deleted, or created a topic of the same name again. The
 comparison covers the topic's id, the sizes and times of all files of each replica, and the checkpoints' lines about the
 partition.
 """

@@ -1,4 +1,4 @@
-"""Ends of transactions that are lost with damaged bytes: which they were, as far as something still tells of them.
+"""Ends of transactions that are lost with damaged bytes, as far as other data shows them.
 
 Without the marker of a commit its transaction is open for ever, and readers of committed records stop there; without
 that of an abort they leave out what its producer committed later, too. The transaction index lists the aborted
@@ -20,7 +20,7 @@ from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
 
 IsOver = Callable[[int], bool]
-"""Whether a producer's transaction, of which the log tells no end, has had one."""
+"""Says if a producer's transaction without an end in the log has had an end."""
 
 
 class AskCoordinators(Protocol):

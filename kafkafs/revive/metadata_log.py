@@ -155,7 +155,7 @@ def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
 
 
 def _is_dynamic(partition: Partition) -> bool:
-    """The version of the file that a node keeps its vote in tells."""
+    """Decide by the version of the file in which a node keeps its vote."""
     try:
         state = partition.read_beside(_QUORUM_STATE)
     except UNREADABLE:

@@ -56,7 +56,7 @@ class Config(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that the snapshot tells. `leader_epochs` are those of partitions' logs, by directory name."""
+    """The content of the snapshot. `leader_epochs` are those of partitions' logs, by directory name."""
 
     node: Node
     features: Mapping[str, int]

@@ -2,7 +2,7 @@
 
 The first file is `revive.json`, which says that the rest is unfinished. Then each partition follows, whole or not at
 all, with a line about it in `revive.progress`. So the same command can go on where another one ended; where the machine
-may have started anew since, nothing tells what had reached the disk, and it begins again. All is on the disk before it
+may have restarted since, it is unknown what had reached the disk, and it begins again. All is on the disk before it
 is whole.
 """
 
@@ -144,7 +144,7 @@ class NewDirectory(Target):
 
     @contextmanager
     def partition(self, name: str) -> Iterator[Target]:
-        """A directory for a partition, made anew, that gets its name when all is in it."""
+        """A new directory for a partition. It gets its name when it is complete."""
         self.remove_directory(_UNFINISHED)
         self.remove_directory(name)
         with self.below(_UNFINISHED) as target:
@@ -218,7 +218,7 @@ def _earlier_report(path: Path) -> dict[str, Any]:
 
 
 def _boot_id() -> str:
-    """Changes whenever the machine starts; empty where nothing tells."""
+    """Changes whenever the machine starts; empty if it is unknown."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:

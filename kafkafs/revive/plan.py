@@ -311,7 +311,7 @@ def _segments(topics: Sequence[RevivedTopic]) -> Iterator[Segment]:
 
 
 def _looked_through(log: Log) -> tuple[Segment, ...]:
-    """The visible segments. By then, names and manifests have told about a remote segment, and if they agree."""
+    """The visible segments. The names and manifests of remote segments are read and compared before."""
     segments = log.visible_segments()
     for segment in segments:
         try:
@@ -319,7 +319,7 @@ def _looked_through(log: Log) -> tuple[Segment, ...]:
         except Unanswered:
             raise
         except DiskError:
-            pass  # the scan tells of it
+            pass  # the scan reports it
     return segments
 
 

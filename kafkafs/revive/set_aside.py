@@ -52,7 +52,7 @@ class SetAside:
         return replica, sentences
 
     def beside(self, name: str, number: int, without: str) -> list[str]:
-        """Sentences about directories of a partition that none counts for. `without` tells what it is then."""
+        """Sentences about directories of a partition that none counts for. `without` says what the partition is."""
         return [
             f"{name}: {each.place} is left out ({contents([each])}): {_why(each)}; {_way(each, name)}, without it the"
             f" partition {without}" for each in self._aside[number]

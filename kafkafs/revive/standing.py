@@ -7,7 +7,7 @@ metadata tell which replicas were in sync, and they alone have all that was ackn
 notes its epoch in `leader-epoch-checkpoint` before it writes.
 
 So the last leader's log goes before the furthest one where the furthest lacks some of it; where it lacks nothing, more
-records are better than fewer. Either way a sentence tells what is left out, with its offsets and epochs. The metadata
+records are better than fewer. Either way a sentence names what is left out, with its offsets and epochs. The metadata
 prove nothing where a replica knows a later epoch than they do.
 """
 
@@ -135,7 +135,7 @@ def _parting(one: Standing, other: Standing) -> int:
         if found is None:
             continue
         if each.start != found.start and cuts.isdisjoint({each.start, found.start}):
-            break  # two leaders had that epoch: the metadata had been lost, and epochs began anew
+            break  # two leaders had that epoch: the metadata had been lost, and epochs started again
         common.append(min(each.end, found.end))
     if common:
         return common[-1]

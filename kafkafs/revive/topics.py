@@ -1,6 +1,6 @@
 """Choose the topics to revive, and the replica of each of their partitions.
 
-The metadata tells, if there is any; a directory whose topic id is another one than its name has there is of a topic
+The metadata decides, if there is any; a directory whose topic id is another one than its name has there is of a topic
 that is gone. If the metadata do not know a topic, its directories alone count, as on all disks of ZooKeeper's time: a
 lost topic is worse than one too many.
 """
@@ -56,7 +56,7 @@ _RESERVED = frozenset(map(uuid_text, (bytes(16), bytes(15) + b"\1")))
 
 @dataclass(frozen=True, slots=True)
 class RevivedPartition:
-    """A partition. `replica` is None where no disk has one, `state` where the metadata tells nothing of it."""
+    """A partition. `replica` is None where no disk has one, `state` if the metadata does not have it."""
 
     number: int
     replica: Replica | None
@@ -138,7 +138,7 @@ def _fault(name: str, known: TopicImage | None) -> str | None:
 
 
 def _allowed(topic: str, claims: Sequence[Claim], chosen: Chosen) -> list[Claim]:
-    """Without those that cannot be of a topic: nothing tells the whole name of theirs."""
+    """Without those that cannot be of a topic: the whole name of their topic is unknown."""
     cut = [each for each in claims if each.is_cut]
     chosen.sentences += [
         f"{each.place} is left out ({contents([each])}): the name of its topic is cut off after {len(topic)}"

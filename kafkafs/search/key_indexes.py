@@ -59,7 +59,7 @@ class KeyIndex(NamedTuple):
 
     def offsets(self, hash_: int) -> Iterator[int | None]:
         """Those of the records whose key has this hash, the largest first. None where the index is damaged, which then
-        tells no more."""
+        has no more information."""
         if self.file is None:
             yield from _offsets_in(self.rows, self.base, hash_)
             return

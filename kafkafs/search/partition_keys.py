@@ -1,6 +1,6 @@
 """Find the records with a key in one partition: the last one, or all.
 
-The log is asked from its end: of each segment an index tells whether it may have the key. It comes from `KeyIndexes` or
+The log is asked from its end: for each segment an index shows if it may have the key. It comes from `KeyIndexes` or
 from a scan, which is done once for each segment and only as far back as the key asked for demands; what is appended is
 scanned at the next question. The lookup reads each record whose key has the hash. The record's own key decides.
 """

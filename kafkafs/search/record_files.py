@@ -166,7 +166,7 @@ def left_out(directories: Iterable[DataDirectory], searched: Iterable[Partition]
 def _listed(directory: DataDirectory, name: PartitionName) -> list[RecordFile]:
     try:
         return [] if directory.is_tier else _on_disk(Given(directory, ""), name)
-    except KafkafsError:  # a search of everything tells of it
+    except KafkafsError:  # a search of everything reports it
         return []
 
 

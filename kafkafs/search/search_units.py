@@ -94,7 +94,7 @@ def selected(
 ) -> Iterator[Records]:
     """The records of a unit that are selected, in order; `maker` decodes their fields.
 
-    `tell` hears of what is corrupt, of some more than once: what overlaps two units is told in both.
+    `tell` hears of what is corrupt, of some more than once: what overlaps two units is reported in both.
     Goes on in the new files where the broker replaced those that it read from.
     """
 

@@ -66,7 +66,7 @@ class SegmentKeys:
         """True if `segment`, a later look at the same file, still has everything that was scanned."""
         if self._last is None:
             return False
-        if self._last.last_offset + 1 < self.reached:  # what stood between may have been cut off, and written anew
+        if self._last.last_offset + 1 < self.reached:  # the batches between may have been cut off, and written again
             return False
         return self.segment.goes_on_in(segment, self._last)
 

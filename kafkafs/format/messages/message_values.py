@@ -19,7 +19,7 @@ from kafkafs.format.varints import java_unsigned
 Value = None | bool | int | float | str | bytes | tuple["Value", ...] | Mapping[str, "Value"]
 Fields = dict[str, Any]
 """Fields by their names, in the schema's order: those that exist in the version, a tagged one that was not written
-with its default. Which `Value` each is, its schema tells: a uuid is text of 22 characters, an array a tuple, a
+with its default. The schema gives the type of each `Value`: a uuid is text of 22 characters, an array a tuple, a
 structure a mapping."""
 
 Reader = Callable[[bytes, int], tuple[Value, int]]

@@ -1,6 +1,6 @@
 """Kafka's own description of its messages: the JSON files in `schemas/`, as they are in the jars of 4.3.1.
 
-A schema tells a message's fields, in which versions each exists, may be null, or is tagged, and which versions are
+A schema defines a message's fields, in which versions each exists, may be null, or is tagged, and which versions are
 "flexible", that is written with compact lengths and tagged fields. Source of the rules: `generator/` of Apache Kafka
 (`MessageSpec`, `FieldSpec`, `Versions`).
 

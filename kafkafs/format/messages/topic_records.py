@@ -80,7 +80,7 @@ class Unreadable(NamedTuple):
     topic: InternalTopic
     problem: Problem
     reason: str
-    number: int | None  # of its type, as far as it can be told
+    number: int | None  # of its type, if known
 
 
 def internal_topic(name: str) -> InternalTopic | None:

@@ -62,7 +62,7 @@ class SchemaName(NamedTuple):
 
 
 class FoundSchema(NamedTuple):
-    """A schema of the registry: how its payloads are decoded, and what a line tells of it."""
+    """A schema of the registry: how its payloads are decoded, and how a line names it."""
 
     decoder: Decoder
     id: int
@@ -107,7 +107,7 @@ class DecoderTable:
         self.forget()
 
     def forget(self) -> None:
-        """Begins anew, with nothing known."""
+        """Start again with an empty table."""
         self._rows: dict[tuple[SchemaName, bool], int] = {}
         self._found: list[tuple[SchemaName, FoundSchema | None]] = []
         self._refusals: list[str] = []

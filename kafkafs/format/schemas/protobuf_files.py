@@ -207,7 +207,7 @@ def _message_option(message: DescriptorProto, option: ast.Option) -> None:
 
 
 def _optional(message: DescriptorProto, tree: ast.Message | ast.Group) -> None:
-    """A proto3 field that says `optional` tells null from default: it is a oneof of its own, behind the others."""
+    """A proto3 field with `optional` distinguishes null from the default: it is its own oneof, behind the others."""
     marked = {
         one.name
         for one in tree.elements

@@ -22,7 +22,7 @@ LARGEST, _MOST_PARTS = 2 << 20, 20_000
 """Bytes of a manifest that is read at all, and its values: a writer's have some dozens, and a few for each epoch."""
 
 MOST_CHUNKS = 1 << 18
-"""Of a segment: a gigabyte in chunks of 4 KiB. The plug-in's are of 4 MiB unless it is told otherwise."""
+"""The most chunks of a segment: a gigabyte in chunks of 4 KiB. The plug-in's default is 4 MiB."""
 
 LARGEST_CHUNK = 64 << 20
 """Bytes of a chunk or an index that is held as a whole, since it has to be decrypted or unpacked."""

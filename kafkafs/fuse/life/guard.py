@@ -2,7 +2,7 @@
 
 A daemon killed by SIGKILL or by the kernel for memory leaves a stale mount behind ("Transport endpoint is not
 connected"), and a confined one may not unmount at all (`sandbox`). The parent holds nothing, does nothing but wait, and
-then unmounts lazily. Should the parent be the one that is killed, the daemon is told by a signal and ends in order; a
+then unmounts lazily. Should the parent be the one that is killed, the daemon gets a signal and ends in order; a
 guard, which sleeps until both are gone, then unmounts.
 
 With `background` a third process, the one that was called, returns as soon as the mount answers: a byte on a pipe.
@@ -156,7 +156,7 @@ def _close_standard_streams(null: int) -> None:
 
 
 def notifier() -> Callable[[], None]:
-    """Return the function to call when the mount answers. It tells systemd (`Type=notify`, sd_notify(3)). Without
+    """Return the function to call when the mount answers. It notifies systemd (`Type=notify`, sd_notify(3)). Without
     systemd it does nothing.
 
     The socket is connected before the daemon is confined, after which it could reach none.

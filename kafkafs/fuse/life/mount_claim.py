@@ -3,7 +3,7 @@
 The mount table is read before the mount, and a moment later another mount may be at the same place. If two `kafkafs
 mount` run at the same moment, the second would cover the first, and both would succeed. So who mounts holds a lock
 (flock) on the empty directory: the other one waits, and then finds the place in use. A mount of another kind asks for
-no lock; but the kernel tells afterwards on what the new mount lies, and where that is not the directory that was
+no lock; but the kernel shows afterwards which directory the new mount covers, and if that is not the directory that was
 locked, it goes again.
 """
 

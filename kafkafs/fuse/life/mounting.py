@@ -239,7 +239,7 @@ def reads_that_end() -> Iterator[None]:
     request is answered while the kernel is about to report an interrupt. So the kernel may say that there is something
     to read, and then there is nothing. pyfuse3 reads from a descriptor that blocks and holds the interpreter's lock
     meanwhile: all threads would stand still, the watchdog with them, until somebody happened to ask for something else.
-    (The same is told of libfuse's other users: libfuse/libfuse#1194.)
+    (Other users of libfuse report the same: libfuse/libfuse#1194.)
 
     A clock of the kernel's, which needs no thread of ours, interrupts that read; pyfuse3 takes the interrupt for "look
     again". (A descriptor that does not block is no way out: pyfuse3 would end the mount over the first EAGAIN.)

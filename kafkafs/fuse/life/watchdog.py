@@ -1,7 +1,7 @@
 """A thread that sees to it that the mount never hangs for good: it watches whether the trio thread still comes round.
 
 A bug or an unforeseen system call that blocks that thread blocks everybody who touches the mount, even against SIGKILL.
-So after `WARN_BEATS` missed beats the log is told where every thread stands, and after `END_BEATS` the process ends:
+So after `WARN_BEATS` missed beats the stack of every thread is logged, and after `END_BEATS` the process ends:
 its supervisor unmounts, and what waited gets an error. Beats are counted by the watchdog's own sleeps, so that a
 stopped or suspended machine is not taken for a hung thread.
 """

@@ -61,7 +61,7 @@ def become(owner: Owner | None) -> None:
     """Root becomes the owner; all capabilities go, but for CAP_DAC_READ_SEARCH where the data has several owners.
 
     Raises OSError; where only the change of user was impossible, the capabilities are gone all the same. The signal
-    that tells of the parent's death is set again, as the kernel forgets it with a change of user.
+    that reports the parent's death is set again, as the kernel forgets it with a change of user.
     """
     parent, parting = os.getppid(), ctypes.c_int()
     libc.prctl(_PR_GET_PDEATHSIG, ctypes.byref(parting), 0, 0, 0)

@@ -22,7 +22,7 @@ _OF_CERTIFICATES = (
     "/etc/ssl/ca-bundle.pem", "/var/lib/ca-certificates",
 )  # fmt: skip
 _OF_CRYPTOGRAPHY = ("/dev/urandom", "/etc/ssl/openssl.cnf")  # the AWS SDK ends the process that may not have the first
-_NAMED_FILES = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AZURE_FEDERATED_TOKEN_FILE")  # written anew now and then, beside it
+_NAMED_FILES = ("AWS_WEB_IDENTITY_TOKEN_FILE", "AZURE_FEDERATED_TOKEN_FILE")  # replaced at times by a new file
 _KEYS = {
     "aws_access_key_id": "AWS_ACCESS_KEY_ID", "aws_secret_access_key": "AWS_SECRET_ACCESS_KEY",
     "aws_session_token": "AWS_SESSION_TOKEN", "region": "AWS_DEFAULT_REGION",

@@ -78,7 +78,7 @@ FIXED_S = 60.0
 
 
 class EntryReply:
-    """How attributes reach the kernel: one pyfuse3 `EntryAttributes`, filled anew for each answer by `fill`, for
+    """How attributes reach the kernel: one pyfuse3 `EntryAttributes`, which `fill` fills again for each answer, for
     lookups and stats, or `line`, for listings.
 
     pyfuse3 copies it into the reply before anything else runs, so one object serves every answer. A node has two
@@ -219,7 +219,7 @@ def _camel(name: str) -> str:
 
 
 def _descriptors() -> int:
-    """By the directory's size, which tells since Linux 6.2, without a descriptor to open it with."""
+    """Use the directory's size, which has the number since Linux 6.2: no descriptor is needed for it."""
     with suppress(OSError):
         return os.stat("/proc/self/fd").st_size or len(os.listdir("/proc/self/fd"))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -73,14 +73,14 @@ class Inode:
         self.opened = 0  # handles
         self.kept_as: Hashable = None  # of which content the kernel may have pages: see `operations.open`
         self.growing: tuple[Growing, ...] = ()  # of those, what grows with the log
-        self.shown = shown  # what the kernel was told last; None of the root
+        self.shown = shown  # the attributes that the kernel got last; None for the root
         self.read_since = 0  # bytes, since its pages were dropped
 
     def may_become(self, about: Attributes) -> bool:
-        """True if the kernel may be told these attributes of the inode now, and then knows them.
+        """True if the kernel may get these attributes of the inode now. Then it knows them.
 
         If two answers are under way at once, the kernel takes the first one and drops the other. So it may keep a size
-        that it is told for another one.
+        that it gets for another one.
         """
         shown = self.shown
         if shown is None or (shown.size, shown.version) == (about.size, about.version):

@@ -55,7 +55,7 @@ class Operations(pyfuse3.Operations):
         self._opened = FileInfo()
 
     def init(self) -> None:
-        """The kernel asks for the first time, so the mount stands: whoever waits for it is told."""
+        """The kernel's first request shows that the mount works. Notify those that wait for the mount."""
         self._on_init()
 
     # Names and attributes
@@ -72,7 +72,7 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def getattr(self, node_id: int, ctx: RequestContext) -> EntryAttributes:
-        """For an open file, return the attributes that the kernel was told before, with the present size if it grows.
+        """For an open file, return the attributes that the kernel got before, with the present size if it grows.
         Otherwise return the present attributes of the node.
 
         A request by name was answered by `lookup`. So this request is, or may be, about a handle. A file is asked by a
@@ -319,7 +319,7 @@ def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:
 
 
 def _is_another(shown: Attributes | None, content: Content) -> bool:
-    """True if the opened content differs from what the kernel was told. Then its size would not be the size that
+    """True if the opened content differs from the kernel's attributes. Then its size would not be the size that
     `fstat` gives."""
     if shown is None:
         return False

@@ -1,7 +1,7 @@
 """The work of every moment, asked or not: the tree looks at what its disks hold, and releases files that are not read.
 
 It may wait for a disk, so it runs in a worker thread in the disk's own lane, once at a time. The kernel forgets names
-where it has been told too many. And the C library gives back the memory that two dozen threads keep for later; having
+where it has too many. And the C library gives back the memory that two dozen threads keep for later; having
 it do so at once makes long reads 1.4 times slower.
 """
 
@@ -42,7 +42,7 @@ async def _sweep_disk(disk: Disk, workers: Workers) -> None:
         try:
             await workers.run(disk.lane, disk.sweep, CallKind.CANARY)
         except KafkafsError:
-            pass  # a disk that does not answer is told about where it is asked for
+            pass  # the next request to this disk reports that it does not answer
         except Exception as error:
             logger.error("bug in sweeping %r: %r", disk.lane, error, exc_info=error)
         await trio.sleep(EVERY_S)

@@ -46,7 +46,7 @@ class Trusting:
 
 
 def program(pid: int) -> str:
-    """The name of the program that a process or thread runs; "" if nothing tells."""
+    """The name of the program that a process or thread runs; "" if it is unknown."""
     if not pid:
         return ""
     command = _read(f"/proc/{pid}/cmdline").split(b"\0", 1)[0] or _read(f"/proc/{pid}/comm").strip()

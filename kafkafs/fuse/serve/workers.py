@@ -2,7 +2,7 @@
 
 All threads start with the mount: starting one later, when memory is short, can block the process for good. Calls are
 queued by *lane*, one for each data directory, and a lane occupies at most `PER_LANE` threads, so that a hung disk
-stops only its own directory; its canary, which tells that it hangs, waits for none of them. Within a lane, reads leave
+stops only its own directory; its canary, which shows that it hangs, waits for none of them. Within a lane, reads leave
 `RESERVED` threads to lookups, so that nobody's `ls` waits for someone else's gigabyte; a look for a read that waits at
 the end of a log goes before other reads. A call that gets nowhere for `TIMEOUT_S` is answered with an error, and its
 thread counts as stuck until it comes back; in a lane with stuck threads the timeout is short, and one with nothing
@@ -10,7 +10,7 @@ else refuses at once. A thread that uses the processor gets somewhere, however l
 disk that hangs uses none.
 
 All bookkeeping is done on the trio thread. A thread only takes a job, notes in it which thread it is, the processor
-time that it has used and, last, the clock that tells that; runs it, and hands it back through the trio token.
+time that it has used and, last, the clock that measures that; runs it, and hands it back through the trio token.
 """
 
 import functools
@@ -40,7 +40,7 @@ SUSPECT_S = 2.0  # the timeout in a lane that has stuck threads
 PROGRESS_S = 0.0005  # of processor time in a beat: what a thread uses that gets somewhere, if only from read to read
 ROOM_S, ROOM_EVERY_S = 3.0, 0.05  # how long calls wait for room in memory
 PART_S, PART_EVERY_S = 0.5, 0.01  # of what is done in parts: how long one takes, and the pause for others behind it
-CANARY_S = 1.0  # a canary that is out for longer tells of a disk that hangs
+CANARY_S = 1.0  # a canary that takes longer shows that its disk hangs
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class CallKind(Enum):
     READ = auto()  # can take long: leaves threads to others
     WAKE = auto()  # a look whether what a read waits for has come: quick, and before other reads
     SHARED = auto()  # the kernel lets nothing else into a directory that all lanes share: given up with the canary
-    CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: one overdue tells that it does
+    CANARY = auto()  # one at a time, quick unless the disk hangs, and never given up: a late one shows that it does
 
 
 logger = logging.getLogger(__name__)
