@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from kafkafs.errors import KafkafsError
-from kafkafs.spark.export.claims import claimed_in_parts
+from kafkafs.spark.export.claims import Timing, claimed_in_parts
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.led_job import LedExported, export_led
 from kafkafs.spark.export.output import Output, output
@@ -34,6 +34,8 @@ TOPIC = "t"
 METADATA = "__cluster_metadata-0"
 Place = tuple[int, int]
 """A partition of the topic and an offset."""
+
+_QUICK = Timing(pause_s=0.11)
 
 
 class Cluster:
@@ -95,12 +97,12 @@ def request(cluster: Cluster, broker: int, **changes: object) -> Request:
     return replace(whole, **changes)  # type: ignore[arg-type]
 
 
-def export(cluster: Cluster, broker: int, place: Path, **changes: object) -> LedExported:
+def export(cluster: Cluster, broker: int, place: Path, timing: Timing = _QUICK, **changes: object) -> LedExported:
     """One run, as the command makes it in a new process."""
     locations._open.clear()
     out, wanted = output(str(place)), request(cluster, broker, **changes)
     led = led_by(broker, wanted.paths, wanted.choice, fail_on_data_loss=wanted.fail_on_data_loss)
-    with claimed_in_parts(out) as claim:
+    with claimed_in_parts(out, timing) as claim:
         return export_led(LocalEngine(1), out, wanted, led, claim)
 
 

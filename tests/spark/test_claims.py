@@ -16,7 +16,7 @@ import pytest
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.spark.export import claims as outputs
-from kafkafs.spark.export.claims import CLAIM, claimed, claimed_in_parts
+from kafkafs.spark.export.claims import CLAIM, Timing, claimed, claimed_in_parts
 from kafkafs.spark.export.output import Output, output
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until
@@ -24,6 +24,7 @@ from tests.spark.test_output import bucket, server
 
 BROKER = Dataset("4.3.1", "stopped")
 __all__ = ["bucket", "server"]
+QUICK = Timing(pause_s=0.11)
 
 
 def names(out: Path) -> list[str]:
@@ -107,30 +108,27 @@ def test_a_dead_process_claims_nothing(place, dead):
         assert name not in place.times(CLAIM)
 
 
-def test_another_machines_claim_holds_until_it_is_not_renewed_for_long(place, monkeypatch):
+def test_another_machines_claim_holds_until_it_is_not_renewed_for_long(place):
     name = claim_of(place, machine="another", host="far", pid=7)
     with pytest.raises(UsageError, match="process 7 on far, since"), claimed(place):
         pass
     assert name in place.times(CLAIM)
-    monkeypatch.setattr(outputs, "_EXPIRED_S", -60.0)
-    with claimed(place):
+    with claimed(place, Timing(expired_s=-60.0)):
         assert name not in place.times(CLAIM)
 
 
-def test_a_claim_is_renewed(tmp_path, monkeypatch):
-    monkeypatch.setattr(outputs, "_RENEWED_S", 0.05)
+def test_a_claim_is_renewed(tmp_path):
     out = output(str(tmp_path / "out"))
-    with claimed(out) as claim:
+    with claimed(out, Timing(renewed_s=0.05)) as claim:
         (tmp_path / "out" / claim.name).touch()
         os.utime(tmp_path / "out" / claim.name, (1, 1))
         wait_until(lambda: out.times(CLAIM)[claim.name] > 1)
 
 
-def test_who_lost_its_claim_goes_no_further(tmp_path, monkeypatch):
+def test_who_lost_its_claim_goes_no_further(tmp_path):
     """It was stopped for so long that another one took over; what it writes then is in no plan."""
-    monkeypatch.setattr(outputs, "_RENEWED_S", 0.02)
     out = output(str(tmp_path / "out"))
-    with claimed(out) as claim:
+    with claimed(out, Timing(renewed_s=0.02)) as claim:
         (tmp_path / "out" / claim.name).unlink()
         with pytest.raises(DiskError, match="another export took over"):
             claim.check()
@@ -169,9 +167,8 @@ def test_never_two_at_once(tmp_path):
     assert out.times(CLAIM) == {}
 
 
-def test_two_claims_exclude_each_other_where_they_have_a_part_in_common(place, monkeypatch):
-    monkeypatch.setattr(outputs, "_PAUSE_S", 0.11)
-    with claimed_in_parts(place) as first, claimed_in_parts(place) as second:
+def test_two_claims_exclude_each_other_where_they_have_a_part_in_common(place):
+    with claimed_in_parts(place, QUICK) as first, claimed_in_parts(place, QUICK) as second:
         assert first.take(["a-0", "a-1"]) == {}
         busy = second.take(["a-1", "a-2"])
         assert list(busy) == ["a-1"]
@@ -188,10 +185,9 @@ def test_two_claims_exclude_each_other_where_they_have_a_part_in_common(place, m
     assert place.times(CLAIM) == {}
 
 
-def test_an_earlier_release_takes_a_claim_of_parts_for_one_of_a_stranger(place, monkeypatch):
+def test_an_earlier_release_takes_a_claim_of_parts_for_one_of_a_stranger(place):
     """It knows no parts, and so it waits until the claim is not renewed."""
-    monkeypatch.setattr(outputs, "_PAUSE_S", 0.11)
-    with claimed_in_parts(place) as claim:
+    with claimed_in_parts(place, QUICK) as claim:
         claim.take(["a-0"])
         words = json.loads(place.read(claim.name))
         with pytest.raises(TypeError):
@@ -200,15 +196,14 @@ def test_an_earlier_release_takes_a_claim_of_parts_for_one_of_a_stranger(place, 
         assert claim.take(["a-1"]).keys() == {"a-1"}
 
 
-def test_never_two_at_once_in_a_part(tmp_path, monkeypatch):
+def test_never_two_at_once_in_a_part(tmp_path):
     """Whatever the order of their steps, with other parts beside it."""
-    monkeypatch.setattr(outputs, "_PAUSE_S", 0.11)
     out, inside, most, served = output(str(tmp_path / "out")), [0, 0], [0], [0]
 
     def contend(number: int) -> None:
         """Takes two of three parts, again and again."""
         for _ in range(3):
-            with claimed_in_parts(out) as claim:
+            with claimed_in_parts(out, QUICK) as claim:
                 wanted = {"0", "1", f"own-{number}"}
                 for part in wanted - claim.take(wanted).keys():
                     if part in "01":

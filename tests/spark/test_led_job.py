@@ -13,7 +13,6 @@ import pytest
 
 from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
-from kafkafs.spark.export import claims
 from kafkafs.spark.export.claims import CLAIM, claimed, claimed_in_parts
 from kafkafs.spark.export.compacting import compact
 from kafkafs.spark.export.output import output
@@ -31,12 +30,6 @@ def cluster(tmp_path: Path) -> Cluster:
     for number in made.partitions:
         made.append(number, 10)
     return made
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who meets another waits less."""
-    monkeypatch.setattr(claims, "_PAUSE_S", 0.11)
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.spark.export import claims
-from kafkafs.spark.export.claims import CLAIM, claimed_in_parts
+from kafkafs.spark.export.claims import CLAIM, Timing, claimed_in_parts
 from kafkafs.spark.export.led_plans import partition_of, plan_name
 from kafkafs.spark.export.output import output
 from kafkafs.tables.offsets import TopicPartition
@@ -80,16 +79,14 @@ def test_a_run_leaves_half_written_files_of_others(cluster, tmp_path):
     assert (ours.exists(), theirs.exists()) == (False, True)
 
 
-def test_the_type_of_a_topic_is_waited_for(cluster, tmp_path, monkeypatch):
+def test_the_type_of_a_topic_is_waited_for(cluster, tmp_path):
     """The machine that settles it is killed: another one takes over."""
     out = tmp_path / "out"
-    monkeypatch.setattr(claims, "_PAUSE_S", 0.11)
-    monkeypatch.setattr(claims, "_EXPIRED_S", 0.5)
-    monkeypatch.setattr(claims, "_RENEWED_S", 0.1)
-    with claimed_in_parts(output(str(out))) as other:
+    timing = Timing(renewed_s=0.1, expired_s=0.5, pause_s=0.11)
+    with claimed_in_parts(output(str(out)), timing) as other:
         other.take(["topic/t"])
         other._ended.set()
         told = json.loads((out / other.name).read_text()) | {"machine": "another"}
         (out / other.name).write_text(json.dumps(told))
-        export(cluster, 1, out, value="json")
+        export(cluster, 1, out, timing, value="json")
     assert sum(exported(out).values()) == 3

@@ -35,16 +35,26 @@ CLAIM = "_kafkafs_export.claim-"
 Parts = frozenset[str]
 """Names of what a claim is of."""
 
-_RENEWED_S, _EXPIRED_S = 15.0, 120.0
 _renewing = threading.Lock()
 """Held while a claim is renewed and while a process is forked: a fork must not copy a lock that Arrow holds."""
 os.register_at_fork(before=_renewing.acquire, after_in_parent=_renewing.release, after_in_child=_renewing.release)
-_ATTEMPTS, _PAUSE_S = 5, 0.4
+_ATTEMPTS = 5
+
+
+class Timing(NamedTuple):
+    """Times in seconds: a living process writes its claim again after `renewed_s`. A claim of another machine counts
+    as dead after `expired_s` without a write. After a conflict, a process waits for at most `pause_s`."""
+
+    renewed_s: float = 15.0
+    expired_s: float = 120.0
+    pause_s: float = 0.4
+
+
+_TIMING = Timing()
 
 
 class Claimant(NamedTuple):
-    """A process as a claim tells of it. The identity of the `machine`: the boot, and the name space of its process
-    ids."""
+    """The process that wrote a claim. `machine` identifies the machine: the boot id, and the PID namespace."""
 
     host: str
     pid: int
@@ -57,18 +67,18 @@ class Claimant(NamedTuple):
 
 
 class _Other(NamedTuple):
-    """A living claim of another process: who it is, and its parts; None for the whole."""
+    """A living claim of another process: a description of the process, and its parts; None for the whole output."""
 
     who: str
     parts: Parts | None
 
 
 class OutputClaim:
-    """This process's place as the one that writes; `check` before whatever another would write, too."""
+    """This process's claim. Call `check` before each write to a file that another process would write, too."""
 
-    def __init__(self, out: Output, parts: Parts | None = None) -> None:
-        """A claim of the whole output, or of some parts of it. `take` is next."""
-        self._out = out
+    def __init__(self, out: Output, parts: Parts | None, timing: Timing) -> None:
+        """Prepare a claim of the whole output, or of some parts of it. `take` writes it."""
+        self._out, self._timing = out, timing
         self.name = f"{CLAIM}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.parts = parts
         self._myself = _myself()._asdict()
@@ -76,7 +86,7 @@ class OutputClaim:
         self._ended = threading.Event()
 
     def check(self) -> None:
-        """DiskError where another export has taken over."""
+        """Raise DiskError if another export has taken over."""
         if self._out.read(self.name) is None:
             raise DiskError(
                 f"another export took over {str(self._out)!r} while this one was stopped, or somebody removed"
@@ -84,7 +94,7 @@ class OutputClaim:
             )
 
     def take(self, wanted: Iterable[str]) -> dict[str, str]:
-        """Claims more parts. Return those that others have, and who each of these is."""
+        """Claim more parts. Return the parts that other processes have, each with a description of its process."""
         left, busy = frozenset(wanted), dict[str, str]()
         for attempt in range(_ATTEMPTS):
             had = self.parts or frozenset()
@@ -95,11 +105,11 @@ class OutputClaim:
                 break
             self._write((had | left) - busy.keys())
             left = frozenset(busy)
-            time.sleep(random.uniform(0.1, _PAUSE_S) * (attempt + 1 < _ATTEMPTS))
+            self._pause(attempt)
         return busy
 
     def release(self, parts: Iterable[str]) -> None:
-        """Lets others have some parts."""
+        """Give up some parts, so that other processes can claim them."""
         self._write((self.parts or frozenset()) - frozenset(parts))
 
     def _take_all(self) -> None:
@@ -110,15 +120,19 @@ class OutputClaim:
                 return
             self._out.remove(self.name)
             self._is_written = False
-            time.sleep(random.uniform(0.1, _PAUSE_S) * (attempt + 1 < _ATTEMPTS))
+            self._pause(attempt)
         raise UsageError(
             f"another export writes to {str(self._out)!r}: {others[0].who}; wait for its end, or name another directory"
         )
 
+    def _pause(self, attempt: int) -> None:
+        """Wait for a random time, except after the last attempt."""
+        time.sleep(random.uniform(0.1, self._timing.pause_s) * (attempt + 1 < _ATTEMPTS))
+
     def _others(self) -> list[_Other]:
         """The other living claims. The claims of dead processes are taken away."""
         try:
-            return _others(self._out, self.name)
+            return _others(self._out, self.name, self._timing.expired_s)
         except BaseException:
             self._out.remove(self.name)
             raise
@@ -137,8 +151,8 @@ class OutputClaim:
             file.write(text)
 
     def _renew(self) -> None:
-        """Until the end, as long as it is there: shows that this process lives."""
-        while not self._ended.wait(_RENEWED_S):
+        """Write the claim again and again, which shows that this process lives. Do not write it again if it is gone."""
+        while not self._ended.wait(self._timing.renewed_s):
             with _renewing, suppress(KafkafsError):
                 self.check()
                 self._put(self._text)
@@ -156,10 +170,10 @@ class OutputClaim:
 
 
 @contextmanager
-def claimed(out: Output) -> Iterator[OutputClaim]:
-    """Holds the directory for this process. UsageError where another one that lives writes there."""
+def claimed(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
+    """Hold the directory for this process. Raise UsageError if another living process writes there."""
     out.check()
-    claim = OutputClaim(out)
+    claim = OutputClaim(out, None, timing)
     with out.without_empty_directories():
         claim._take_all()
         with claim._held():
@@ -167,18 +181,18 @@ def claimed(out: Output) -> Iterator[OutputClaim]:
 
 
 @contextmanager
-def claimed_in_parts(out: Output) -> Iterator[OutputClaim]:
-    """Holds no part of the directory yet: `take` asks for some. Others may hold other parts."""
+def claimed_in_parts(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
+    """Hold a claim without parts. `take` claims parts. Other processes may hold other parts."""
     out.check()
-    claim = OutputClaim(out, frozenset())
+    claim = OutputClaim(out, frozenset(), timing)
     with out.without_empty_directories():
         claim.take(())
         with claim._held():
             yield claim
 
 
-def _others(out: Output, own: str) -> list[_Other]:
-    """See `OutputClaim`. If somebody removed the own claim, that somebody counts as one of them."""
+def _others(out: Output, own: str, expired_s: float) -> list[_Other]:
+    """See `OutputClaim`. If the own claim was removed, the process that removed it counts as another one."""
     times = out.times(CLAIM)
     now = times.pop(own, None)
     if now is None:
@@ -190,7 +204,7 @@ def _others(out: Output, own: str) -> list[_Other]:
             continue  # it has ended meanwhile
         claimant, parts = _parsed(text)
         lives = _lives(claimant)
-        if lives or (lives is None and now - modified < _EXPIRED_S):
+        if lives or (lives is None and now - modified < expired_s):
             found.append(_Other(f"its claim is {name!r}" if claimant is None else str(claimant), parts))
         else:
             out.remove(name)
@@ -213,7 +227,7 @@ def _myself() -> Claimant:
 
 
 def _lives(claimant: Claimant | None) -> bool | None:
-    """True if it lives. None if it is another machine's."""
+    """Return True if the process lives; None if it is on another machine."""
     if claimant is None or claimant.machine != _machine():
         return None
     return _started(claimant.pid) == claimant.started
@@ -225,7 +239,7 @@ def _machine() -> str:
 
 
 def _started(pid: int) -> int | None:
-    """When a process began; None where there is none, or it has ended."""
+    """Return the start time of a process, in clock ticks since the boot; None if it does not exist or has ended."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()
