@@ -174,7 +174,7 @@ def _beside(partition: Partition) -> list[int]:
     """The sizes of the leftovers in a partition's directory."""
     try:
         with partition.root.scan(partition.name.directory) as entries:
-            found = [entry for entry in entries if not entry.name.endswith(".log") and _holds_records(entry.name)]
+            found = [entry for entry in entries if ".log." in entry.name and _holds_records(entry.name)]
             sizes = {entry.name: about.st_size for entry in found if (about := _regular(entry)) is not None}
         if any(name.endswith(".swap") for name in sizes):
             for files in partition.listing().segments.values():
