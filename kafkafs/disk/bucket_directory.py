@@ -191,7 +191,10 @@ class BucketDirectory(Directory):
         def pieces(first: int, count: int) -> list[bytes]:
             """Its bytes from there on, all of them of the version that was listed."""
             at = first * piece
-            data = memoryview(self._read(found, at, min(count * piece, found.size - at)))
+            whole_range = self._read(found, at, min(count * piece, found.size - at))
+            if count == 1:
+                return [whole_range]
+            data = memoryview(whole_range)
             return [bytes(data[at : at + piece]) for at in range(0, len(data), piece)]
 
         file = ChunkedFile(found.key, about, piece, pieces, _cache(), self.options)

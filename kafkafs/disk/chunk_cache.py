@@ -14,8 +14,8 @@ from kafkafs.errors import KafkafsError
 CACHE_SIZE = 64 << 20
 """Bytes, unless `-o tiered_cache=` says otherwise."""
 
-_AHEAD = 4
-"""Fetches at a time that nobody waits for."""
+_AHEAD = 8
+"""Fetches at a time that nobody waits for: what is behind a reader, and the files of the next segment."""
 
 
 class ChunkCache:
@@ -53,10 +53,10 @@ class ChunkCache:
                 try:
                     with self._counted(size):
                         piece = fetch()
+                    self.keep(name, piece)
                 finally:
                     with self._lock:
                         self._fetching.pop(name, None)
-                self.keep(name, piece)
             return piece
 
     @contextmanager
@@ -73,7 +73,9 @@ class ChunkCache:
 
     def fetch_ahead(self, name: Hashable, fetch: Callable[[], bytes], size: int) -> bool:
         """Has another thread `get` what will be asked for, and waits for nothing; False where too many do so. The
-        caller that asks for it meets its errors."""
+        caller that asks for it meets its errors. What is being fetched is left to whoever fetches it."""
+        if name in self._fetching:
+            return True
         free = self._ahead.acquire(blocking=False)
         if free:
             threading.Thread(target=self._get_ahead, args=(name, fetch, size), name="ahead", daemon=True).start()

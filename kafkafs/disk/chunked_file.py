@@ -107,7 +107,8 @@ class ChunkedFile(DataFile):
         count = max(1, -(-min(TOGETHER, self._size) // self._chunk_size))
         if self._size and not self._cache.has((self._object, 0)):
             size = min(count * self._chunk_size, self._size)
-            self._cache.fetch_ahead((self._object, 0), partial(self._fetched, 0, count), size)
+            if self._cache.fetch_ahead((self._object, 0), partial(self._fetched, 0, count), size):
+                self._fetched_to = max(self._fetched_to, count)
 
     def forget(self, position: int, size: int) -> bool:
         """See `DataFile`: chunks may have arrived damaged."""

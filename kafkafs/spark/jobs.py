@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, Union
 
 from kafkafs.disk.store_trouble import complete
-from kafkafs.tables.local import LocalEngine, Result, Work, bundles
+from kafkafs.tables.local import Begin, LocalEngine, Result, Work, begin_nothing, bundles, in_turn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,8 +89,10 @@ def each(
     units: Sequence[Work],
     function: Callable[[Work], Result],
     progress: Progress = no_progress,
+    begin: Begin[Work] = begin_nothing,
 ) -> Iterator[Result]:
-    """The results, in the order of the units, as they come: of Spark all at the end."""
+    """The results, in the order of the units, as they come: of Spark all at the end. `begin` hears of a unit while the
+    one in front of it is worked on."""
     if not units:
         return
     size = sum(unit.weight for unit in units)
@@ -100,9 +102,9 @@ def each(
         progress(Step(name, done, len(units), done_bytes, size))
 
     if isinstance(engine, LocalEngine):
-        yield from engine.results(units, function, passed)
+        yield from engine.results(units, function, passed, begin)
     else:
-        yield from _by_spark(engine, bundles(units, max(BUNDLE_BYTES, size // MOST_TASKS)), function, passed)
+        yield from _by_spark(engine, bundles(units, max(BUNDLE_BYTES, size // MOST_TASKS)), function, passed, begin)
 
 
 def _by_spark(
@@ -110,6 +112,7 @@ def _by_spark(
     tasks: list[list[Work]],
     function: Callable[[Work], Result],
     passed: Callable[[int, int], None],
+    begin: Begin[Work],
 ) -> list[Result]:
     context = spark.sparkContext
     done, done_bytes = context.accumulator(0), context.accumulator(0)
@@ -118,8 +121,8 @@ def _by_spark(
         """The results of one bundle, in an executor; each unit counts as done when it is."""
         results = []
         with complete():
-            for unit in bundle:
-                results.append(function(unit))
+            for unit, result in zip(bundle, in_turn(bundle, function, begin), strict=True):
+                results.append(result)
                 done_bytes.add(unit.weight)
                 done.add(1)
         return results

@@ -4,13 +4,15 @@ A segment can be deleted, compacted away, or cut and written anew while a job re
 is of one generation; where that ends under the question, the question is asked again of what is there then.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from kafkafs.errors import Denied, DiskError, NotFound, Vanished
+from kafkafs.disk.data_paths import BucketPath
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Vanished
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import TierSource
@@ -73,7 +75,7 @@ class SegmentUnit:
         Vanished where it is cut or replaced again and again while it is read.
         """
         try:
-            return ask_again(lambda: self._answer(question), lambda: self._partition.look_again())
+            return ask_again(lambda: self._answer(question), lambda: self.partition.look_again())
         except NotFound:
             return None
         except Vanished:
@@ -81,11 +83,12 @@ class SegmentUnit:
             raise Vanished(f"{which} changes again and again while it is read") from None
 
     @property
-    def _partition(self) -> Partition:
+    def partition(self) -> Partition:
+        """Its partition, of the process that asks."""
         return data_directory(self.data_directory, self.tiered).partition(self.partition_directory)
 
     def _answer(self, question: Callable[[SegmentLook], Answer]) -> Answer | None:
-        found = self._look(self._partition)
+        found = self._look(self.partition)
         if found is None:
             return None
         answer = question(found)
@@ -101,6 +104,18 @@ class SegmentUnit:
                     fresh.remember_end(log.tail.last, log.tail.size, log.tail.mtime_ns)
                 return SegmentLook(partition, log, fresh)
         return None
+
+
+def begun(unit: SegmentUnit) -> None:
+    """Have the first bytes of a segment's files fetched, if they are in a bucket. Whoever reads them meets errors."""
+    if not isinstance(unit.data_directory, BucketPath):
+        return
+    with suppress(KafkafsError):
+        segments = unit.partition.segments()
+        at = bisect_left(segments, unit.base_offset, key=lambda segment: segment.base_offset)
+        for segment in segments[at : at + 1]:
+            for kind in segment.listed:
+                segment.files.open(kind).fetch_soon()
 
 
 def segments_of(

@@ -17,6 +17,7 @@ from kafkafs.log.reading import ask_again
 _BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
 _LOOK_S = 0.1
 _MOST_UNITS = 64  # in a bundle
+_BEGUN = 2  # units ahead of the one that is worked on
 
 
 class Unit(Protocol):
@@ -30,6 +31,14 @@ class Unit(Protocol):
 
 Work = TypeVar("Work", bound=Unit)
 Result = TypeVar("Result")
+
+
+Begin = Callable[[Work], None]
+"""Has a unit's first bytes fetched, and waits for nothing."""
+
+
+def begin_nothing(_: object) -> None:
+    """For units whose bytes come at once."""
 
 
 class _Outcome(NamedTuple, Generic[Result]):
@@ -52,6 +61,16 @@ def bundles(units: Sequence[Work], enough: int) -> list[list[Work]]:
     return found
 
 
+def in_turn(
+    bundle: Sequence[Work], function: Callable[[Work], Result], begin: Begin[Work] = begin_nothing
+) -> Iterator[Result]:
+    """The results of a bundle's units. A unit is begun, maybe twice, while those in front of it are worked on."""
+    for number, unit in enumerate(bundle):
+        for coming in bundle[number + (number > 0) : number + 1 + _BEGUN]:
+            begin(coming)
+        yield function(unit)
+
+
 class LocalEngine:
     """The processors of this machine, as many as this process may use."""
 
@@ -59,8 +78,9 @@ class LocalEngine:
         self.processes = processes or len(os.sched_getaffinity(0))
 
     def results(
-        self, units: Sequence[Work], function: Callable[[Work], Result], passed: Callable[[int, int], None]
-    ) -> Iterator[Result]:
+        self, units: Sequence[Work], function: Callable[[Work], Result], passed: Callable[[int, int], None],
+        begin: Begin[Work] = begin_nothing,
+    ) -> Iterator[Result]:  # fmt: skip
         """The results in the order of the units; `passed` hears some times a second how many are done, and their bytes.
 
         An exception of a unit is raised here. Exhausted where the system ends a process, mostly for want of memory.
@@ -68,7 +88,7 @@ class LocalEngine:
         work, done = bundles(units, _BUNDLE_BYTES), [0, 0]
         jobs = (Job("", number) for number in range(len(work)))
         rules = Rules[_Outcome[Result]](lambda _: True, looked=lambda: passed(*done), look_s=_LOOK_S)
-        with closing(in_order(jobs, _bundle_of(function, work), self.processes, rules)) as outcomes:
+        with closing(in_order(jobs, _bundle_of(function, work, begin), self.processes, rules)) as outcomes:
             for bundle, (_, outcome) in zip(work, outcomes, strict=True):
                 if outcome.failure is not None:
                     raise outcome.failure
@@ -78,13 +98,17 @@ class LocalEngine:
         passed(*done)
 
 
-def _bundle_of(function: Callable[[Work], Result], work: Sequence[Sequence[Work]]) -> Serve[int, _Outcome[Result]]:
+def _bundle_of(
+    function: Callable[[Work], Result], work: Sequence[Sequence[Work]], begin: Begin[Work]
+) -> Serve[int, _Outcome[Result]]:
     """The work of one process: those bundles of `work` whose numbers it is given."""
 
     def made(number: int, tell: Callable[[_Outcome[Result]], None]) -> None:
         """Tells the results of a bundle, or why there are none."""
         try:
-            tell(_Outcome([ask_again(partial(function, unit), _nothing) for unit in work[number]]))
+            tell(
+                _Outcome(list(in_turn(work[number], lambda unit: ask_again(partial(function, unit), _nothing), begin)))
+            )
         except Exception as error:
             tell(_Outcome([], error))
 

@@ -91,3 +91,20 @@ def test_no_more_than_the_limit_is_fetched_at_a_time():
         thread.join(300)
     assert 10 <= most[0] <= 40
     assert under_way == [0]
+
+
+def test_what_is_being_fetched_is_not_fetched_ahead_by_another_thread():
+    cache, begun, go_on, fetched = ChunkCache(), threading.Event(), threading.Event(), list[int]()
+
+    def fetch() -> bytes:
+        fetched.append(1)
+        begun.set()
+        assert go_on.wait(60)
+        return b"piece"
+
+    assert cache.fetch_ahead("a", fetch, 5)
+    assert begun.wait(60)
+    assert all(cache.fetch_ahead("a", fetch, 5) for _ in range(50))  # for other threads there is no room
+    go_on.set()
+    assert cache.get("a", fetch) == b"piece"
+    assert fetched == [1]

@@ -21,7 +21,7 @@ from kafkafs.errors import Exhausted, UsageError, Vanished
 from kafkafs.spark import jobs
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.segment_units import segments_of
-from kafkafs.tables.local import LocalEngine, bundles
+from kafkafs.tables.local import LocalEngine, bundles, in_turn
 from tests.cli.parsing import parsed
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until
@@ -209,3 +209,19 @@ def test_every_unit_is_in_one_bundle_in_its_order(weights, enough):
     for bundle in found:
         assert 0 < len(bundle) <= 64
         assert sum(unit.weight for unit in bundle[:-1]) < enough
+
+
+def test_units_are_begun_before_those_in_front_of_them_are_done():
+    told: list[tuple[str, int]] = []
+    units = [Unit(number, 1) for number in range(4)]
+
+    def work(unit: Unit) -> int:
+        told.append(("done", unit.number))
+        return unit.number
+
+    assert list(in_turn(units, work, lambda unit: told.append(("begun", unit.number)))) == [0, 1, 2, 3]
+    assert [number for what, number in told if what == "done"] == [0, 1, 2, 3]
+    for number in range(4):
+        before = told[: told.index(("done", max(0, number - 1)))]
+        assert ("begun", number) in before
+        assert max(each for _, each in before) <= max(number + 1, 2)

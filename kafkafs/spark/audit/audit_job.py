@@ -47,7 +47,7 @@ from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.set_aside_check import check_set_aside
 from kafkafs.spark.audit.time_units import OddTimes, check_units, odd_times
 from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, segments_of
+from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, begun, segments_of
 from kafkafs.tables.locations import Tiered, data_directory
 from kafkafs.tables.missing import metadata_directory
 
@@ -122,7 +122,7 @@ def audit(
     absent = missing_partitions(missing, metadata_directory(data_directories))
     for finding in absent:
         found(finding)
-    report = joined(data_directories, jobs.each(engine, "audit", units, task, progress), topics, found, tiered)
+    report = joined(data_directories, jobs.each(engine, "audit", units, task, progress, begun), topics, found, tiered)
     report = replace(report, findings=absent + report.findings)
     if not compare_replicas:
         return report
