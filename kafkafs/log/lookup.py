@@ -219,7 +219,8 @@ class Lookup:
                 known = segment.indexes.indexed_largest()
             except Lost:
                 return self._time_behind(segment)
-            return max(known, self._time_behind(segment)) if segment.files.is_open_ended else known
+            is_unknown = segment.files.is_open_ended or (known < 0 and segment.object is not None)
+            return max(known, self._time_behind(segment)) if is_unknown else known
 
     def _time_behind(self, lost: Segment) -> int:
         """The largest timestamp that is taken for that of a lost segment: that of the first batch behind it. So a time
