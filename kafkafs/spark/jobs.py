@@ -2,7 +2,7 @@
 
 A unit of work is a picklable value with a weight in bytes; a function of this package maps it to a result. Nothing
 differs between an embedded Spark, a cluster and the processes of `local`: the same functions over the same units, and
-the results in their order. How far a job is, its caller is told, and shows or does not.
+the results in their order. The caller gets the progress of a job, and may show it.
 
 Java is waited for so that Ctrl-C is heard at once: the call is made in a thread of its own, the main thread waits. A
 signal's handler runs there between two steps of Python, and while it waits for an answer of Java's it takes none.

@@ -121,7 +121,7 @@ def _below(pids: Iterable[int]) -> list[int]:
 
 
 def _parents() -> dict[int, list[int]]:
-    """The running processes by the one that has started them, as /proc tells."""
+    """The running processes by their parent process, from /proc."""
     found: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():

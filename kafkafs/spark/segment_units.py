@@ -1,6 +1,6 @@
 """A job's unit of work: one segment, named by what a task can be sent, and asked at one moment of its life.
 
-A segment can be deleted, compacted away, or cut and written anew while a job reads it. All that a question reads of it
+A segment can be deleted, compacted away, or cut and written again while a job reads it. All that a question reads of it
 is of one generation; where that ends under the question, the question is asked again of what is there then.
 """
 
@@ -54,7 +54,7 @@ class SegmentLook:
         try:
             self.segment.check_log()
         except (Denied, DiskError):
-            return  # whoever asked was told
+            return  # the caller got the error
         self.segment.files.check_names()
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EMBEDDED = "local[*]"
 _CORES = r"(\*|[1-9]\d*)"
 _LOCAL = re.compile(rf"local(?:\[({_CORES})\])?")
-_RETRIES = 3  # of a task whose log was cut while it was read: Spark has none on local masters unless told
+_RETRIES = 3  # of a task whose log was cut while it was read: Spark's default on local masters is none
 _MASTER = re.compile(
     rf"local(\[{_CORES}(,[1-9]\d*)?\])?|local-cluster\[[1-9]\d*,[1-9]\d*,[1-9]\d*\]|(spark|k8s)://.+|yarn"
 )
@@ -81,7 +81,7 @@ def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothi
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """False for what py4j tells the root logger, with a traceback, where Ctrl-C or the end of Java meets one of its
+    """False for what py4j logs to the root logger, with a traceback, where Ctrl-C or the end of Java meets one of its
     calls: who made the call hears it anyway. Threads of its own may say so after the session."""
     return record.msg not in _OF_PY4J
 

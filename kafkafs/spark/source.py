@@ -1,4 +1,4 @@
-"""`format("kafkafs")`: the data source that Spark is told about; `planning` decides what to read, `frame` reads."""
+"""`format("kafkafs")`: the data source class for Spark; `planning` decides what to read, `frame` reads."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class KafkafsDataSource(DataSource):
             return RefusedStream(error)
 
     def _frame_with(self, schema: StructType | pa.Schema) -> Frame:
-        """The frame whose schema Spark was told, or that of a schema of one's own, with which it asks for no other.
+        """The frame whose schema Spark has, or that of a schema of one's own, with which it asks for no other.
 
         Sail, another server of Spark Connect, hands an Arrow schema over.
         """

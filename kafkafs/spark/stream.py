@@ -39,7 +39,7 @@ class StreamReader(DataSourceStreamReader):
         """The end of the last micro-batch, before Spark 4.2, which does not tell it."""
         self._missing: list[TopicPartitions] = []
         self._gone: set[TopicPartition] = set()
-        """Partitions that the stream has read, and that are not there: what was told last."""
+        """Partitions that the stream has read, and that are missing: those of the last report."""
         self._first: StreamOffset | None = None
         """Where a new stream starts, once that was asked."""
         self._at_end: PartitionOffsets = {}
@@ -133,7 +133,7 @@ class StreamReader(DataSourceStreamReader):
         """Nothing to do: Spark's checkpoint is the only memory of a stream."""
 
     def _left_at(self, begun: PartitionOffsets) -> PartitionOffsets:
-        """The offsets of partitions that the stream has read, and that are not there: data loss, told once.
+        """The offsets of partitions that the stream has read, and that are missing: data loss, reported once.
 
         Without new records elsewhere Spark asks for no plan, so `partitions` alone would not tell it. The stream keeps
         the offsets: a partition that comes back is read on from there.
@@ -150,7 +150,7 @@ class StreamReader(DataSourceStreamReader):
         self._gone = gone
 
     def _check_partitions(self) -> None:
-        """Data loss where the metadata name partitions that no disk here has; told when they change."""
+        """Data loss where the metadata name partitions that no disk here has; reported when they change."""
         missing = missing_of(self._options.paths, self._options.choice, self._options.tiered)
         if missing and missing != self._missing:
             data_loss(self._options.fail_on_data_loss, NAME_ALL)(missing_sentence(missing))

@@ -48,7 +48,7 @@ def groups(pieces: Iterable[Records]) -> Iterator[list[Records]]:
 def grouped(
     items: Iterable[Item], measure: Callable[[Item], tuple[int, int]], rows: int, size: int
 ) -> Iterator[list[Item]]:
-    """Items in order, in groups: each ends with the item that reaches so many rows or bytes, as `measure` tells."""
+    """Items in order, in groups: each ends with the item that reaches so many rows or bytes, by `measure`."""
     group: list[Item] = []
     rows_so_far = size_so_far = 0
     for item in items:

@@ -273,7 +273,7 @@ def pieces_of(
 class _Measured:
     """A range, its bytes, and where it can be cut.
 
-    The sizes of segments come from the listing. The index of a segment, which its log is opened for, tells where its
+    The sizes of segments come from the listing. The index of a segment, for which its log is opened, shows where its
     batches begin. If cuts lie in more than `most` segments, a piece has its share of a segment's offsets instead. One
     index is in memory at a time.
     """

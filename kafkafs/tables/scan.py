@@ -63,11 +63,11 @@ class _Request:
 
 _MakeColumn = Callable[[], Column]
 _Typed = dict[FieldName, _MakeColumn]
-"""What makes the typed columns: anew for each reading, since a column holds what it works with."""
+"""The factory of the typed columns. Each read makes new ones, because a column has state."""
 
 
 class Scan:
-    """A part of a topic, fixed when `kafkafs.scan` was called. Each method reads it anew from the disks.
+    """A part of a topic, fixed when `kafkafs.scan` was called. Each method reads it from the disks again.
 
     Rows stand in the order of partitions, and in the order of offsets within each. DuckDB, Polars, pandas and others
     take the object itself: it is an Arrow stream.

@@ -1,7 +1,7 @@
 """The root that is served: the partitions', and beside them `.kafkafs/`, about that which serves them.
 
 `.kafkafs/` has the manual, and what is handed in: `fuse` has status and metrics to tell, `kafkafs ls` has neither. Its
-files are made anew for each open.
+files are made again for each open.
 """
 
 import os
@@ -34,7 +34,7 @@ def _attributes(kind: Kind, mode: int, timeout_s: float) -> Attributes:
 
 
 class TextFile(MadeFile):
-    """A file whose bytes are made anew whenever it is looked up."""
+    """A file whose bytes are made again for each lookup."""
 
     def __init__(self, make: Callable[[], bytes], texts: MadeTexts) -> None:
         self._texts = texts
@@ -95,5 +95,5 @@ class Top:
         return [*self._tree.entries(), Entry(NAME, "directory", None)]
 
     def disks(self) -> Sequence[Disk]:
-        """Those of the tree: what `.kafkafs` tells is on none."""
+        """The disks of the tree: the content of `.kafkafs` is on no disk."""
         return self._tree.disks()

@@ -97,7 +97,7 @@ class StateFile(ClusterFile):
 
 
 class LinesFile(ClusterFile):
-    """One of the files of lines at the top. NotFound where there is nothing any more that tells them."""
+    """One of the files of lines at the top. NotFound if nothing is left to read them from."""
 
     def __init__(self, sources: Sources, topics: tuple[str, ...], name: str) -> None:
         super().__init__(sources, topics)
@@ -120,7 +120,7 @@ class LinesFile(ClusterFile):
         return self._about()
 
     def open(self) -> Content:
-        """The text whose size was told; of a long file a stream of its lines as of now."""
+        """The text whose size the lookup returned; for a long file a stream of its lines as of now."""
         lines = self._sources.lines(self._name) if self._shown is None else None
         if lines is None or not self._is_long(lines):
             return super().open()
@@ -131,7 +131,7 @@ class LinesFile(ClusterFile):
 
 
 About = Callable[[Kind], Attributes]
-"""The attributes of a directory or a file that is told by the registry's topic."""
+"""The attributes of a directory or a file that is read from the registry's topic."""
 
 _EXTENSIONS = {"AVRO": "avsc", "PROTOBUF": "proto", "JSON": "json"}
 

@@ -33,7 +33,7 @@ class Granted(NamedTuple):
 
 
 class Sources:
-    """The cluster, and what the partitions that it is told by grant."""
+    """The cluster, and the rights of the partitions from which it is read."""
 
     def __init__(
         self, cluster: Cluster, resources: Resources, root: Callable[[], Attributes], shown_as: ShownAs
@@ -97,7 +97,7 @@ class Sources:
         return Granted(Access(about.uid, about.gid, about.mode), about.mtime_ns)
 
     def with_partitions(self, places: Iterable[tuple[str, int]]) -> Granted:
-        """As of groups, and of these partitions, whose ends are told as well."""
+        """The rights for groups, and for these partitions, because the files show their ends as well."""
         granted = self.granted((GROUPS_TOPIC, METADATA_TOPIC))
         found = [self.cluster.partition(*place) for place in sorted(set(places))]
         here = [partition for partition in found if partition is not None]

@@ -134,7 +134,7 @@ class PlainLines:
     """Lines as section "Lines" of docs/queries.md has them."""
 
     def __init__(self, _view: PartitionView) -> None:
-        """Nothing but the log tells what they are."""
+        """Only the log shows what they are."""
         self.made_by = None
 
     def maker(self, name: PartitionName) -> LineMaker:

@@ -3,7 +3,7 @@
 Several data directories are several disks, and the root belongs to all of them: one that hangs must not take the root
 with it. So each is looked at by one thread at a time: in a mount by the sweeper's, which a request waits for only for a
 moment. While that hangs, or where it fails, what was last known counts. With a single data directory nothing is gained
-by that, and a request for names is told of a failure; the root itself stays, and with it `.kafkafs`.
+by that, and a request for names gets the error; the root itself stays, and with it `.kafkafs`.
 """
 
 import os

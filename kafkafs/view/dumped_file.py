@@ -86,7 +86,7 @@ class DumpedFile(SizedFile["_Files", LogSpan]):
 
 class _Files:
     """The files that one dump reads, as they were at first: a file, and of an index the log beside it, of which the
-    dump tells no more than that it is there, and not empty."""
+    dump shows only that it exists, and is not empty."""
 
     def __init__(self, view: PartitionView, name: str) -> None:
         self._view = view

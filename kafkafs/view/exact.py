@@ -29,7 +29,7 @@ _TEXTS = 128
 """Texts whose size is remembered."""
 
 _REPLACED = 16
-"""Texts that are kept though there are newer ones: for who was told the size of one, and is about to open it."""
+"""Older texts that are kept although there are newer ones: for a caller that has the size of one, and will open it."""
 
 _READERS = 4
 """Places in one text that are read on from at a time."""
@@ -61,7 +61,7 @@ From = TypeVar("From", bound=Origin)
 
 class LogSpan(NamedTuple):
     """The offsets [start, end) of one state of a log. `made_by` is what else the text depends on. `last_batch` is the
-    log's at that time: it tells that a segment that was rolled since was only appended to."""
+    log's at that time: it shows that a segment that was rolled since was only appended to."""
 
     start: int
     end: int
@@ -178,7 +178,7 @@ class ExactText(Generic[From]):
 
     def make_as(self, make: Callable[[Place], Pieces]) -> None:
         """From now on it is made so, of a newer look at the same offsets: an older one may need files that are gone, of
-        what stands behind the text and tells how transactions in it ended."""
+        what follows the text and shows how transactions in it ended."""
         with self._lock:
             self._make = make
             for reader in self._readers:

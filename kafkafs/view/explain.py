@@ -1,4 +1,4 @@
-"""`.explain`: a lookup told step by step, for people who want to see how Kafka finds things, or why it did not."""
+"""`.explain`: the steps of a lookup, for people who want to see how Kafka finds a record, or why it did not."""
 
 from collections.abc import Mapping
 
@@ -17,9 +17,9 @@ from kafkafs.view.raw import RawPoint
 
 
 class Explanation(PointView):
-    """The steps that lead to a point's batch, told once for each state of the log: a `stat` wants their size.
+    """The steps to a point's batch, computed once for each state of the log: a `stat` needs their size.
 
-    They are remembered rather than told again for the open. A second walk may have less to tell: by key, the first one
+    They are remembered for the open. A second walk may have less to tell: by key, the first one
     may have had to look for the keys.
     """
 

@@ -115,7 +115,7 @@ class HistoryFile(ClusterFile, _OfGroup):
     no small one, as ranges are. NotFound where no record is left."""
 
     def _about(self) -> Attributes:
-        if not self._is_small():  # to know which partitions it tells of takes reading it
+        if not self._is_small():  # only a read gives its partitions
             return self._attributes(self._sources.granted(()))
         places = self._sources.ask(lambda cluster: self._history(cluster).places())
         return self._attributes(self._sources.with_partitions(places))
@@ -131,7 +131,7 @@ class HistoryFile(ClusterFile, _OfGroup):
         return self._about()
 
     def open(self) -> Content:
-        """The text whose size was told; of a longer one a stream of what is there now."""
+        """The text whose size the lookup returned; for a longer one a stream of the present records."""
         if self._shown is not None:
             return super().open()
         return Stream(self._sources.ask(self._history).pieces, 0, self._sources.budget)

@@ -65,7 +65,7 @@ def _local(log: Log) -> list[Segment]:
 
 
 def _logs(segments: Sequence[Segment]) -> Iterator[DataFile]:
-    """Their logs; what cannot be read is not told of."""
+    """Their logs. Logs that cannot be read are left out."""
     for segment in segments:
         with suppress(Denied, NotFound):
             yield segment.log()
@@ -179,7 +179,7 @@ def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
 
 def _oldest(look: Look) -> int | None:
     """The smallest timestamp of the data. No index tells it, and headers only of batches of one record or time; so it
-    takes all records, and is told where those are few: None of a longer log, and of one with a corrupt batch."""
+    takes all records, and is shown if those are few: None of a longer log, and of one with a corrupt batch."""
     log = look.log
     visible = log.visible_segments()
     if len(visible) > _FEW_SEGMENTS or sum(_size(log, segment) or 0 for segment in visible) > _FEW_BYTES:

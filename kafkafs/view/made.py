@@ -84,7 +84,7 @@ class MadeTexts:
 
 
 class MadeFile(NoXattrs):
-    """A file whose text is made anew whenever its size is asked for; opening it gives the text whose size was told."""
+    """A file whose text is made again for each lookup of its size. An open returns the text whose size was returned."""
 
     _texts: MadeTexts
     _shown: ReferenceType[MadeText] | None = None
@@ -110,8 +110,8 @@ class MadeFile(NoXattrs):
         return about._replace(size=len(text.data), version=text.number, is_fixed=True)
 
     def open(self) -> Content:
-        """The text whose size was told, or, where it was forgotten or none was told, one that is made now."""
-        shown = self._shown  # another thread may be told of another text meanwhile
+        """The text whose size was returned last. If there is none, or it was forgotten, make a new one."""
+        shown = self._shown  # another thread may replace it meanwhile
         text = shown() if shown is not None else None
         if text is None:
             text = MadeText(self._make())

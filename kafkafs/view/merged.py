@@ -29,10 +29,10 @@ from kafkafs.view.streams import MARK_EVERY, TEXT_MEMORY, Pieces, Stream
 
 _EACH = 1 << 20
 """Bytes that a partition takes, more or less, while it is merged; those of one range never count as more than a part of
-what all streams may hold, or two that are read side by side would begin anew with each read."""
+what all streams may hold, or two that are read side by side would start again with each read."""
 
 _APART = 64 << 10
-"""Bytes of text for each partition between two places to begin anew at: each takes eight bytes a partition."""
+"""Bytes of text for each partition between two places to start again at: each takes eight bytes a partition."""
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -240,7 +240,7 @@ def _records(part: _Part) -> Iterator[Records]:
 
 
 def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[], tuple[int, ...]] | None, memoryview]]:
-    """Their text; with a piece that ends with a line, what tells the offsets that what follows begins at."""
+    """Their text; with a piece that ends with a line, the source of the offsets at which the next piece begins."""
     there = [number for number, part in enumerate(parts) if part.start < part.end]
     merged = MergedLines([(lines.maker(parts[number].look.log.name), _records(parts[number])) for number in there],
                          [parts[number].start for number in there])  # fmt: skip

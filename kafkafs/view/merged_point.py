@@ -58,7 +58,7 @@ class MergedPoint:
         return own._replace(uid=uid, gid=gid, mode=mode & 0o444)
 
     def open(self) -> BytesContent:
-        """The line that `attributes` told of, or the one that is last now."""
+        """The line whose size `attributes` returned, or the one that is last now."""
         return (self._shown or self._point(self._all())).open()
 
     def xattrs(self) -> Mapping[str, bytes]:

@@ -146,7 +146,7 @@ class BytesContent:
     follows = False
 
     def __init__(self, data: bytes, version: Hashable = None) -> None:
-        """`version` tells the bytes from others, so that whoever has the same open may have them mapped; the bytes do
+        """`version` identifies the bytes, so that others that have the same open may have them mapped; the bytes do
         so themselves where it is None."""
         self._data = data
         self.size: int | None = len(data)
@@ -162,7 +162,7 @@ class BytesContent:
 
 
 class TextContent(BytesContent):
-    """A text made when it was opened, whose size could not be told before: a stream, as long ones are."""
+    """A text made when it was opened, whose size was unknown before: a stream, as long ones are."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self.kept_as = data, None

@@ -85,7 +85,7 @@ class PartitionView:
         find_replicas: Callable[[], Sequence[ShownReplica]] = tuple,
         missing: MissingPartitions | None = None,
     ) -> None:
-        """`find_replicas` tells where the same partition is found, here among them; `missing`, which partitions of its
+        """`find_replicas` finds where the same partition is, here among them; `missing`, which partitions of its
         topic are not here."""
         self.data_directory = directory
         self.shown_as = shown_as
@@ -249,7 +249,7 @@ class PointAnswer(NamedTuple):
 
 class PointView:
     """The common part of the views of one point. The answer is found once for each state of the log; and an `open`
-    gives the one that was told of: `latest` may lead elsewhere a moment later, and the size that is known be
+    gives the one that was returned: `latest` may lead elsewhere a moment later, and the size that is known be
     another's."""
 
     _keep_s = KEEP_S
@@ -284,7 +284,7 @@ class PointView:
         return BytesContent(found.data)
 
     def _last_answer(self, look: Look) -> PointAnswer:
-        """The answer that was told of last, if it still stands in the log; without one, that as of the look."""
+        """The answer that was returned last, if it is still in the log; without one, that as of the look."""
         last = self._answers.last(self)
         if last is None or not look.log.has(last.segment):
             return self._find(look)

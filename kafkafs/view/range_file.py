@@ -86,7 +86,7 @@ class RangeFile(SizedFile[Look, LogSpan]):
     isolated: ClassVar[bool]
 
     def __init__(self, view: PartitionView, target: RangeTarget, kind: object) -> None:
-        """`kind` tells its text from others of the same range."""
+        """`kind` distinguishes its text from others of the same range."""
         self._view = view
         self._target = target
         self._key: Hashable = (view.key, target, kind)
@@ -143,7 +143,7 @@ class RangeFile(SizedFile[Look, LogSpan]):
 
 def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:
     """True if ranges are made of no more than so many bytes of log. Those that obviously are, or are not, are told at
-    once; nor is one with a remote segment that is lost, if nothing tells how large it was."""
+    once; nor is one with a remote segment that is lost, if its size is unknown."""
     if not limit or limit >= 2**63 - 1:
         return bool(limit)
     with suppress(Lost):

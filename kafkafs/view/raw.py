@@ -215,7 +215,7 @@ class RawPoint:
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> BatchContent:
-        known = self._known  # what was told of, as long as it is there: see `PointView`
+        known = self._known  # what was returned, as long as it is there: see `PointView`
         segment, found = known[1] if known is not None and look.log.has(known[1][0]) else self._target.batch(look)
         extent = Extent.of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))

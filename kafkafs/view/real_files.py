@@ -72,7 +72,7 @@ class RealFile(NoXattrs):
     @property
     def _keeps(self) -> bool:
         """True if the kernel may keep pages: for the logs of closed segments. The last one's is written, or cut and
-        written anew, within a tick of the clock that its time has; brokers write indexes through mappings, which
+        written again, within a tick of the clock that its time has; brokers write indexes through mappings, which
         changes neither size nor time, and replace small files by others that may be like them."""
         if not self._view.options.cache_keep:
             return False

@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 def place_key(directory: DataDirectory, name: str) -> str:
-    """Return what tells this replica from all others of the tree."""
+    """Return what distinguishes this replica from all others of the tree."""
     return os.path.join(directory.path, name)
 
 
@@ -59,7 +59,7 @@ class PartitionNames:
     """The partitions of all data directories by name. Any thread may ask."""
 
     def __init__(self, disks: Sequence[DiskView], keep_only: Callable[[Callable[[str], bool]], None]) -> None:
-        """`keep_only` is called when partitions have come or gone, with what tells if a key is of one that is here."""
+        """`keep_only` is called when partitions have come or gone, with a function: is a key of one that is here?"""
         self._disks = disks
         self._keep_only = keep_only
         self._clusters = [disk.directory.cluster_id() if len(disks) > 1 else None for disk in disks]
@@ -98,7 +98,7 @@ class PartitionNames:
             self._keep_only(keys.__contains__)
 
     def _of_one_cluster(self, places: Sequence[Place], own: str | None = None) -> tuple[Place, ...]:
-        """Those of that cluster, or of the first one that any of them tells."""
+        """Those of that cluster, or of the first one that any of them names."""
         if len(places) < 2:
             return tuple(places)
         cluster = own or next(filter(None, map(self.cluster, places)), None)
@@ -130,7 +130,7 @@ class PartitionNames:
         return chosen, reached
 
     def replicas(self, own: Place) -> Sequence[ShownReplica]:
-        """All replicas of a partition, of its cluster. A set-aside directory is none of them, but is told of them."""
+        """All replicas of a partition, of its cluster. A set-aside directory is not in the list, but gets it."""
         self._look()
         parsed = parse_partition_name(own.name)
         plain = own.name if parsed is None else f"{parsed.topic}-{parsed.partition}"

@@ -126,7 +126,7 @@ class Stream:
         besides: int = 0,
         marks: Marks | None = None,
     ) -> None:
-        """`budget` is told how much it holds. `grown` makes it a follower: asked at its end whether there may be more.
+        """`budget` counts how much it holds. `grown` makes it a follower: asked at its end whether there may be more.
 
         `held` is kept until the end: the files that the text is made from. Its maker takes `besides` bytes. `marks` are
         all of another one's of the same text, and stay as they are.

@@ -1,4 +1,4 @@
-"""The rights to read what an internal topic tells: those of the users who may read all files of its partition.
+"""The rights to read an internal topic's content: those of the users who may read all files of its partition.
 
 `.cluster` shows what such topics tell, and a decoded view names schemas and fields that stand in `_schemas-0` only.
 """
@@ -15,7 +15,7 @@ GONE = (NotFound, Denied, DiskError, Vanished)
 """What a partition may answer that is deleted, or that nobody can read."""
 
 _KEEP_S = 0.2
-_EMPTY_SNAPSHOT = f"{0:020}-"  # which tells nothing
+_EMPTY_SNAPSHOT = f"{0:020}-"  # which is empty
 
 
 def partition_access(partition: Partition) -> tuple[Access, int]:
@@ -37,7 +37,7 @@ class TopicAccess:
     """The rights that one partition grants, asked for some times a second. Any thread may ask."""
 
     def __init__(self, find: Callable[[], Partition | None], clock: Callable[[], float]) -> None:
-        """`find` tells which partition it is; None where there is none."""
+        """`find` returns the partition; None if there is none."""
         self._find = find
         self._known: CachedValue[tuple[Access, ...]] = CachedValue(_KEEP_S, clock)
 

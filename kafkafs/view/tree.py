@@ -167,7 +167,7 @@ class PartitionDirectory:
         return self._directories[name]
 
     def entries(self) -> Sequence[Entry]:
-        """The views; the links only where there are records, as far as can be told without reading a log."""
+        """The views; the links only where there are records, as far as this is known without reading a log."""
         entries = [Entry(INFO, "file", None), *(Entry(name, "directory", None) for name in self._directories)]
         if self.view.partition.may_show_records():
             entries += [Entry("earliest", "symlink", None), Entry("latest", "symlink", None)]
@@ -183,7 +183,7 @@ class EndLink:
 
     def attributes(self) -> Attributes:
         """The directory's owner and time, kept no moment: the link moves. NotFound where no record is visible, which
-        the log's end tells: its start may be in a remote tier."""
+        the log's end decides: its start may be in a remote tier."""
         self._to("latest")
         return self._view.link_attributes()
 

@@ -76,7 +76,7 @@ class SegmentReport:
     transactions: SegmentTransactions | None = None
     units: OddTimes = field(default_factory=dict)
     log_end: int | None = None
-    """The log end offset, as the partition's last segment tells it."""
+    """The log end offset, from the partition's last segment."""
     is_alone: bool = False
     """True of the only segment of a partition."""
     partition: PartitionReport | None = None
@@ -331,7 +331,7 @@ def _transaction_index(segment: Segment, where: Where) -> tuple[bytes | None, li
         return b"", []
     except Unanswered:
         raise
-    except (Denied, DiskError) as error:  # what is not listed is no regular file, which is told by another finding
+    except (Denied, DiskError) as error:  # what is not listed is no regular file, which another finding reports
         return None, [where.finding("unreadable", str(error))] if "txnindex" in segment.listed else []
     size = segment.log().size
     if len(data) // ABORTED_SIZE > size // SMALLEST[2]:

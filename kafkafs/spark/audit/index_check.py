@@ -147,7 +147,7 @@ def _is_of_record(segment: Segment, position: int, offset: int, time: int) -> bo
     data = file.read(position, batch.size)
     for piece in decode(data, position, walk(data, position).rows[:1], MAX_BATCH):
         if isinstance(piece, Refusal):
-            return True  # it cannot be told, and is no fault of the index
+            return True  # it is unknown, and no fault of the index
         if ((piece.rows["offset"] == offset) & (piece.rows["timestamp"] == time)).any():
             return True
     return False
@@ -197,7 +197,7 @@ def _live(
     """How many entries are to be true, and what the rest of the file gives reason to say.
 
     Behind them may stand, in a last segment that was not closed: zeros, entries that a truncation left, and some that
-    were written after the log was read (`read` tells of which part each entry speaks).
+    were written after the log was read (`read` gives the part of the log that each entry describes).
     """
     findings = []
     growing = segment.next_base is None and not clean

@@ -49,7 +49,7 @@ class ValidBatches:
 
 
 def check_log(look: SegmentLook, where: Where, clean: bool, deep: bool = False) -> tuple[list[Finding], ValidBatches]:
-    """Walks the whole log. `clean` tells that the broker was stopped in an orderly way, `deep` looks at each record."""
+    """Walk the whole log. `clean`: the broker was stopped in an orderly way. `deep`: check each record."""
     return _Walk(look, where, clean, deep).walk()
 
 
@@ -98,7 +98,7 @@ class _Walk:
         for row in np.flatnonzero((rows["count"] < 0) | (rows["count"] > span)).tolist():
             reached = list(check_last_offsets(item._replace(rows=rows[row : row + 1]), self._where))
             if reached:
-                self._findings += [] if self._deep else reached  # else they are told already
+                self._findings += [] if self._deep else reached  # else they are reported already
                 continue
             batch = batch_at(rows, row)
             self._findings.append(self._where.finding(

@@ -1,6 +1,6 @@
 """Timestamps in another unit than milliseconds: a broker takes them, and lookups by time then lead astray.
 
-Each batch counts by its largest timestamp, so one finding a partition and unit tells how many there are.
+Each batch counts by its largest timestamp, so one finding for a partition and unit has their number.
 """
 
 from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ goes on where it was, without duplicates or loss.
     export_job   from the plan to counts
     export_plan  which ranges there are, decided once and written down
     parquet      writes the file of one range, or one for each date that it has (`dates`); `encoding` chooses how
-    durations    tells readers of durations, for which Parquet has no type
+    durations    marks columns of durations for readers, since Parquet has no such type
     output       the directory
     claims       who writes to it: one export at a time, or several to different partitions
     led_job      the partitions that one broker led; `led_plans` has a plan for each of them

@@ -167,7 +167,7 @@ def export(
         for unit in todo
     ]  # fmt: skip
     jobs.run(engine, "export", writing, partial(_write, shared), progress)
-    export_plan.check_logs(request, settled)  # what was made anew since the plan was made is in some files, perhaps
+    export_plan.check_logs(request, settled)  # a log created again since the plan may be in some files
     still_ours()
     out.tidy(book.is_ours)
     done = _exported(out, settled, todo, tallies)

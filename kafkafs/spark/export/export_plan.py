@@ -2,7 +2,7 @@
 there goes on with it.
 
 If no end was asked for, a later export adds the records that have come since. The plan knows which logs it is of: one
-that was made anew under the same name has the same offsets, and is none of them.
+that was created again under the same name has the same offsets, but is another log.
 """
 
 import json

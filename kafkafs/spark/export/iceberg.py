@@ -102,7 +102,7 @@ class IcebergTable:
                             change.add_files(places, {"kafkafs.export": plan.id})
                         change.set_properties({_PROPERTY + plan.id: _words(taken, new)})
                 except (CommitFailedException, CommitStateUnknownException):
-                    continue  # another writer was faster, or nobody knows: the table tells what it took
+                    continue  # another writer was faster, or it is unknown: the table shows what it has
                 return Committed(len(files), sum(files.values()))
         raise DiskError(f"the table {self._name!r} changes all the time: the same command goes on from here")
 

@@ -108,7 +108,7 @@ class LedPlans:
     def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
         """The types of all topics of a plan, which the first machine has settled or settles now.
 
-        UsageError where a topic was made anew since then.
+        UsageError if a topic was created again since then.
         """
         ids = _ids(plan)
         topics = sorted({unit.topic for unit in plan.units})

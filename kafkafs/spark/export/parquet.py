@@ -4,7 +4,7 @@ A range is one file, or one for each day or hour of its records, however the log
 written takes memory, so at most `MOST_OPEN` are at once. The records of further days wait for another pass over the
 range, which knows where the last record of each of them is: of a log in the order of its times two passes write any
 number of days. When all are written, the unit's mark gets its place and names them. Until then the range counts as not
-written, and the next export writes the same files anew.
+written, and the next export writes the same files again.
 """
 
 import json
@@ -147,9 +147,9 @@ class _Passes:
     done: dict[str, Counts] = field(default_factory=dict)
 
     def by_pass(self, start: int, last: Mapping[int, int]) -> dict[int, tuple[int, int]]:
-        """Writes some of the periods that have records from `start` on, and tells (first, last) offset of the others.
+        """Write some of the periods that have records from `start` on. Return (first, last) offset of the others.
 
-        `last` is what the pass before told: those periods alone are left. Without it all are.
+        `last` is the result of the pass before: only those periods are left. Without it all are.
         """
         open_: dict[int, FileWriter] = {}
         left: dict[int, tuple[int, int]] = {}

@@ -37,7 +37,7 @@ class Tallies:
         return by_file
 
     def forget(self, unit: FileUnit) -> None:
-        """The unit is written anew."""
+        """The unit is written again."""
         self._known.pop(unit.mark, None)
 
     def save(self) -> None:
