@@ -60,14 +60,14 @@ def _logs(
         for event in search(partitions, task, output.is_full):
             output.take(event)
         output.write_counts(partitions)
-        _tell_missing(arguments, directories, output)
+        _report_missing(arguments, directories, output)
     left = left_out(directories, partitions.left(), TopicChoice.parse(arguments.topics, arguments.topic_pattern))
     if left.files:
         say(_LEFT_OUT.format(left.files, "s" if left.files > 1 else "", left.size))
     return output.code()
 
 
-def _tell_missing(arguments: argparse.Namespace, directories: Sequence[DataDirectory], output: SearchOutput) -> None:
+def _report_missing(arguments: argparse.Namespace, directories: Sequence[DataDirectory], output: SearchOutput) -> None:
     """Name the partitions that the metadata know and no disk here has: their records were not searched."""
     if not any(METADATA_LOG in each.names() for each in directories):
         return
@@ -115,7 +115,7 @@ def _everywhere(
                 output.tell(f"{files[0].path} changes its name again and again; search again")
                 break
         output.write_counts(paths)
-        _tell_missing(arguments, [*directories.values()], output)
+        _report_missing(arguments, [*directories.values()], output)
     return output.code()
 
 
@@ -208,7 +208,7 @@ def _check_topics(topics: TopicChoice, directories: list[DataDirectory], marked:
 def _why_unknown(directory: DataDirectory) -> str:
     """Why it is not known which partitions only the tier has; empty if it is known."""
     try:
-        directory.wait_for_lost()
+        directory.wait_for_tier_names()
     except KafkafsError as error:
         return str(error)
     return ""

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def run() -> int:
         """Parses the words and runs the command. Imports stand here, since Ctrl-C may come in one."""
         nonlocal interrupted, failed
-        with _no_look_at_garbage() if arguments is None else nullcontext():  # a process of its own
+        with _without_garbage_collection() if arguments is None else nullcontext():  # a process of its own
             from kafkafs.cli import parser
 
             if not words:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 @contextmanager
-def _no_look_at_garbage() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """Modules leave none when they load, and stay: looking among them took a fifth of a command's start."""
     gc.disable()
     try:

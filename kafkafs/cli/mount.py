@@ -101,7 +101,7 @@ def _daemon(
         """Serves until the mount ends; called in the serving process."""
         from kafkafs.cli.daemon import serve_data  # here, in that process: the guard has no use for pyfuse3 and views
 
-        mount_buckets.begin_with(answers)
+        mount_buckets.reuse_answers(answers)
         serve_data(data_dirs, place, claim, options, on_ready)
         return 0
 

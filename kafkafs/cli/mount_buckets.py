@@ -24,7 +24,7 @@ Answer = TypeVar("Answer")
 
 
 def look(data_dirs: Sequence[Path], reading: ReadOptions) -> bytes:
-    """The answers of the stores, for `begin_with`. UsageError if a store does not answer in time."""
+    """The answers of the stores, for `reuse_answers`. UsageError if a store does not answer in time."""
     far = [str(path) for path in data_dirs if bucket_of(path)]
     answers = _answer(partial(_answers, data_dirs, reading), DISK_S) if far else b""
     if answers is None:
@@ -34,7 +34,7 @@ def look(data_dirs: Sequence[Path], reading: ReadOptions) -> bytes:
     return answers
 
 
-def begin_with(answers: bytes) -> None:
+def reuse_answers(answers: bytes) -> None:
     """Have the directories in buckets that this process opens from now on begin with these answers."""
     if answers:
         from kafkafs.disk.bucket_directory import seen_before  # with pyarrow

@@ -156,7 +156,7 @@ class Metadata(Replay):
             return
         offsets = records.rows["offset"]
         if not self._is_gap_reported:
-            self._tell_gaps(np.concatenate(([self._next - 1], offsets)))
+            self._report_gaps(np.concatenate(([self._next - 1], offsets)))
         self._apply(METADATA_LOG, records, batches)
         last = int(offsets[-1])
         self._next, self._is_gap_reported = last + 1, False
@@ -170,7 +170,7 @@ class Metadata(Replay):
         self.problems.add(problem)
         self._is_gap_reported = True
 
-    def _tell_gaps(self, offsets: Numbers) -> None:
+    def _report_gaps(self, offsets: Numbers) -> None:
         """This log is never compacted: where an offset is missing, a segment is."""
         for at in np.flatnonzero(np.diff(offsets) != 1).tolist():
             self.problems.add(f"{METADATA_LOG}: offsets {offsets[at] + 1} to {offsets[at + 1] - 1} are missing")

@@ -78,7 +78,7 @@ def parse_schema_record(key: Mapping[str, object], value: Mapping[str, object], 
     encrypted = "__enc__" in _mapping(metadata.get("properties"))
     return RegisteredSchema(
         _text(subject), version, number, _text(kind).upper(), None if encrypted else text, references,
-        _noted_guid(value) or _guid(text, references, metadata), value.get("deleted") is True, offset,
+        _schema_guid(value) or _guid(text, references, metadata), value.get("deleted") is True, offset,
     )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def _references(listed: object) -> Iterator[ReferenceTo]:
         yield ReferenceTo(_text(name), _text(subject), version)
 
 
-def _noted_guid(value: Mapping[str, object]) -> bytes | None:
+def _schema_guid(value: Mapping[str, object]) -> bytes | None:
     """The 16 bytes by which newer clients name a schema, where newer registries noted them."""
     noted = value.get("md5")
     if isinstance(noted, str):

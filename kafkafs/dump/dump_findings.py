@@ -37,11 +37,11 @@ class Findings:
         self.problems += 1
         self.report(f"{source.path}: {sentence}")
 
-    def look_at_crcs(self, rows: Batches) -> None:
+    def check_crcs(self, rows: Batches) -> None:
         """Notes which of the entries that are shown have a wrong CRC, as their lines say."""
         self.invalid_crcs += rows["position"][rows["valid"] == INVALID].tolist()
 
-    def tell_invalid_crcs(self, source: Source) -> None:
+    def report_invalid_crcs(self, source: Source) -> None:
         """Print the findings of a file at its end, because nobody finds one `isvalid: false` among a million lines."""
         if self.invalid_crcs:
             first, others = self.invalid_crcs[0], len(self.invalid_crcs) - 1
@@ -104,7 +104,7 @@ class Unreported(Findings):
 
     is_heard = False
 
-    def look_at_crcs(self, rows: Batches) -> None:
+    def check_crcs(self, rows: Batches) -> None:
         """Nobody hears of them."""
 
     def gaps(self, source: Source, before: Sequence[int], behind: Sequence[int]) -> None:

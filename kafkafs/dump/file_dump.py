@@ -152,7 +152,7 @@ def dump_log(source: Source, options: DumpOptions, findings: Findings, window: O
         yield position, b""
     if fatal or (position < end and options.max_bytes == ALL_BYTES and not shown.is_past):
         yield from ((None, text) for text in shown.trailing(position, end, fatal))
-    findings.tell_invalid_crcs(source)
+    findings.report_invalid_crcs(source)
 
 
 def _shown(source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> _Shown:

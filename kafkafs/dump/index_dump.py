@@ -192,10 +192,10 @@ class TimeCheck:
             if isinstance(entry, Batch) and entry.last_offset >= offset:
                 return entry
             self._position += entry.size
-        self._tell_end(offset, start, end)
+        self._report_end(offset, start, end)
         return None
 
-    def _tell_end(self, offset: int, start: int, end: int) -> None:
+    def _report_end(self, offset: int, start: int, end: int) -> None:
         """A search that comes to no end of the log ends Kafka's tool: the first is a problem."""
         fatal = f"the offset index leads to position {start}, outside of it"
         if 0 <= start <= end:

@@ -35,7 +35,7 @@ class JsonLog:
     def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries."""
         run, self.is_past = within(run, self._window)
-        self._findings.look_at_crcs(run.rows)
+        self._findings.check_crcs(run.rows)
         if not self._options.is_deep:
             yield from batch_lines(self._source.name, run.rows)
             return

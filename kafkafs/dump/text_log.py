@@ -58,7 +58,7 @@ class TextLog:
     def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries, made by kernels where they can, else one by one."""
         run, self.is_past = within(run, self._window)
-        self._findings.look_at_crcs(run.rows)
+        self._findings.check_crcs(run.rows)
         singly = self._goes_singly(run.rows)
         borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
         for first, stop in pairwise(borders):
@@ -81,7 +81,7 @@ class TextLog:
         is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
         is_valid = is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data)
         rows = rows_of(entry, is_valid=is_valid)
-        self._findings.look_at_crcs(rows)
+        self._findings.check_crcs(rows)
         yield from self._entry(rows, data)
 
     def trailing(self, position: int, end: int, fatal: str) -> Iterator[bytes]:
@@ -128,7 +128,7 @@ class TextLog:
 
         self._follow_many(shown.rows["offset"])
         if self._tells_undecoded and self._options.print_data_log:
-            self._look_for_short_numbers(run, shown)
+            self._report_short_numbers(run, shown)
         yield from record_lines(run.rows, next_batch, shown, self._options, singly)
 
     def _refused(self, run: EntryRun, next_batch: int, refusal: Refusal) -> Iterator[Text]:
@@ -176,7 +176,7 @@ class TextLog:
         self._findings.gaps(self._source, offsets[before].tolist(), offsets[before + 1].tolist())
         self._last_offset = int(offsets[-1])
 
-    def _look_for_short_numbers(self, run: EntryRun, shown: Records) -> None:
+    def _report_short_numbers(self, run: EntryRun, shown: Records) -> None:
         """Kernels make lines of them and say nothing."""
         for part, decoder in (("key", self._options.decode_key), ("value", self._options.decode_value)):
             if least := NUMBER_SIZES.get(decoder):

@@ -150,7 +150,7 @@ class AbstractIndex(Generic[Entry]):
         number = self._page_of(target, column, probes)
         first, data, numbers = _pages.get((self._number, number, column)) or self._read_page(number, column)
         if probes is not None:
-            self._tell_search(np.frombuffer(data, self.dtype), first, target, column, probes)
+            self._trace_search(np.frombuffer(data, self.dtype), first, target, column, probes)
         unpack_from, size, stop = self.fields.unpack_from, self.entry_size, first + len(numbers)
 
         def stored(slot: int) -> tuple[int, int]:
@@ -195,7 +195,7 @@ class AbstractIndex(Generic[Entry]):
             page = high if high > coldest else (low + high + 1) // 2
         return low
 
-    def _tell_search(self, rows: np.ndarray, first: int, target: int, column: int, probes: list[Probe]) -> None:
+    def _trace_search(self, rows: np.ndarray, first: int, target: int, column: int, probes: list[Probe]) -> None:
         """The looks that numpy's `searchsorted` takes within a page, which is a binary search like Kafka's."""
         low, high = 0, len(rows)
         while low < high:

@@ -148,7 +148,7 @@ class DataDirectory:
         """True for a partition that only the tier has."""
         return directory not in self.names_on_disk() and directory in self._lost_now()
 
-    def wait_for_lost(self) -> None:
+    def wait_for_tier_names(self) -> None:
         """Waits until `names` knows the partitions that only a tier in a bucket has. Unanswered if the store does not
         tell them."""
         if self._lost is not None and self._beside[0]() is self:
@@ -160,7 +160,7 @@ class DataDirectory:
         if names is not None:
             return names
         with acquired(self._lock):
-            self._look_whether_replaced()
+            self._check_not_replaced()
             stamp = self.root.stat_at_once().st_mtime_ns
             names = self._names.revalidated(stamp)
             if names is None:
@@ -174,7 +174,7 @@ class DataDirectory:
                 self._partitions.keep_only(lambda name: name in names or name in lost)
             return names
 
-    def _look_whether_replaced(self) -> None:
+    def _check_not_replaced(self) -> None:
         """Vanished where another directory has taken this one's place, as long as it has.
 
         Another one's partitions may have the same names, and nothing of what is known holds for them: a mount serves
@@ -216,7 +216,7 @@ class DataDirectory:
             )
         lost = self._lost_now().get(directory)
         if lost is None and parse_partition_name(directory) is not None:
-            self.wait_for_lost()  # in a process that has not asked a bucket yet
+            self.wait_for_tier_names()  # in a process that has not asked a bucket yet
             lost = self._lost_now().get(directory)
         if lost is None:
             raise NotFound(f"there is no partition directory {directory!r}")

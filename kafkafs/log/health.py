@@ -24,14 +24,14 @@ __all__ = [
     "SegmentHealth",
     "attributes_of_logs",
     "is_compacted_away",
-    "look_at_all",
+    "segments_health",
 ]
 
 _PLAIN = {"log", "index", "timeindex"}
 """The files of a segment without aborted transactions."""
 
 
-def look_at_all(segments: Sequence[Segment]) -> list[SegmentHealth]:
+def segments_health(segments: Sequence[Segment]) -> list[SegmentHealth]:
     """The health of each of a partition's segments, in their order. NotFound where its directory is gone."""
     files = next((segment.files for segment in segments if isinstance(segment.files, SegmentFiles)), None)
     if files is None:

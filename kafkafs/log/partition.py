@@ -87,13 +87,13 @@ class Partition:
 
     def log(self) -> Log:
         """The log as it is now, with all the segments that a tier has. NotFound where the directory is gone."""
-        log = self._unasked()
+        log = self._log_without_tier()
         if self._remote is not None and self._remote.ask():
             self.look_again()
-            log = self._unasked()
+            log = self._log_without_tier()
         return log
 
-    def _unasked(self) -> Log:
+    def _log_without_tier(self) -> Log:
         """The same, where a tier was perhaps not asked yet: what needs it waits for it, and hears Vanished."""
         log = self._log.fresh()
         if log is None:
@@ -146,7 +146,7 @@ class Partition:
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one where files vanished under it."""
-        log = self._unasked()
+        log = self._log_without_tier()
         try:
             return question(log)
         except Vanished:
@@ -154,7 +154,7 @@ class Partition:
         return ask_again(lambda: question(self._newer_than(log)), self.look_again)
 
     def _newer_than(self, log: Log) -> Log:
-        self._look_behind(log)
+        self._look_again_after(log)
         return self.log()
 
     def look_again(self) -> None:
@@ -168,7 +168,7 @@ class Partition:
         if self._remote is not None:
             self._remote.expire()
 
-    def _look_behind(self, log: Log) -> None:
+    def _look_again_after(self, log: Log) -> None:
         """Looks again, unless another thread has done so since `log` was made."""
         with self._lock:
             if self._log.latest is log:
@@ -193,7 +193,7 @@ class Partition:
         local = self._segments(listing)
         segments, tail = self._to_the_end(self._with_remote(local), before)
         self._made.store(_Segments(listing, segments[len(segments) - len(local) :]))
-        start, high = self._checkpoints.read(now=not _went_on(before, tail)).of(self.name)
+        start, high = self._checkpoints.read(now=not _only_grew(before, tail)).of(self.name)
         if (
             before is not None
             and before.segments == segments
@@ -263,6 +263,6 @@ class Partition:
         return segments, tail
 
 
-def _went_on(before: Log | None, tail: Tail | None) -> bool:
+def _only_grew(before: Log | None, tail: Tail | None) -> bool:
     """True if a log only grew. If not, a checkpoint read before may be that of the generation before."""
     return before is not None and before.tail is not None and tail is not None and tail.grew_from(before.tail)

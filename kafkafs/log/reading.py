@@ -66,7 +66,7 @@ class _Reading:
         if self._lineage is None or position == self._window.start:  # no record was handed out: any look will do
             self._lineage = Lineage(log)
         self._lineage.follow(log)
-        self._tell_losses(log, position)
+        self._report_losses(log, position)
         is_cut = log.end_offset < self._window.log_end  # perhaps with markers, so look for open transactions again
         transactions = self._partition.transactions if is_cut else _PlannedEnd(end)
         reader = Reader(log, ReadOptions(isolation=self._window.isolation), transactions)
@@ -76,7 +76,7 @@ class _Reading:
             yield int(piece.rows["offset"][-1]) + 1 if len(piece) else position, piece
             del piece
 
-    def _tell_losses(self, log: Log, position: int) -> None:
+    def _report_losses(self, log: Log, position: int) -> None:
         end, name = self._window.end, log.name.directory
         if log.start_offset > position:
             self._on_loss(f"offsets {position} to {min(log.start_offset, end) - 1} of {name} are gone")

@@ -90,7 +90,7 @@ def _names(directory: DataDirectory, image: WholeImage | None) -> Mapping[str, P
     """The partitions of a disk. If no metadata tell which topics there are, a tier does, too."""
     if image is not None:
         return directory.names_on_disk()
-    directory.wait_for_lost()
+    directory.wait_for_tier_names()
     return directory.names()
 
 

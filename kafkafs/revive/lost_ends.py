@@ -51,21 +51,21 @@ class LostEnds:
         state, segment = self._state, parts.segment
         end, begun, until_ms = state.tally.end_offset, state.transactions.open, state.rules.until_ms
         if begun and until_ms is not None and (state.is_over or not state.is_damaged):
-            about = self._sound_behind(end), self._is_unknown, state.ended_ms
+            about = self._valid_items_from(end), self._is_unknown, state.ended_ms
             self._write(ended_by(until_ms, end, begun, *about), parts)
             return
         if not begun or not (state.is_damaged or has_rest(state.log, segment)):
             return
         rest = state.segments[state.segments.index(segment) :]
         aborted = [each for some in rest for each in aborts(some)]
-        by_then, following = self._is_over_at(segment, end), next_events(self._sound_behind(end), {*begun})
+        by_then, following = self._is_over_at(segment, end), next_events(self._valid_items_from(end), {*begun})
         for producer_id, event in [*following.items()]:
             if segment.next_base is not None and event.offset >= segment.next_base and by_then(producer_id):
                 del following[producer_id]  # it is about a later one
         known = (lambda each: by_then(each) or self._known_over(each)) if state.is_over else by_then
         self._write(lost_behind(end, begun, aborted, following, known), parts)
 
-    def _sound_behind(self, offset: int) -> Iterator[BatchRun | Damage]:
+    def _valid_items_from(self, offset: int) -> Iterator[BatchRun | Damage]:
         """Yield the readable items of the log from there on."""
         log = self._state.log
         with suppress(DiskError, NotFound):

@@ -7,7 +7,7 @@ from kafkafs.log.batch_runs import Damage, Start
 from kafkafs.log.rebuilding import LARGEST_RELATIVE
 from kafkafs.revive.kept_parts import KeptParts
 from kafkafs.revive.lost_ends import LostEnds
-from kafkafs.revive.other_replicas import Borrowing, Missing, OtherBatches, Replica, batches_of_others
+from kafkafs.revive.other_replicas import Borrowing, Missing, OtherBatches, Replica, batches_of_other_replicas
 from kafkafs.revive.scan_state import ScanState
 
 TellOffsets = Callable[[int, int], None]
@@ -69,7 +69,9 @@ class Mending:
         state = self._state
         if state.is_over or last < max(first, state.tally.start_offset):
             return iter(())
-        return batches_of_others(first, last, self._replicas, state.notes.epochs(), is_dense=state.rules.is_dense)
+        return batches_of_other_replicas(
+            first, last, self._replicas, state.notes.epochs(), is_dense=state.rules.is_dense
+        )
 
     def _borrow(self, found: OtherBatches, parts: KeptParts) -> None:
         run = self._state.up_to_the_moment(found.run)

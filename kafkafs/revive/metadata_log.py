@@ -20,7 +20,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest
 from kafkafs.revive.broker_notes import BrokerNotes
-from kafkafs.revive.other_replicas import OtherBatches, Replica, batches_of_others
+from kafkafs.revive.other_replicas import OtherBatches, Replica, batches_of_other_replicas
 from kafkafs.revive.scan_state import Rules
 from kafkafs.revive.scanning import Hooks, PartitionScan
 from kafkafs.revive.whole_image import WholeImage
@@ -89,7 +89,7 @@ class _Reading:
         self._scan = PartitionScan(chosen, behind, Rules("skip", is_dense=True))
         for _ in self._scan.segments(Hooks(kept=self._take_kept)):
             pass
-        self._look_for_losses()
+        self._report_new_losses()
 
     @property
     def image(self) -> WholeImage | None:
@@ -103,7 +103,7 @@ class _Reading:
         return as_of._replace(epoch=self._epochs[-1].epoch) if as_of is not None and self._epochs else as_of
 
     def _take_kept(self, _: int, data: bytes | memoryview) -> None:
-        self._look_for_losses()
+        self._report_new_losses()
         self._take(data, 0, walk(data, 0).rows)
 
     def _take(self, data: bytes | memoryview, position: int, rows: Batches) -> None:
@@ -114,7 +114,7 @@ class _Reading:
             else:
                 self._replay.take(piece.between(self._first, int(rows["last_offset"][-1]) + 1), rows)
 
-    def _look_for_losses(self) -> None:
+    def _report_new_losses(self) -> None:
         """The offsets that the scan misses so far, before it takes the records behind them."""
         tally = self._scan.tally
         for each in tally.losses[self._reported :]:
@@ -126,7 +126,7 @@ class _Reading:
 
     def _lacks(self, first: int, last: int, reason: str) -> None:
         """Those offsets are taken from other replicas, or reported as missing."""
-        for each in batches_of_others(first, last, self._others, self._epochs, is_dense=True):
+        for each in batches_of_other_replicas(first, last, self._others, self._epochs, is_dense=True):
             if isinstance(each, OtherBatches):
                 self._take(each.run.data, each.run.position, each.run.rows)
                 offsets = f"offsets {each.run.rows['base_offset'][0]} to {each.run.last_offset}"

@@ -62,7 +62,7 @@ class Missing(NamedTuple):
     last: int
 
 
-def batches_of_others(
+def batches_of_other_replicas(
     first: int, last: int, others: Sequence[Replica], epochs: Sequence[LeaderEpoch], *, is_dense: bool = False
 ) -> Iterator[OtherBatches | Missing]:
     """Return the batches of others for the offsets `first` to `last`, and the offsets that none has, in order.
@@ -74,7 +74,7 @@ def batches_of_others(
         yield Missing(first, last)
         return
     other, at = others[0], first
-    further = partial(batches_of_others, others=others[1:], epochs=epochs, is_dense=is_dense)
+    further = partial(batches_of_other_replicas, others=others[1:], epochs=epochs, is_dense=is_dense)
     try:
         log = other.partition.log()
         if not is_dense and (log.start_offset > first or log.end_offset <= last):

@@ -307,10 +307,10 @@ def _segments(topics: Sequence[RevivedTopic]) -> Iterator[Segment]:
         if replica is not None:
             segments = replica.partition.visible_segments()
             is_tiered = any(each.object is not None for each in segments)  # else no log is read for it
-            yield from replica.partition.answer(_looked_through) if is_tiered else segments
+            yield from replica.partition.answer(_checked_segments) if is_tiered else segments
 
 
-def _looked_through(log: Log) -> tuple[Segment, ...]:
+def _checked_segments(log: Log) -> tuple[Segment, ...]:
     """The visible segments. The names and manifests of remote segments are read and compared before."""
     segments = log.visible_segments()
     for segment in segments:

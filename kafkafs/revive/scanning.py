@@ -77,7 +77,7 @@ class PartitionScan:
             state.lose(start, self.log.start_offset - 1, why)
         if not segments:
             self._mending.go_beyond(state.lost_end())
-        for kept in self._lost_beginning(hooks):
+        for kept in self._refilled_beginning(hooks):
             tally.size, tally.segments = tally.size + kept.size, tally.segments + 1
             yield kept
         for segment, behind in zip(segments, [*segments[1:], None], strict=False):
@@ -99,7 +99,7 @@ class PartitionScan:
                 state.reach(segment.base_offset)
         self._finish()
 
-    def _lost_beginning(self, hooks: Hooks) -> Iterator[KeptSegment]:
+    def _refilled_beginning(self, hooks: Hooks) -> Iterator[KeptSegment]:
         """Return the batches of others for segments that are gone before the first one."""
         tally, state, start = self.tally, self._state, self.log.start_offset
         first = state.notes.start if state.rules.is_dense else None

@@ -49,16 +49,16 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """From now on the stream ends where the logs end now."""
         self._target = self._latest = self._now()
-        self._tell_what_is_not_read()
+        self._report_unread()
 
     def initialOffset(self) -> dict[str, Any]:
         """As of `StreamReader`; only a new stream is asked, twice."""
         first = super().initialOffset()
         self._is_new = True
-        self._tell_what_is_not_read()
+        self._report_unread()
         return first
 
-    def _tell_what_is_not_read(self) -> None:
+    def _report_unread(self) -> None:
         """A query that reads nothing of a disk full of records looks like one of an empty disk."""
         is_due = self._is_new and not self._has_warned
         if is_due and self._target is not None and self._options.starting == AllAt(LATEST):

@@ -125,7 +125,7 @@ def segments_of(
     where one may not be read; without `refused` it has none, and who asks names it."""
     units = []
     for directory in data_directories(paths, tiered):
-        directory.wait_for_lost()
+        directory.wait_for_tier_names()
         for name in sorted(name for name, parsed in directory.names().items() if topics.takes(parsed.topic)):
             with nullcontext() if refused else suppress(Denied):
                 units += _units(directory.path, name, tiered)

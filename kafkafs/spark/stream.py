@@ -86,7 +86,7 @@ class StreamReader(DataSourceStreamReader):
             begun = replace(begun, at=self._not_behind(ends.at, begun.at))  # settled before the stream was ended
         lost = data_loss(self._options.fail_on_data_loss)
         locations = self._locations()
-        self._tell_gone((set(begun.at) | set(ends.at)) - set(locations))
+        self._report_gone((set(begun.at) | set(ends.at)) - set(locations))
         locations = {name: locations[name] for name in ends.at if name in locations}
 
         def plan(looks: PartitionLooks) -> list[InputPartition]:
@@ -139,10 +139,10 @@ class StreamReader(DataSourceStreamReader):
         the offsets: a partition that comes back is read on from there.
         """
         left = {name: at for name, at in begun.items() if name not in self._latest}
-        self._tell_gone(set(left))
+        self._report_gone(set(left))
         return left
 
-    def _tell_gone(self, gone: set[TopicPartition]) -> None:
+    def _report_gone(self, gone: set[TopicPartition]) -> None:
         if gone and gone != self._gone:
             data_loss(self._options.fail_on_data_loss)(
                 f"the partitions {names(gone)} are gone, and some of their records may have been missed"

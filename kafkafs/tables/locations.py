@@ -75,7 +75,7 @@ def with_their_tier(paths: Iterable[Path], source: TierSource | None) -> list[Da
     paths = tuple(paths)
     directories = data_directories(paths, None if source is None else Tiered(source, paths))
     for directory in directories:
-        directory.wait_for_lost()
+        directory.wait_for_tier_names()
     return directories
 
 

@@ -13,7 +13,7 @@ from kafkafs.format.batch import NO_TIMESTAMP
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA
 from kafkafs.format.times import probable_unit
-from kafkafs.log.health import SegmentHealth, look_at_all
+from kafkafs.log.health import SegmentHealth, segments_health
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look
 from kafkafs.log.segment import Segment
@@ -91,7 +91,7 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
     problems += twins(view, replicas) + missing_partitions(view)
     topic_id = _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
     epochs = _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
-    health = look_at_all(log.segments)
+    health = segments_health(log.segments)
     local, logs = _local(log), [one.log for one in health if one.log is not None]
     if log.segments and not local:  # all that there is of the partition is in a tier
         topic_id = topic_id or view.data_directory.topic_id(name.directory)

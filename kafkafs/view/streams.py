@@ -173,7 +173,7 @@ class Stream:
             try:
                 while self._position - self._read_to < _BYTES_AHEAD and self._pieces is not None and self._advance():
                     self._forget(self._read_to)
-                    self._say_what_it_holds()
+                    self._report_held_bytes()
             finally:
                 self._making.release()
 
@@ -192,7 +192,7 @@ class Stream:
                     if time.monotonic() >= until:
                         check_time_slice()
             finally:
-                self._say_what_it_holds()
+                self._report_held_bytes()
             return (self._position, None) if self._error is None else self._error
 
     def go_on_as(self, make: Callable[[Place], Pieces], size: int, place: Place) -> "Stream":
@@ -225,7 +225,7 @@ class Stream:
             self._making.release()
         return True
 
-    def _say_what_it_holds(self) -> None:
+    def _report_held_bytes(self) -> None:
         """The text, and while more is being made about twice the last piece: its records and their bytes.
 
         A follower never rests: what it would make again compaction may have taken away.
@@ -252,7 +252,7 @@ class Stream:
             self._go_to(offset)
         while self._position < offset + size and self._advance():
             self._forget(offset)
-        self._say_what_it_holds()
+        self._report_held_bytes()
         with self._state:
             return self._cut(offset, size)
 

@@ -100,7 +100,7 @@ class Root:
     def _find_lost(self) -> None:
         """Waits until partitions are known that only a tier has. Unanswered if it does not tell them."""
         before = self._directories[0].names()
-        self._directories[0].wait_for_lost()
+        self._directories[0].wait_for_tier_names()
         if self._directories[0].names() is not before:
             self._disks[0].look_again()
 

@@ -16,7 +16,7 @@ from kafkafs.errors import CorruptData
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.kernels import crc32c
 from kafkafs.format.key_index import KEY_PAGE, KEY_PAGE_CRC, KEY_PAGE_ROWS, MAGIC, Header, parse_header
-from kafkafs.log.health import look_at_all
+from kafkafs.log.health import segments_health
 from kafkafs.log.log import Log
 from kafkafs.search.key_indexes import identity
 from kafkafs.spark.audit.findings import Finding, Where
@@ -116,7 +116,7 @@ def test_an_index_has_no_more_entries_than_its_log_batches(log: Log, tmp_path: P
         assert not segment.indexes.offset_index.is_sound()
         assert not segment.indexes.time_index.is_sound()
         assert len(segment.indexes.offset_index.load()) < 1000
-        assert look_at_all([segment])[0][:2] == ("damaged", "damaged")
+        assert segments_health([segment])[0][:2] == ("damaged", "damaged")
         assert SegmentUnit(tmp_path / "data", "t-0", 0, 0).ask(audited)
 
 

@@ -124,8 +124,8 @@ def test_sigusr1_tells_what_every_task_and_thread_is_doing(shelf):
 
 PROGRAM = """
 import gc, json
-from kafkafs.fuse.life.mounting import look_in_small_steps
-look_in_small_steps()
+from kafkafs.fuse.life.mounting import collect_garbage_in_small_steps
+collect_garbage_in_small_steps()
 looked_at = []
 def count(phase, about):
     if phase == "start":

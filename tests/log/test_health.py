@@ -12,7 +12,7 @@ from kafkafs.errors import Denied, DiskError, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log import health
 from kafkafs.log.batch_runs import BatchRun, Start
-from kafkafs.log.health import look_at_all
+from kafkafs.log.health import segments_health
 from kafkafs.log.segment_files import SegmentFiles
 from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, spread, write_partition
@@ -42,7 +42,7 @@ def test_the_state_of_an_index(tmp_path, kind, change, closed, last):
         else:
             file.write_bytes(change(file.read_bytes()))
     for segment, wanted in zip(log_of(tmp_path).segments, (closed, last), strict=True):
-        found = look_at_all([segment])[0]
+        found = segments_health([segment])[0]
         states = {"index": found.offset_index, "timeindex": found.time_index}
         assert states == {"index": "ok", "timeindex": "ok"} | {kind: wanted}
         is_last = segment.next_base is None
@@ -75,7 +75,7 @@ def test_an_index_that_the_disk_refuses_is_no_padded_one(tmp_path, monkeypatch, 
     monkeypatch.setattr(*((LocalFile, "read") if isinstance(error, DiskError) else (SegmentFiles, "open")), refusing)
     monkeypatch.setattr(Inside, "read", refusing_inside)
     for segment in log_of(tmp_path).segments:
-        found = look_at_all([segment])[0]
+        found = segments_health([segment])[0]
         is_it = segment.base_offset == base
         states = {"index": found.offset_index, "timeindex": found.time_index}
         assert states == {"index": "ok", "timeindex": "ok"} | ({kind: "damaged"} if is_it else {})
@@ -89,7 +89,7 @@ def test_a_closed_log_is_empty_where_compaction_left_nothing(tmp_path, compacted
     directory = write_partition(tmp_path, spread(BATCHES, 30))
     for kind in ("log", "index", "timeindex") if compacted else ("log", "index"):
         (directory / segment_file(0, kind)).write_bytes(b"")
-    problems = look_at_all([log_of(tmp_path).segments[0]])[0].problems
+    problems = segments_health([log_of(tmp_path).segments[0]])[0].problems
     assert ["is empty though a later segment follows" in problem for problem in problems[:1]] == [True][compacted:]
 
 
@@ -97,18 +97,18 @@ def test_an_index_that_has_changed_is_looked_at_anew(tmp_path):
     """What was remembered of a healthy index must not hide what became of it."""
     directory = write_partition(tmp_path, spread(BATCHES, 30))
     file, segment = directory / segment_file(0, "index"), log_of(tmp_path).segments[0]
-    assert look_at_all([segment])[0].offset_index == "ok"
+    assert segments_health([segment])[0].offset_index == "ok"
     file.write_bytes(file.read_bytes() + PADDING)
-    assert look_at_all([log_of(tmp_path).segments[0]])[0].offset_index == "padded"
+    assert segments_health([log_of(tmp_path).segments[0]])[0].offset_index == "padded"
     file.unlink()
-    assert look_at_all([log_of(tmp_path).segments[0]])[0].offset_index == "missing"
+    assert segments_health([log_of(tmp_path).segments[0]])[0].offset_index == "missing"
 
 
 def test_a_healthy_partition_of_every_release_has_nothing_to_say(dataset):
     """Looked at where brokers left their files, padded and trimmed."""
     for each in dataset.partitions(internal=True)[::3]:
         for segment in log_of(dataset.path, each.directory).segments:
-            assert look_at_all([segment])[0].problems == (), (each, segment.log_name)
+            assert segments_health([segment])[0].problems == (), (each, segment.log_name)
 
 
 @pytest.mark.parametrize("question", ["_offset_index", "_time_index"])
@@ -123,7 +123,7 @@ def test_what_is_appended_in_the_midst_of_a_look_is_no_damage(tmp_path, monkeypa
         return ask(*args)
 
     monkeypatch.setattr(health, question, asked_after_an_append)
-    assert look_at_all([segment])[0].problems == ()
+    assert segments_health([segment])[0].problems == ()
 
 
 @pytest.mark.parametrize("kind", ["index", "timeindex"])
@@ -141,7 +141,7 @@ def test_an_entry_that_is_half_written_is_no_damage(tmp_path, monkeypatch, kind)
 
     file.write_bytes(whole[:-8] + b"\0\0\x7f\0\0\0\0\0" if kind == "index" else whole[:-4] + bytes(4))
     monkeypatch.setattr(health, "_states", seen_while_it_is_written)
-    assert look_at_all([segment])[0].problems == ()
+    assert segments_health([segment])[0].problems == ()
 
 
 def changed(data: bytes, chance: random.Random) -> bytes:
@@ -157,7 +157,7 @@ def test_a_last_time_index_entry_tells_of_the_newest_batch(tmp_path, entry, stat
     batches = [made(number * 2, [time] * 2) for number, time in enumerate([8, 9, 7, 7])]
     directory = write_partition(tmp_path, {0: batches[:3], 6: batches[3:]})
     (directory / segment_file(0, "timeindex")).write_bytes(struct.pack(">qi", *entry))
-    (found,) = look_at_all(log_of(tmp_path).segments[:1])
+    (found,) = segments_health(log_of(tmp_path).segments[:1])
     assert (found.time_index, found.largest) == (state, 9)
 
 
@@ -168,7 +168,7 @@ def test_a_log_that_was_written_since_it_was_listed_is_to_be_listed_anew(tmp_pat
     segments = log_of(tmp_path).segments
     os.utime(directory / segment_file(0, "log"), (0, 0))
     with pytest.raises(Vanished):
-        look_at_all(segments)
+        segments_health(segments)
 
 
 @pytest.mark.parametrize("batches", [10, 30])
@@ -183,7 +183,7 @@ def test_a_look_tells_the_largest_timestamp_on_its_way(tmp_path, batches):
         if kind != "none":
             (directory / segment_file(0, kind)).write_bytes(changed(whole[kind], chance))
         segment = log_of(tmp_path).segments[0]
-        found = look_at_all([segment])[0]
+        found = segments_health([segment])[0]
         walked = segment.walk(Start(0, 0), segment.log().size)
         times = [int(item.rows["max_timestamp"].max()) for item in walked if isinstance(item, BatchRun)]
         assert found.largest == max(times, default=-1), kind
@@ -195,10 +195,10 @@ def test_a_look_at_many_segments_keeps_none_of_their_files(tmp_path):
     partition = partition_of(tmp_path)
     segments = partition.log().segments[:-1]
     kept, before = partition.root.kept, open_below(tmp_path)
-    found = look_at_all(segments)
+    found = segments_health(segments)
     assert [(one.time_index, one.problems) for one in found] == [("ok", ())] * len(segments)
     assert (partition.root.kept, open_below(tmp_path)) == (kept, before)
-    assert look_at_all(segments) == found
+    assert segments_health(segments) == found
 
 
 @pytest.mark.parametrize("kind", ["index", "timeindex", "log"])
@@ -223,6 +223,6 @@ def test_one_look_at_a_plain_segment_says_what_the_close_look_says(tmp_path, mon
         found = []
         for look in (noted, lambda *_: None):
             monkeypatch.setattr(health, "_sound", look)
-            found.append([each._replace(log=None) for each in look_at_all(log_of(tmp_path).segments)])
+            found.append([each._replace(log=None) for each in segments_health(log_of(tmp_path).segments)])
         assert found[0] == found[1], number
     assert answered == {True, False}

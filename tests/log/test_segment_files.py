@@ -15,7 +15,7 @@ from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory
-from kafkafs.log.health import look_at_all
+from kafkafs.log.health import segments_health
 from kafkafs.log.segment_files import LogAttributes, SegmentFiles
 from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, write_partition
@@ -214,7 +214,7 @@ def test_who_may_read_a_log_is_told_as_it_is_now(tmp_path):
     wait_until(lambda: is_settled(log.stat().st_ctime_ns))
 
     def told():
-        found, about = look_at_all(segments)[0].log, log.stat()
+        found, about = segments_health(segments)[0].log, log.stat()
         assert found is not None
         assert (found.access.uid, found.access.gid, found.mtime_ns) == (about.st_uid, about.st_gid, about.st_mtime_ns)
         return found.access.mode

@@ -10,7 +10,7 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.job import planned, revive
-from kafkafs.revive.other_replicas import Missing, Replica, batches_of_others
+from kafkafs.revive.other_replicas import Missing, Replica, batches_of_other_replicas
 from kafkafs.revive.plan import Choices
 from tests.disk.descriptors import no_descriptors
 from tests.kafka import replicated
@@ -177,14 +177,16 @@ def test_what_there_is_no_descriptor_for_is_not_taken_for_what_no_replica_has(di
     directory = open_data_directory(disks[0], ReadOptions())  # of a budget of its own: no cache has one to give
     other = Replica(directory, directory.partition(PARTITION))
     with no_descriptors(), pytest.raises(Exhausted):
-        list(batches_of_others(0, 9, [other], [LeaderEpoch(0, 0)]))
+        list(batches_of_other_replicas(0, 9, [other], [LeaderEpoch(0, 0)]))
 
 
 @pytest.mark.parametrize(("first", "last"), [(4, 20), (10, 24), (4, 24), (2, 4), (12, 17)])
 def test_a_batch_over_the_border_of_what_is_missing_is_missing(tmp_path, first, last):
     """Regression: its offsets were neither taken nor told of. Logs of other leaders have batches of other sizes."""
     other = disk(tmp_path / "other", 2, {"t-0": Made([(0, 30)])})
-    found = batches_of_others(first, last, [Replica(other, other.partition("t-0"))], [LeaderEpoch(0, 0)], is_dense=True)
+    found = batches_of_other_replicas(
+        first, last, [Replica(other, other.partition("t-0"))], [LeaderEpoch(0, 0)], is_dense=True
+    )
     offsets = list[int]()
     for each in found:
         if isinstance(each, Missing):

@@ -48,14 +48,14 @@ class Claim:
     def confirm(self) -> None:
         """The mount has been made: UsageError, and it is gone again, where it does not lie on what was locked."""
         own = mounted_at(self._place)
-        if own is None or own.filesystem != FILESYSTEM or self._descriptor < 0 or own.parent == self._lies_on():
+        if own is None or own.filesystem != FILESYSTEM or self._descriptor < 0 or own.parent == self._mount_id_below():
             return
         below = next((mount for mount in mounts() if mount.number == own.parent), None)
         unmount(self._place, lazily=True)
         kind = f"of type {below.filesystem} " if below else ""
         raise UsageError(f"{self._place!r} is in use: a file system {kind}was mounted there at the same moment")
 
-    def _lies_on(self) -> int:
+    def _mount_id_below(self) -> int:
         """The number of the mount that the locked directory is in."""
         about = Path(f"/proc/self/fdinfo/{self._descriptor}").read_text()
         return int(about.partition("mnt_id:")[2].split()[0])

@@ -89,7 +89,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    look_in_small_steps()
+    collect_garbage_in_small_steps()
     connection_fd = _mount(operations, mountpoint, settings)
     settings.claim.confirm()
     settings.claim.release()
@@ -210,7 +210,7 @@ _STEPS = (2_000, 10, 3)
 """New objects between two looks at them, and how many such looks between two that go back further."""
 
 
-def look_in_small_steps() -> None:
+def collect_garbage_in_small_steps() -> None:
     """From now on garbage is looked for often, and at little each time, since everybody waits meanwhile.
 
     Nearly all goes without being looked for. The names that the kernel knows stay, a quarter of a million objects. A

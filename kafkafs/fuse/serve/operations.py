@@ -241,7 +241,7 @@ class Operations(pyfuse3.Operations):
         try:
             node, attributes = _look_up(directory, child, lane)
         except WouldBlock:
-            look = functools.partial(_look_up_soon, _LookedUpOnce(directory), child, lane)
+            look = functools.partial(_look_up_with_short_patience, _LookedUpOnce(directory), child, lane)
             node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
         if attributes is None:
             attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
@@ -280,7 +280,9 @@ def _look_up(directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str) -
     return node, node.attributes()
 
 
-def _look_up_soon(directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str) -> tuple[Node, Attributes | None]:
+def _look_up_with_short_patience(
+    directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str
+) -> tuple[Node, Attributes | None]:
     """The same, with little patience for a store that is far: meanwhile the kernel looks up no other new name in the
     directory, and most of them may be on the disk."""
     with patience(LOOKUP_S):

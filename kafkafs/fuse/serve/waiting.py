@@ -88,21 +88,21 @@ class WaitingReads:
                 await self._some.wait()
                 await trio.sleep(PULSE_S)
                 beat += 1
-                await self._look_for_more_for_all(nursery)
+                await self._poll_all(nursery)
                 if beat % PULSES_PER_SIGNAL_CHECK == 0:
-                    self._look_for_signals()
+                    self._poll_for_signals()
                     if self._connection.poll(0):
                         self.close()
                 if not self._waits:
                     self._some = trio.Event()
 
-    async def _look_for_more_for_all(self, nursery: trio.Nursery) -> None:
+    async def _poll_all(self, nursery: trio.Nursery) -> None:
         for number, wait in enumerate(list(self._waits)):
-            self._look_for_more(wait, nursery)
+            self._poll_for_more(wait, nursery)
             if number % 20 == 19:
                 await trio.lowlevel.checkpoint()
 
-    def _look_for_more(self, wait: _WaitingRead, nursery: trio.Nursery) -> None:
+    def _poll_for_more(self, wait: _WaitingRead, nursery: trio.Nursery) -> None:
         wait.pulses += 1
         if wait.task is None or wait.asked:
             return
@@ -127,7 +127,7 @@ class WaitingReads:
             if data:
                 self._wake(wait, outcome.Value(data))
 
-    def _look_for_signals(self) -> None:
+    def _poll_for_signals(self) -> None:
         new = [wait for wait in self._waits if PULSES_TO_KIN <= wait.pulses < PULSES_TO_KIN * 2 and wait.file.opener]
         if new:
             found = kin({wait.file.opener for wait in new if wait.file.opener})

@@ -153,10 +153,10 @@ def settle(out: Output, request: Request) -> ExportPlan:
         check_names(request, {*locations, *missing_names(found)})
     lost = sorted(before.logs.keys() - locations.keys())
     before.gone += [f"{name} is not there any more; what was exported of it stays" for name in lost]
-    return gone_on(request, before, locations)
+    return extended_plan(request, before, locations)
 
 
-def gone_on(request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]) -> ExportPlan:
+def extended_plan(request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]) -> ExportPlan:
     """The plan with what is new in the partitions there."""
     added = planned(locations, request.isolation, lambda looks: _made(looks, request, before))
     logs = {name: before.logs.get(name, LogIdentity()).went_on(each) for name, each in added.logs.items()}

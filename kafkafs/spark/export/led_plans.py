@@ -103,7 +103,7 @@ class LedPlans:
             export_plan.check_logs(self._request, before)
             locations = {name: each for name, each in locations.items() if name not in found}
             before.is_saved &= not locations
-        return export_plan.gone_on(self._request, before, locations)
+        return export_plan.extended_plan(self._request, before, locations)
 
     def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
         """The types of all topics of a plan, which the first machine has settled or settles now.
