@@ -70,6 +70,10 @@ _OF_THE_OBJECT = ("HTTP status 416", "INVALID_OBJECT_STATE", "code 136")
 """What a store says of an object that it has: it is shorter than it was, it is archived. All else that is no answer
 (too many requests, expired credentials, an error of its own) says nothing of the object: that is no damage."""
 
+_PAGE = 1000
+"""Names that a store tells at a time. If a proxy sends another page than the store's, pyarrow takes it for the end of
+the listing. So a listing that ends with a full page is asked for twice."""
+
 _BLANK, _OTHER = b"\xa5", b"\x5a"
 """What stands where a store sent nothing. If an object's own bytes end so, one time in 256, they are read again."""
 
@@ -201,11 +205,13 @@ class BucketObjects(Objects):
 
     def _listed(self, folder: str, limit_s: float = 0.0) -> list[Any]:
         def listing() -> list[Any]:
-            """One request for a thousand keys."""
+            """One request for a thousand keys; twice as many if all pages are full."""
             system, top = self._opened()
-            found: list[Any] = system.get_file_info(
-                fs.FileSelector(f"{top}/{folder}".rstrip("/"), allow_not_found=bool(folder))
-            )
+            selector = fs.FileSelector(f"{top}/{folder}".rstrip("/"), allow_not_found=bool(folder))
+            found: list[Any] = system.get_file_info(selector)
+            ends_with_a_page = found and -len(found) % _PAGE <= 1  # a folder's own object counts, and is not told
+            if ends_with_a_page and len(system.get_file_info(selector)) != len(found):
+                raise OSError(f"the store listed nothing behind {len(found):,} names, or more the next time")
             return found
 
         return self._asked(listing, folder, limit_s)

@@ -199,6 +199,28 @@ def test_a_folder_that_the_store_has_named_is_not_taken_for_an_empty_one(fault, 
             far.entries("x")
 
 
+@pytest.mark.parametrize("fault", ["page", "nothing"])
+def test_a_listing_of_full_pages_that_may_go_on_is_asked_for_again(fault, tmp_path, monkeypatch):
+    """Regression: a proxy's own page for the second one of a listing ended it, and the names behind were missed."""
+    monkeypatch.setattr(bucket, "WAITS_S", (0.0,))
+    monkeypatch.setattr(bucket, "_PAGE", 4)
+    (tmp_path / "x").mkdir()
+    for number in range(6):
+        (tmp_path / "x" / str(number)).write_bytes(b"0123")
+    with bucket_of(tmp_path) as failing:
+        failing.page, left = 4, [1]
+
+        def second_page(*_: object) -> str:
+            is_due = "continuation-token" in failing.asked[-1] and left[0] > 0
+            left[0] -= is_due
+            return fault if is_due else ""
+
+        failing.fault = second_page
+        far = BucketObjects(failing.address().replace("s3://", "s3://key:secret@"), "")
+        assert [each.key for each in far.entries("x")[1]] == [f"x/{number}" for number in range(6)]
+        assert left == [0]
+
+
 @pytest.mark.parametrize(("word", "told"), [
     ("ExpiredToken", "the credentials have expired; renew them and run again"),
     ("RequestTimeTooSkewed", "this machine's clock differs too much from the store's; set the clock and run again"),
