@@ -1,4 +1,4 @@
-"""`python -m kafkafs`: the command where its script is not on the PATH, or another Python's stands before it."""
+"""`python -m kafkafs`: the command, if its script is not on the PATH, or if another Python's script comes first."""
 
 import sys
 

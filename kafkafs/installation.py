@@ -30,7 +30,7 @@ def _installed() -> Distribution | None:
 
 
 def _source(installed: Distribution | None) -> tuple[str, str]:
-    """Flags of pip, and what stands before the bracket."""
+    """Flags of pip, and the requirement before the bracket."""
     try:
         parsed = json.loads((installed and installed.read_text("direct_url.json")) or "{}")
         url = urlsplit(parsed.get("url", ""))

@@ -88,7 +88,7 @@ def _missing_directory() -> str:
 
 
 def fill_closed_streams() -> None:
-    """Standard streams that whoever called has closed (`>&-`) get their places back, so that no file is opened there:
+    """Standard streams that the caller has closed (`>&-`) get their places back, so that no file is opened there:
     what is written to standard output is an error then, and a sentence goes nowhere."""
     for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:

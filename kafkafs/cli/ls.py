@@ -36,7 +36,7 @@ TIME_STYLES = (*_STYLES, "+FORMAT")
 
 
 class Line(NamedTuple):
-    """One name of a listing, with what stands behind it: the node and its attributes where it was looked up."""
+    """One name of a listing, with its node and attributes if the name was looked up."""
 
     name: str
     node: Node | None
@@ -100,7 +100,7 @@ class _Listing:
 
     def __init__(self, look: Look, all_names: bool, recursive: bool, begun: bool) -> None:
         self._look, self._all, self._recursive = look, all_names, recursive
-        self._begun = begun  # whether something stands above, from which the next directory is set apart
+        self._begun = begun  # true if lines were printed: a blank line separates the next directory
         self.failed = 0  # 1 once something that was listed could not be looked at, which was said
 
     def show(self, path: str, directory: DirectoryNode, headed: bool = True) -> int:

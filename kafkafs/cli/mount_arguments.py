@@ -1,4 +1,4 @@
-"""The arguments of `kafkafs mount`; below its help stands what names in a mount mean."""
+"""The arguments of `kafkafs mount`. The end of its help explains the names in a mount."""
 
 from pathlib import Path
 

@@ -21,7 +21,7 @@ END_S = 5.0  # for the daemon to end
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Takes the mount away, whoever uses it; UsageError where none of kafkafs is."""
+    """Unmount, even if processes use the mount. Raise UsageError if it is no kafkafs mount."""
     place: Path = arguments.mountpoint.absolute()
     mount = mounted_at(place)
     if mount is None or mount.filesystem != FILESYSTEM:
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _end_daemon(place: Path) -> None:
-    """Has the daemon unmount, whoever uses the mount; without it, unmounts lazily."""
+    """Let the daemon unmount, even if processes use the mount. Without a daemon, unmount lazily."""
     before = mounted_at(place)
     pid = _daemon_pid(place)
     if pid is not None:

@@ -183,7 +183,7 @@ class Cluster:
     def groups(self) -> Iterator[FoundGroup]:
         """All groups, by name; one that is found in two partitions is there twice, its own partition first.
 
-        They are read as they are asked for: by whoever holds `lock`.
+        They are read on demand, by the thread that holds `lock`.
         """
         found = map(self._found_in, self._groups.values())
         return merge(*found, key=lambda each: (each.name, each.stale is True, each.partition))

@@ -63,7 +63,7 @@ def _unsaid(_: tuple[int, str]) -> None:
 
 
 def _sentences(where: str, unreadable: _Unreadable) -> Problems:
-    """Thousands of records of which the same is wrong are one, whoever follows and whoever begins."""
+    """Thousands of records with the same problem count as one, both for a first read and for a later one."""
     found = Problems()
     for offset, what in sorted(each for records in unreadable.values() for each in records):
         found.add_record(where, offset, what)

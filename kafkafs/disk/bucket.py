@@ -75,7 +75,7 @@ _PAGE = 1000
 the listing. So a listing that ends with a full page is asked for twice."""
 
 _BLANK, _OTHER = b"\xa5", b"\x5a"
-"""What stands where a store sent nothing. If an object's own bytes end so, one time in 256, they are read again."""
+"""Fills bytes that a store did not send. If an object's own bytes end so, one time in 256, they are read again."""
 
 _SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _SHORTEST = 6  # of what is no word of a sentence
@@ -95,7 +95,7 @@ class BucketObjects(Objects):
     `_is_suspect` is assigned at once."""
 
     def __init__(self, uri: str, kind: str = "the tier ") -> None:
-        """`kind` stands before the address in sentences. UsageError where nothing is known of such a place."""
+        """`kind` precedes the address in messages. UsageError if such a place is not supported."""
         self.shown_as = shown(uri)
         self.called = f"{kind}{self.shown_as}"
         self._uri = uri

@@ -361,7 +361,7 @@ def _is_of(found: Object, version: Version) -> bool:
 
 
 def _attributes(mode: int, inode: int, device: int, size: int, mtime_ns: int) -> os.stat_result:
-    """Attributes of something that belongs to whoever reads the store."""
+    """Attributes of an object. Its owner is the user that reads the store."""
     seconds = mtime_ns / 1e9
     return os.stat_result(
         (mode, inode, device, 1, os.geteuid(), os.getegid(), size, seconds, seconds, seconds),

@@ -35,10 +35,10 @@ class FileKeeper(Protocol):
         """How many files of it are open, those that are kept among them."""
 
     def evict(self) -> None:
-        """Lets go of the kept file that was asked for longest ago."""
+        """Close the kept file that was used longest ago."""
 
     def forget_cached(self) -> None:
-        """Lets go of all that is kept."""
+        """Close all kept files."""
 
 
 class DescriptorBudget:
@@ -60,7 +60,7 @@ class DescriptorBudget:
             self._keepers = (*(known for known in self._keepers if known() is not None), ref(keeper))
 
     def trim(self) -> None:
-        """Lets go of all that is too much, when one more file is kept."""
+        """Close the files over the limit, when one more file is kept."""
         most, keepers = min(KEPT_FILES, _spare() // 4), self._present()
         while sum(keeper.kept for keeper in keepers) > most:
             max(keepers, key=lambda keeper: keeper.kept).evict()
@@ -74,7 +74,7 @@ class DescriptorBudget:
         return taken < min(spare // 2, spare - beside)
 
     def release(self) -> None:
-        """Lets go of all that is kept, so that descriptors are free for others."""
+        """Close all kept files, so that descriptors are free for others."""
         for keeper in self._present():
             keeper.forget_cached()
 
@@ -87,14 +87,14 @@ def _spare() -> int:
 
 
 IDLE_S = 0.5
-"""Whoever has said nothing for so long is not at work."""
+"""A holder without a report for this time is not at work."""
 
 
 class Holder(Protocol):
     """A holder that can release what it holds and make it again."""
 
     def release(self) -> bool:
-        """Lets go of all, unless it is at work with it; whether it did. Answered at once."""
+        """Free everything, unless the holder is at work with it. Return true if it was freed. Does not block."""
 
 
 class Budget:

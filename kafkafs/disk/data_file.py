@@ -171,7 +171,7 @@ class LocalFile(DataFile):
         """`remote`, of a remote file system: where to leave the descriptor in the end, as closing it may take long."""
         super().__init__(name, inode, options)
         self.descriptor = descriptor
-        self.device = -1  # whoever opens it says which
+        self.device = -1  # set by the code that opens it
         self._access: ValidatedValue[Access] = ValidatedValue()
         self._remote = remote
         self._straight = False

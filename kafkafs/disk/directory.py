@@ -1,6 +1,6 @@
 """Descriptors of broker files: opened read-only, without following links, few at a time.
 
-This is the one module that opens files of a data directory, each as a `LocalFile`. Its cache lets go of what was not
+This is the one module that opens files of a data directory, each as a `LocalFile`. Its cache closes what was not
 asked for in a while, and of what was deleted: an open file keeps its disk space.
 """
 
@@ -202,7 +202,7 @@ class Directory:
         del evicted  # the lock is free by now
 
     def sweep(self) -> None:
-        """Lets go of files that are not asked for, or that were deleted. A mount calls it a few times a second."""
+        """Close files that are not in use, or that were deleted. A mount calls it a few times a second."""
         may_block()
         self._swept = self.options.clock()
         idle_since = self._swept - IDLE_S
@@ -336,7 +336,7 @@ class Directory:
             raise WouldBlock("a name is to be looked up on the disk") from error
 
     def forget_cached(self) -> None:
-        """Lets go of what the cache holds."""
+        """Close the files in the cache."""
         with self._lock:
             held = list(self._cache.values())
             self._cache.clear()

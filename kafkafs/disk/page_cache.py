@@ -6,7 +6,7 @@ are dropped after it. (`cachestat` needs no mapping, and on overlayfs calls ever
 and headers, are left to the kernel.
 
 Nobody drops the pages that the kernel reads ahead of a read, unless they are read, too. On disks that read ahead 8 MiB,
-ten points left 27 MB. So it reads ahead only for whoever goes straight on through much, and says so.
+ten points left 27 MB. So it reads ahead only for a caller that reads much sequentially, and says so.
 """
 
 import ctypes

@@ -82,7 +82,7 @@ class Prefetch:
     """The bytes that one reader is about to read. It may go from one file on into the next.
 
     Readers write without a lock where they are and whether it was cold; of several at once the last one counts, which
-    costs a block at most. `_made` is replaced whole, by whoever holds `_making`.
+    costs a block at most. `_made` is replaced whole, by the thread that holds `_making`.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -186,7 +186,7 @@ class Prefetch:
         return has_room
 
     def release(self) -> bool:
-        """Lets go of its blocks, unless it goes on with them; see `Budget`."""
+        """Free its blocks, unless a read uses them; see `Budget`."""
         if self._budget.clock() - self._advanced < _IDLE_S or not self._making.acquire(blocking=False):
             return False
         self._made = None

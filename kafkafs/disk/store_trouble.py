@@ -35,7 +35,7 @@ def trouble() -> str:
 
 @contextmanager
 def complete() -> Iterator[None]:
-    """Raise StoreError at the end if a read of a store has failed in this process meanwhile, whoever passed over it."""
+    """Raise StoreError at the end if a read of a store has failed in this process meanwhile, even if skipped."""
     before = _latest.count
     yield
     if _latest.count != before:

@@ -59,7 +59,7 @@ class Source:
 
     @property
     def base_offset(self) -> int | None:
-        """The offset in the name, or None where it holds none. In a remote tier the segment's id stands behind it."""
+        """The offset in the name, or None if it has none. In a remote tier the segment's id follows it."""
         tiered = parse_tier_file(self.name)
         if tiered is not None:
             return tiered.base_offset

@@ -138,7 +138,7 @@ class EntryRun:
         return self if whole else EntryRun(self.data, self.position, np.ascontiguousarray(self.rows[first:stop]))
 
     def bytes_of(self, batch: Batch) -> bytes:
-        """A batch of this run as it stands on disk."""
+        """The bytes of a batch of this run, as on disk."""
         start = batch.position - self.position
         return bytes(self.data[start : start + batch.size])
 

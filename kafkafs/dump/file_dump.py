@@ -19,7 +19,7 @@ from kafkafs.format.names import OFFSET_DIGITS
 BOOTSTRAP_CHECKPOINT = "bootstrap.checkpoint"
 EPOCH_DIGITS = 10
 _LOGS = (".log", ".checkpoint")
-_INDEXES = (".index", ".timeindex", ".txnindex", ".snapshot")  # what stands beside a log
+_INDEXES = (".index", ".timeindex", ".txnindex", ".snapshot")  # files beside a log
 
 Pieces = Iterator[tuple[int | None, Text]]
 """Text, and where in the file what follows it begins; None inside of what is made in one go."""

@@ -1,6 +1,6 @@
 """The small text files beside the segments. Sources: CheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile.
 
-Beside each parser stands what writes such a file. A parser takes the whole file as bytes and returns plain values, or
+Beside each parser is the writer of such a file. A parser takes the whole file as bytes and returns plain values, or
 raises CorruptData with what is wrong; what cannot be parsed counts as absent for a caller, who names it in `problems`.
 """
 

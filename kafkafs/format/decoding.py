@@ -2,7 +2,7 @@
 
 A chunk of records at a time: a kernel looks which schema each key and value names, `DecoderTable` says how those are
 decoded, a second kernel makes JSON text of Avro and checks what is JSON already, a third writes the lines. Only
-Protobuf comes by Python. Whatever does not fit stands in the line as in `.jsonl`, with a sentence.
+Protobuf comes by Python. A value that does not fit is in the line as in `.jsonl`, with a sentence.
 """
 
 import json

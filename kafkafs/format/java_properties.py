@@ -1,7 +1,7 @@
 """Java's properties files, `meta.properties` and `server.properties`: a key and a value a line.
 Source: Properties.load.
 
-A line ends with its newline, unless an odd number of backslashes stands before it. `=`, `:` or a blank ends a key.
+A line ends with its newline, unless an odd number of backslashes precedes it. `=`, `:` or a blank ends a key.
 """
 
 import re
@@ -12,7 +12,7 @@ _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """All keys with their values; of a key that stands there twice the last value."""
+    """All keys with their values; if a key is there twice, the last value."""
     found = {}
     for line in _logical_lines(text):
         parts = _LINE.fullmatch(line)

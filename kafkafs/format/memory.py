@@ -85,7 +85,7 @@ class MemoryBudget(Memory):
         self._lent: dict[int, int] = {}  # bytes, by array
 
     def reclaim_with(self, release: Callable[[], None]) -> None:
-        """Calls `release` when memory runs short: it lets go of what is held and not needed at the moment."""
+        """Calls `release` when memory runs short: it frees what is held and not needed at the moment."""
         self._reclaim.append(release)
 
     @property

@@ -22,7 +22,7 @@ _SHORTEST = 100
 """Bytes; no line is shorter."""
 
 _FIRST = 64
-"""Lines of each partition that are made at first: whoever reads waits for all of them."""
+"""Lines of each partition that are made at first: the reader waits for all of them."""
 
 _BEHIND = 16
 """Bytes behind all texts: the kernel takes as many at a time."""
@@ -81,7 +81,7 @@ class MergedLines:
                 try:
                     has_more = self._fill(first)
                 except Exception:
-                    if made:  # what stands before an error comes first
+                    if made:  # lines before an error come first
                         yield True, room.data[:made]
                     raise
                 if has_more:

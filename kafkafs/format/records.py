@@ -64,7 +64,7 @@ class Records:
         return self._bytes(int(self.rows["value_at"][index]), int(self.rows["value_size"][index]))
 
     def headers(self, index: int) -> list[tuple[bytes, bytes | None]]:
-        """Its headers in order, a name as often as it stands there; a null value is None."""
+        """Its headers in order, with repeated names; a null value is None."""
         row, found = self.rows[index], []
         at = int(row["headers_at"])
         for _ in range(int(row["header_count"])):

@@ -1,7 +1,7 @@
 """Whole rows of tables, moved: some of them, a copy, several tables as one.
 
 numpy does each of these field by field. To move rows as the bytes that they are takes a fifteenth of the time, which
-counts where each record stands in a batch of its own: 30 instead of 470 us for 10,000 batches.
+counts if each record has its own batch: 30 instead of 470 us for 10,000 batches.
 """
 
 from collections.abc import Sequence

@@ -81,7 +81,7 @@ class Bounds(NamedTuple):
     Without `search` it ends at the first byte that is no valid batch, whatever follows. Offsets below `passed` are not
     what the walk is for: of large batches with nothing else only the headers come, where they are known to be sound.
     The walk asks `sound` for the known batches when the first of them comes up. It is None if nothing is known for now.
-    Batches of more than `largest` bytes are left out in the same way: whoever decodes the rest refuses them.
+    Batches of more than `largest` bytes are left out in the same way: the decoder of the rest refuses them.
     """
 
     end: int

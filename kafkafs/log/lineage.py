@@ -3,7 +3,7 @@
 Offsets and positions do not tell. After a truncation other records take the same offsets, and a topic that was deleted
 and created again has the same name. A witness decides: a file that truncation would have cut or deleted.
 
-- The last segment is the witness while its last batch stands at its position.
+- The last segment is the witness while its last batch is at its position.
 - An empty last segment is a witness by its existence, since truncation to below its base offset deletes it. The closed
   segment before it is a witness if it did not change.
 - If compaction or retention took the witnesses away, topic id and leader epochs tell, as they tell followers: in the
@@ -42,7 +42,7 @@ class Went(Enum):
 
 
 class Verdict(NamedTuple):
-    """The answer of `went_on`: at or behind the offset `same_from`, everything stands as the older look saw it."""
+    """The answer of `went_on`: at or behind the offset `same_from`, everything is as the older look saw it."""
 
     went: Went
     same_from: int
@@ -103,7 +103,7 @@ def _witnesses(log: Log) -> tuple[Segment, ...]:
 
 
 def _stands(log: Log, witness: Witness | None, now: Log) -> bool | None:
-    """True if the log's end stands in `now`, False if it was cut, None if its witnesses are gone."""
+    """True if the log's end is still in `now`, False if it was cut, None if its witnesses are gone."""
     last = log.tail.last if log.tail is not None else None
     for segment in _witnesses(log):
         later = _namesake(segment, now)
@@ -136,7 +136,7 @@ def _namesake(segment: Segment, now: Log) -> Segment | None:
 
 
 def _as_of_its_segments(log: Log, now: Log) -> Verdict:
-    """The verdict about a log whose end stands in `now`."""
+    """The verdict about a log whose end is still in `now`."""
     closed = len(log.segments) - 1
     same_from = log.start_offset
     if log.segments[:closed] != now.segments[:closed]:

@@ -25,7 +25,7 @@ def read_log_end(root: Directory, inside: Inside, partition: str, base: int) -> 
     """The end of the last segment's log, which a broker finds so when it starts. `inside`: the partition's directory.
     Source: LogSegment.recover.
 
-    The time index has an entry for all that stands before its last one, so that nothing older has to be read.
+    The time index has an entry for everything before its last one, so that nothing older has to be read.
     """
     end, largest = base, -1
     try:

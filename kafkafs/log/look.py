@@ -5,7 +5,7 @@ A `Look` belongs to one `Log`, and so to one moment. A place (`places`) asks it 
 
 The bytes of a raw range are `Extent`s of its log.
 
-A corrupt batch ends the reading with CorruptData after all that stands before it, or is passed over on request.
+A corrupt batch ends the reading with CorruptData after everything before it, or is passed over on request.
 """
 
 import dataclasses
@@ -109,7 +109,7 @@ class Reader:
 
 
 class Look:
-    """A log as one reader sees it: what the isolation level shows, and what stands there without one.
+    """A log as one reader sees it: the records that the isolation level shows, or all records.
 
     A reader is made, without a lock, when it is first asked for: two threads may make one each, and either is right.
     """

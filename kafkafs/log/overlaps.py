@@ -85,7 +85,7 @@ def fresh(piece: Records, rows: Batches, overlaps: Overlaps) -> Records:
 
 
 _LIMIT = 256 << 20
-"""Bytes of memory that the answer may take; beyond it the last offset stands for the first."""
+"""Bytes of memory that the answer may take; beyond it the last offset is used for the first."""
 
 
 def first_offset(file: DataFile, batch: Batch) -> int:

@@ -41,10 +41,10 @@ class RemotePart(Protocol):
     """The tier's part of the partition: see `log.tier`."""
 
     def segments(self, local_start: int | None) -> tuple[Segment, ...]:
-        """The remote segments below that offset; all where the disk has none. Or one that stands for all."""
+        """The remote segments below that offset; all where the disk has none. Or one that represents all."""
 
     def ask(self) -> bool:
-        """Waits for those that one stands for; whether one did."""
+        """Wait for the segments that one represents. Return true if one did."""
 
     def expire(self) -> None:
         """Make the next call list the directory again."""

@@ -207,7 +207,7 @@ class BetweenOffsets(NamedTuple):
     stop: AtOffset | None
 
     def start(self, look: Look, *, isolated: bool) -> int | None:  # noqa: ARG002 (offsets are offsets)
-        """The offset as it stands, or what `earliest`, `latest` and `-n` mean now; never None."""
+        """The given offset, or what `earliest`, `latest` and `-n` mean now; never None."""
         return _offset(look, self.begin)
 
     def offsets(self, look: Look, *, isolated: bool) -> tuple[int, int | None]:  # noqa: ARG002

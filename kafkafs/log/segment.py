@@ -304,7 +304,7 @@ class Segment:
         return self.walk(Start(0, self.base_offset, first_read=LONGEST_READ), log_end)
 
     def goes_on_in(self, later: "Segment", last: Batch) -> bool:
-        """True if `later` has the same file, and `last` stands in it where it stood: so does everything before it."""
+        """True if `later` has the same file, and `last` is in it at the same position: so is everything before it."""
         if later.base_offset != self.base_offset or later.listed["log"].inode != self.listed["log"].inode:
             return False
         return is_at_its_place(later.log(), last)

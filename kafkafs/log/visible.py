@@ -84,7 +84,7 @@ class LogOverlaps:
         segment = self._log.segments[number]
         try:
             if segment.is_doubtful is None:
-                if segment.object is not None:  # its first bytes are a request: whoever reads it sees reason to look
+                if segment.object is not None:  # its first bytes are a request: its reader checks them
                     return NONE
                 first = segment.log().read(0, min(FIRST_READ, self._log.walk_end(segment)))
                 segment.is_doubtful = _begins_doubtfully(first)
@@ -96,7 +96,7 @@ class LogOverlaps:
                     segment, end, known or KnownOverlaps(0, segment.base_offset, NONE)
                 )
             return known.overlaps
-        except (Denied, DiskError):  # whoever needs the segment itself gets the error
+        except (Denied, DiskError):  # a reader of the segment itself gets the error
             return NONE
 
     def _found(self, segment: Segment, end: int, known: KnownOverlaps) -> KnownOverlaps:

@@ -1,7 +1,7 @@
 """The settings of a topic that decide what a broker deletes, and where each of them comes from.
 
 The order is the broker's: the topic's own, this broker's dynamic ones, the cluster's dynamic default, the file of the
-broker, Kafka's default. `--set` stands before all. Sources: LogConfig, AbstractKafkaConfig, DynamicBrokerConfig.
+broker, Kafka's default. `--set` overrides all. Sources: LogConfig, AbstractKafkaConfig, DynamicBrokerConfig.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

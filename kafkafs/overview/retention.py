@@ -21,7 +21,7 @@ class SegmentFacts(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """The settings of a topic that decide. `delete` and `compact` are its cleanup policy; -1 stands for no limit."""
+    """The settings of a topic that decide. `delete` and `compact` are its cleanup policy; -1 means no limit."""
 
     delete: bool
     compact: bool

@@ -2,7 +2,7 @@
 
 Partitions, checkpoints, the metadata, settings; then `meta.properties`, without which a broker does not start, and the
 mark of an orderly stop, without which it would take a partition's end for damaged. `revive.json` says "unfinished"
-until all of that stands, on the disk.
+until all of that is on the disk.
 """
 
 import time

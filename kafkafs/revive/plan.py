@@ -362,7 +362,7 @@ def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
 
 
 def _allocated(plan: Plan) -> int:
-    """Bytes that the logs take on their disks: a preallocated one is larger than what stands in it."""
+    """Bytes that the logs take on their disks: a preallocated one is larger than its content."""
     replicas = (each.replica for _, each in plan.partitions())
     return plan.remote_size + sum(
         replica.directory.root.stat(f"{replica.partition.name.directory}/{segment.log_name}").st_blocks * 512

@@ -44,7 +44,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import BatchRun, Damage, Segment
 
 _LOW = 0xFFFFFFFF
-"""The bits of a row that are an offset; the hash stands above them."""
+"""The bits of a row that are an offset; the hash is above them."""
 
 
 class KeyIndex(NamedTuple):

@@ -90,7 +90,7 @@ class PartitionKeys:
                     return
 
     def release(self) -> bool:
-        """Lets go of what can be scanned again; see `Budget`."""
+        """Free what can be scanned again; see `Budget`."""
         if not self._lock.acquire(blocking=False):
             return False
         try:

@@ -107,7 +107,7 @@ class Pattern:
 
 
 def _literals(parsed: Any, counts: Callable[[str], bool]) -> list[str]:
-    """Strings each of which stands in every match, of the characters that count."""
+    """Strings each of which is in every match, of the characters that count."""
     found, literal = [], ""
     for operation, argument in parsed:
         if operation is _constants.LITERAL and counts(chr(argument)):

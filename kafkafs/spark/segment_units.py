@@ -41,7 +41,7 @@ class SegmentLook:
         return self.segment.seen[0]
 
     def runs(self) -> Iterator[BatchRun | Damage]:
-        """All that stands in the log up to its last valid batch, in order; Vanished once it is another log."""
+        """All batches of the log up to its last valid one, in order; Vanished once it is another log."""
         return self.of(self.segment)
 
     def of(self, segment: Segment) -> Iterator[BatchRun | Damage]:

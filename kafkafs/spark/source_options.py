@@ -1,6 +1,6 @@
 """The options of a read: names, defaults, preferences and refusals are those of Spark's Kafka source.
 
-In the place of `kafka.bootstrap.servers` stands `path`: data directories, several with commas between them or as a
+`path` replaces `kafka.bootstrap.servers`: data directories, several with commas between them or as a
 glob. Other `kafka.` options are for a client's network and mean nothing here. Source: KafkaSourceProvider.
 """
 

@@ -42,7 +42,7 @@ def begin_nothing(_: object) -> None:
 
 
 class _Outcome(NamedTuple, Generic[Result]):
-    """The results of a bundle, or why there are none."""
+    """The results of a bundle, or the error that ended it."""
 
     results: list[Result]
     failure: Exception | None = None
@@ -104,7 +104,7 @@ def _bundle_of(
     """The work of one process: those bundles of `work` whose numbers it is given."""
 
     def made(number: int, tell: Callable[[_Outcome[Result]], None]) -> None:
-        """Tells the results of a bundle, or why there are none."""
+        """Send the results of a bundle, or the error that ended it."""
         try:
             tell(
                 _Outcome(list(in_turn(work[number], lambda unit: ask_again(partial(function, unit), _nothing), begin)))

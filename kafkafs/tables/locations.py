@@ -45,7 +45,7 @@ _open: dict[tuple[Path, Tiered | None], tuple[tuple[int, int], DataDirectory]] =
 
 
 def data_directory(path: Path, tiered: Tiered | None = None) -> DataDirectory:
-    """The data directory that is at `path` now, the same object each time in this process; UsageError where it is none.
+    """The data directory at `path`, the same object each time in this process; UsageError if it is no data directory.
 
     A process of Spark's lives on from job to job, and finds another directory under a name that it knows.
     """
@@ -64,7 +64,7 @@ def data_directory(path: Path, tiered: Tiered | None = None) -> DataDirectory:
 
 
 def data_directories(paths: Iterable[Path], tiered: Tiered | None = None) -> list[DataDirectory]:
-    """All of them; UsageError where one is none, or where they are of several clusters."""
+    """Return all data directories; UsageError if one is no data directory, or if they are of several clusters."""
     directories = [data_directory(path, tiered) for path in paths]
     check_one_cluster(directories)
     return directories
@@ -104,7 +104,7 @@ def every_location(
 ) -> dict[TopicPartition, Location]:
     """All live partitions below the data directories, each once: of several brokers' replicas the furthest.
 
-    UsageError where one stands in two directories of the same broker, or replicas are refused.
+    UsageError if one is in two directories of the same broker, or replicas are refused.
     """
     paths = tuple(paths)
     tiered = None if source is None else Tiered(source, paths)

@@ -146,23 +146,25 @@ def scan(
 ) -> Scan:
     """Read a topic, or a part of it, from data directories, without a broker.
 
-    The partitions' ranges are settled now, by the indexes. Records are read by the methods of what is returned.
+    This call fixes the range of offsets of each partition, by the indexes. The methods of the result read the records.
 
         kafkafs.scan("/var/kafka-logs", "orders", start="-1h", value="json").to_polars()
 
-    data_dirs: a data directory, or several (`log.dirs`, several brokers' disks); a glob will do.
-    start, end: offsets by partition (`{0: 100}`; other partitions are taken whole), or a time for all partitions:
-        milliseconds since 1970, a datetime, or text as in "2021-09-23T09:43Z", "-1h", "now", and "+10m" as an end.
-        `end` is left out.
-    value, key: "binary", "string", "json" (columns of the type that is found in a pass over the range) or "registry"
-        (columns by the schemas in `_schemas-0`). What does not fit stands in `valueBytes`; see docs/spark.md.
-    columns: the names of the columns that are wanted, in this order.
-    isolation: "read_committed" leaves out aborted and open transactions.
-    replicas: several brokers' replicas of a partition: read the one that got "furthest", or "refuse".
-    tiered, tiered_key: the tier that older segments lie in, as `--tiered` and `--tiered-key` of the commands.
-    fail_on_data_loss: False goes on without records that are gone, and logs a warning that names them.
+    data_dirs: one data directory or several (`log.dirs`, several brokers' disks). Globs are allowed.
+    start, end: offsets by partition (`{0: 100}`; other partitions are read whole), or a time for all partitions:
+        milliseconds since 1970, a datetime, or text as in "2021-09-23T09:43Z", "-1h", "now". `end` is exclusive, and
+        may be text such as "+10m".
+    value, key: "binary", "string", "json" or "registry". For "json" a pass over the range finds the columns' type. For
+        "registry" the schemas in `_schemas-0` give the columns. A value that does not fit is in `valueBytes`; see
+        docs/spark.md.
+    columns: the names of the columns to return, in this order.
+    isolation: "read_uncommitted", or "read_committed", which leaves out aborted and open transactions.
+    replicas: if several brokers have replicas of a partition: "furthest" reads the replica whose log reaches furthest,
+        "refuse" raises an error.
+    tiered, tiered_key: the remote tier with the older segments, as in the options `--tiered` and `--tiered-key`.
+    fail_on_data_loss: if False, the scan continues without records that are gone, and logs a warning that names them.
 
-    Raises kafkafs.errors.KafkafsError, whose text is a sentence.
+    Raises kafkafs.errors.KafkafsError with a message of one sentence.
     """
     forms: dict[FieldName, Form] = {"key": _one_of("key", key, FORMS), "value": _one_of("value", value, FORMS)}
     names = columns_named(columns, _every_name(forms))

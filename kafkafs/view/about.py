@@ -44,7 +44,7 @@ class TextFile(MadeFile):
         return self._bytes_now()
 
     def _about(self) -> Attributes:
-        """For all to read, of whoever serves it, changed just now."""
+        """Readable for all, owned by the serving user, changed just now."""
         return _attributes("file", 0o444, 0.0)
 
 
@@ -59,7 +59,7 @@ class AboutDirectory:
         self._files = {"README": lambda: manual.plain().encode(), **files}
 
     def attributes(self) -> Attributes:
-        """For all to enter, of whoever serves it, changed just now."""
+        """Open to all, owned by the serving user, changed just now."""
         return _attributes("directory", 0o555, 1.0)
 
     def child(self, name: str) -> Node:

@@ -264,7 +264,7 @@ class ExactContent:
         self._text.prefetch()
 
     def close(self) -> None:
-        """Text and files are let go of."""
+        """Free the text and the files."""
         self._held = None
         self._text.let_go(is_read=self._read_to >= self.size)
 

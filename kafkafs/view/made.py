@@ -64,7 +64,7 @@ class AnswerCache(Generic[Value]):
 
 
 class MadeText:
-    """A text, made whole for whoever asked for its size."""
+    """A text, made whole for a lookup of its size."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

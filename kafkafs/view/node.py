@@ -73,7 +73,7 @@ class Content(Protocol):
         """
 
     def close(self) -> None:
-        """Lets go of what the content holds, without waiting. Called once, after the last read has ended."""
+        """Free what the content holds, without blocking. Called once, after the last read has ended."""
 
 
 class Passing(NamedTuple):
@@ -157,7 +157,7 @@ class BytesContent:
         return self._data[offset : offset + size]
 
     def close(self) -> None:
-        """The bytes are let go of."""
+        """Free the bytes."""
         self._data = b""
 
 

@@ -48,7 +48,7 @@ class BatchContent:
         return self._extent.read(self._extent.position + offset, size) if size > 0 else b""
 
     def close(self) -> None:
-        """The file is let go of; a read behind it is empty."""
+        """Free the file; a later read is empty."""
         self.size, self._extent = 0, self._extent._replace(held=None)
 
 
@@ -140,7 +140,7 @@ class RawContent(ReadAhead):
             self._extents, self._starts = extents, _starts(extents)
 
     def close(self) -> None:
-        """The files are let go of, and what was read ahead; a read behind it is empty."""
+        """Free the files, and what was read ahead; a later read is empty."""
         self._extents, self._starts, self._growth = [], [0], None
         self._prefetch.close()
 

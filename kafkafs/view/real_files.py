@@ -108,6 +108,6 @@ class RealContent(ReadAhead):
         return self._prefetch.read(self._file, offset, size, self._file.size) if self._file else b""
 
     def close(self) -> None:
-        """The file is let go of, and what was read ahead."""
+        """Free the file, and what was read ahead."""
         self._file = None
         self._prefetch.close()

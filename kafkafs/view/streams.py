@@ -216,7 +216,7 @@ class Stream:
             return first <= offset <= self._position + MARK_EVERY
 
     def release(self) -> bool:
-        """Lets go of what is made and of what it is made from, unless it is being made; see `Budget`."""
+        """Free the text and its source, unless a read makes more of it; see `Budget`."""
         if not self._making.acquire(blocking=False):
             return False
         try:
@@ -341,7 +341,7 @@ class Stream:
         return parts[0] if len(parts) == 1 else _joined(parts)
 
     def close(self) -> None:
-        """The text is let go of, with what makes it and the files behind it; its part of the budget is free."""
+        """Free the text, its source, its files, and its part of the budget."""
         with self._state:
             self._kept.clear()
         self._pieces = self._held = None

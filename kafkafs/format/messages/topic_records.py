@@ -22,7 +22,7 @@ from kafkafs.format.messages.schema import names_by_number, schema
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, REMOTE_LOG_METADATA, SHARE_TOPIC, TRANSACTIONS_TOPIC
 
 FRAME_VERSION = 1
-"""What stands in front of records without a key."""
+"""The prefix of records without a key."""
 
 _LARGEST = 0x7FFF
 _INT16 = struct.Struct(">h")

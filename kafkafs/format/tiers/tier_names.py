@@ -40,7 +40,7 @@ class TierPartition(NamedTuple):
 
 
 class TierFile(NamedTuple):
-    """One of a remote segment's files. `kind` is what stands behind the dot."""
+    """One of a remote segment's files. `kind` is the part after the dot."""
 
     base_offset: int
     segment_id: str

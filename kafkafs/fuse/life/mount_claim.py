@@ -1,4 +1,4 @@
-"""One mount at a time: who mounts has the mount point to himself, from the first check until the mount stands.
+"""One mount at a time: a process that mounts holds the mount point, from the first check until it is mounted.
 
 The mount table is read before the mount, and a moment later another mount may be at the same place. If two `kafkafs
 mount` run at the same moment, the second would cover the first, and both would succeed. So who mounts holds a lock
@@ -21,10 +21,10 @@ _AGAIN_S = 0.05
 
 
 class Claim:
-    """A mount point that nobody else mounts at. `release` when the mount stands, or with the last of the processes."""
+    """A mount point that nobody else mounts at. `release` when mounted, or with the last of the processes."""
 
     def __init__(self, mountpoint: Path) -> None:
-        """Waits for whoever mounts there. If the place cannot be a mount point, `mountpoint.check` says why."""
+        """Wait for others that mount there. If the place cannot be a mount point, `mountpoint.check` says why."""
         self._place = real_path(mountpoint)
         self._descriptor = -1
         if mounted_at(self._place) is None:  # a mount must not be asked: it may not answer

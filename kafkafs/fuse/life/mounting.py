@@ -3,7 +3,7 @@
     session  the kernel's side: mounted before the first answer, ended with this process
     loop     trio: pyfuse3's tasks, the waiting reads' pulse, the watch over slow calls, sweeping, the ear for signals
 
-The order matters. The process gives up its rights (`sandbox`) when the mount stands and before any thread starts;
+The order matters. The process drops its rights (`sandbox`) after the mount is made and before any thread starts;
 worker threads start before the kernel is answered; waiting reads are ended before the loop, since pyfuse3 would wait
 for them for ever. Unmounting is left to the parent process (`supervise`): this one has no right to it any more.
 """

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 async def beat_for_ever(watchdog: "Watchdog") -> None:
-    """Beat on the trio thread, as long as the mount stands."""
+    """Beat on the trio thread, as long as the mount exists."""
     try:
         while True:
             await trio.sleep(BEAT_S)

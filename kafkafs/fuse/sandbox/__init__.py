@@ -1,4 +1,4 @@
-"""Least privilege for the daemon, once the mount stands.
+"""Least privilege for the daemon, after the mount is made.
 
 confinement   all of it, in order; what must be imported before is imported here
 landlock      files below the data directories only, to read

@@ -4,7 +4,7 @@ A lookup adds a reference to an inode, a forget takes them back. Node ids are gi
 twice. The same path has the same one while the kernel remembers it, with three exceptions: a change of kind (a file
 where a directory was), as the kernel demands; a change of size or version while somebody has the file open; and a
 change of a size that the kernel keeps. It knows one size an inode, whichever name or handle is asked: so an inode that
-is open stays what it was opened on, and whoever comes by the name gets the next one. All of it belongs to the trio
+is open stays what it was opened on, and a later lookup of the name gets the next one. All of it belongs to the trio
 thread.
 
 The life of a handle: `open` makes the content and an `OpenFile` around it, on the trio thread or in a worker; reads use
@@ -40,7 +40,7 @@ _MOST_PASSING = 32 << 20
 
 
 def inode_number(parent: int, name: bytes) -> int:
-    """The number `stat` and `ls -i` show for a path; never 0, stable while the mount stands."""
+    """The number `stat` and `ls -i` show for a path; never 0, stable while the mount exists."""
     return hash((parent, name)) & _POSITIVE | 2
 
 

@@ -165,14 +165,14 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def releasedir(self, handle: int) -> None:
-        """The listing is let go of; ESTALE for a handle that is not open."""
+        """Free the listing; ESTALE for a handle that is not open."""
         self.directories.pop(handle)
 
     # Files
 
     @answering
     async def open(self, node_id: int, flags: int, ctx: RequestContext) -> FileInfo:
-        """A handle of the content, cached and seekable as that says. EROFS for whoever would write."""
+        """A handle of the content, cached and seekable as that says. EROFS for an open for writing."""
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_TRUNC):
             raise ReadOnly("nothing in a mount can be changed")
         inode = self.inodes[node_id]
@@ -275,7 +275,7 @@ class Operations(pyfuse3.Operations):
 def _look_up(directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str) -> tuple[Node, Attributes | None]:
     """The child and its attributes; without them where they wait for another disk than this call."""
     node = directory.child(name)
-    if not lane and getattr(node, "lane", lane) != lane:  # only the root stands above the disks
+    if not lane and getattr(node, "lane", lane) != lane:  # only the root is above the disks
         return node, None
     return node, node.attributes()
 

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 async def sweep(tree: Tree, inodes: Inodes, workers: Workers) -> None:
-    """Sweeps as long as the mount stands."""
+    """Sweep as long as the mount exists."""
     async with trio.open_nursery() as nursery:
         for disk in tree.disks():
             nursery.start_soon(_sweep_disk, disk, workers)

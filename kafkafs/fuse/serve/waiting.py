@@ -81,7 +81,7 @@ class WaitingReads:
             self._wake(wait, outcome.Error(pyfuse3.FUSEError(errno.EIO)))
 
     async def pulse(self) -> None:
-        """Looks after the waiting reads as long as the mount stands."""
+        """Poll for the waiting reads as long as the mount exists."""
         async with trio.open_nursery() as nursery:
             beat = 0
             while True:

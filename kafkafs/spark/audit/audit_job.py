@@ -95,7 +95,7 @@ class Report:
 
 
 def untold(_: Finding) -> None:
-    """For whoever waits for the whole report."""
+    """For a caller that waits for the whole report."""
 
 
 def audit(

@@ -1,8 +1,8 @@
-"""`kafkafs export --compact`: small files of an export become large ones, and each record stands there once.
+"""`kafkafs export --compact`: small files of an export become large ones, and each record is there once.
 
 Neighbours in the plan are put together as long as their log is not more than the `--file-mb` of the export. A larger
 file is written first under a hidden name, which no reader takes. Then a journal names all that is about to change, and
-the plan as it will be: from there on the change happens, whoever is killed. Large files get their names, small ones are
+the plan as it will be: from there on the change happens, even after a kill. Large files get their names, small ones are
 removed, the plan is written, and last the journal goes. Each step can be done again, and `finish` does so at the
 beginning of each run to this place. All of it happens under a claim (`claims`). An export by leader has a plan for each
 partition, and so a journal for each.

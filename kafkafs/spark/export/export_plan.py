@@ -314,7 +314,7 @@ def units_of(out: Output, text: bytes, plan: str = PLAN) -> tuple[dict[str, Any]
 
 
 def check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
-    """UsageError where there are files that the plan does not name: whoever reads the directory reads them too."""
+    """UsageError where there are files that the plan does not name: a reader of the directory would read them too."""
     planned_files = {unit.file for unit in units}
     others = sorted(name for name in there if name.endswith(".parquet") and undated(name) not in planned_files)
     if others:

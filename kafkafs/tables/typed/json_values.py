@@ -1,9 +1,9 @@
 """JSON values: one type for all of them, found by a first pass, and applied in a second.
 
 Types meet as in Spark's own inference: whole numbers and others give others, objects are merged field by field, and
-what does not fit together becomes text, in which an object or a list stands as its JSON; so does a whole number that
+what does not fit together becomes text, in which an object or a list is its JSON; so does a whole number that
 neither 64 bits nor a double hold. A value that is no JSON object, or one that columns cannot hold as it is, stays in
-`valueBytes`, so that nothing is lost; of a key that stands twice in an object the last one counts.
+`valueBytes`, so that nothing is lost; if a key is twice in an object, the last one counts.
 
 Values are parsed, and their types found, many at a time: Python's own parser takes a list of them, and a field's type
 is that of all its values. One odd value has all values of its list parsed one at a time.
