@@ -95,7 +95,7 @@ class WouldBlock(KafkafsError):
 
 class Unfinished(KafkafsError):
     """The answer takes longer than one call may; what was done is kept, so ask again (see `disk.blocking`). Only a
-    caller that was sent a signal meanwhile is told: "Interrupted system call"."""
+    caller that got a signal meanwhile sees it: "Interrupted system call"."""
 
 
 class Occupied(Unfinished):
@@ -107,8 +107,8 @@ class NameTooLong(KafkafsError):
 
 
 UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
-"""What a read may answer of a file that is gone, closed to us, on a disk that fails, or damaged: for whoever tells what
-there is to tell without it."""
+"""What a read may answer of a file that is gone, closed to us, on a disk that fails, or damaged. A caller that can
+show the rest without that file catches them."""
 
 ERRNO: dict[type[KafkafsError], int] = {
     UsageError: errno.EINVAL,

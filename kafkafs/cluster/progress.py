@@ -1,7 +1,7 @@
 """How far groups are behind the ends of partitions: in records, and in time.
 
 The time is that between the record that a group reads next and the newest one of its partition. Offsets are looked up
-together, partition by partition, each in the log that its ends are told of.
+together, partition by partition, each in the log whose end offsets are shown.
 """
 
 from collections import defaultdict

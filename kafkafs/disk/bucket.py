@@ -341,7 +341,7 @@ def _read_fully(handle: Any, position: int, size: int) -> bytes:
 
     pyarrow takes a response that is shorter than was asked for a whole one (26.0), and what it has not written of its
     buffer is what was in that memory before. So the buffer is ours, and blank: where its end still is, the response was
-    too short, unless the object's own bytes are like that, which another blank tells.
+    too short, unless the object's own bytes are like that. A second read with another blank decides.
     """
     got = b""
     for blank in (_BLANK, _OTHER):

@@ -17,7 +17,7 @@ _TIME, _OFFSET = TimeIndex.fields, OffsetIndex.fields
 
 
 def proven_largest(segment: Segment) -> int | None:
-    """The largest timestamp of a closed segment on the disks; None if only its log tells. A proof is remembered."""
+    """The largest timestamp of a closed segment on the disks; None if only its log has it. A proof is remembered."""
     indexes = segment.indexes
     if indexes.proven_largest is None and segment.object is None and not segment.overlaps_next:
         indexes.proven_largest = _proven(segment)

@@ -186,7 +186,7 @@ class Lookup:
     def _is_surely_before(self, timestamp: int, pair: tuple[Segment, ...]) -> bool:
         """True if the first one's log need not tell that it ends before `timestamp`.
 
-        Where times rise, a false entry of an index can only hide an answer right in front of a segment that reaches the
+        If times rise, a false entry of an index can only hide an answer right in front of a segment that reaches the
         time. So there the log is asked.
         """
         largest = [proven_largest(segment) for segment in pair]

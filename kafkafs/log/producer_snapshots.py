@@ -42,8 +42,8 @@ def open_among(producers: Iterable[ProducerState]) -> dict[int, int]:
 
 
 def newest_open(segments: Sequence[Segment], number: int) -> tuple[int, dict[int, int]]:
-    """The last segment up to that number whose beginning a snapshot tells of, and the transactions that are open there.
-    The first segment, and none, where no snapshot tells."""
+    """The last segment up to that number with a snapshot for its beginning, and the transactions that are open there.
+    The first segment, and none, if there is no such snapshot."""
     for begun in range(number, 0, -1):
         known = open_at(segments[begun], segments[begun].base_offset)
         if known is not None:

@@ -1,5 +1,5 @@
-"""The broker's knowledge of producers, and the transactions that are open at a partition's end, as DescribeProducers
-tells.
+"""The broker's knowledge of producers, and the transactions that are open at a partition's end, as in
+DescribeProducers.
 
 The broker writes what it knows of producers into a `.snapshot` when a segment begins, and at a clean stop for the log
 end; from the newest one on the batches tell the rest. Sources: ProducerStateManager, ProducerAppendInfo.

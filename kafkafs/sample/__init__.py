@@ -1,7 +1,7 @@
 """A small Kafka data directory to look at, written by a real broker of release 2.8.0 and stopped cleanly.
 
 Topic `test` is the worked example: one segment from offset 23147 with four offset index entries. Topic `orders` has
-every codec, headers, a committed and an aborted transaction. `scripts/make-sample` makes it anew.
+every codec, headers, a committed and an aborted transaction. `scripts/make-sample` makes it again.
 """
 
 import tarfile

@@ -107,7 +107,7 @@ class SegmentUnit:
 
 
 def begun(unit: SegmentUnit) -> None:
-    """Have the first bytes of a segment's files fetched, if they are in a bucket. Whoever reads them meets errors."""
+    """Have the first bytes of a segment's files fetched, if they are in a bucket. Their readers get errors."""
     if not isinstance(unit.data_directory, BucketPath):
         return
     with suppress(KafkafsError):

@@ -50,8 +50,8 @@ class Sources:
         self._answers: dict[str, tuple[object, PackedLines]] = {}  # each with the version that it is of
 
     def lines(self, name: str) -> PackedLines:
-        """The lines of that file as of now; who asks while another makes them waits, and gets the same. NotFound where
-        there is nothing any more that tells them."""
+        """Return the lines of that file as of now. If another thread makes them, wait and return the same. NotFound if
+        nothing is left to read them from."""
         return self.ask(lambda cluster: self._lines(cluster, name))
 
     def _lines(self, cluster: Cluster, name: str) -> PackedLines:

@@ -76,7 +76,7 @@ class Operations(pyfuse3.Operations):
         Otherwise return the present attributes of the node.
 
         A request by name was answered by `lookup`. So this request is, or may be, about a handle. A file is asked by a
-        new node, since one opens what it told of last, and the kernel may not take the new size.
+        new node, since a node opens the content of its last answer, and the kernel may not take the new size.
         """
         inode = self.inodes[node_id]
         shown = inode.shown

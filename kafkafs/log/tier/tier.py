@@ -4,8 +4,8 @@
     part = TierPart(tier, partition, ...)      of one partition
     part.segments(local_start)                   those that count, like segments of the disk
 
-The list of segments is made again if the disk's own first segment is another one, every `RELIST_S`, and if something
-was not as it was told.
+The list of segments is made again if the disk's own first segment is another one, every `RELIST_S`, and if a file
+was not as listed.
 """
 
 import threading

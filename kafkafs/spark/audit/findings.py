@@ -7,8 +7,8 @@ from typing import Literal
 from kafkafs.format.names import parse_partition_name
 
 Severity = Literal["data loss", "rebuildable index", "note"]
-"""Records that cannot be had any more, or are not what was written; what `kafkafs reindex` or a broker's restart makes
-anew; what an operator should know of."""
+"""Records that are lost, or are not what was written; files that `kafkafs reindex` or a broker's restart makes again;
+facts that an operator should know."""
 
 _LOSSES = frozenset({
     "crc", "not-a-batch", "cut-batch", "offset-order", "invalid-tail", "record-count", "records", "record-timestamp",

@@ -227,7 +227,7 @@ class Figures:
 
 def measure(look: SegmentLook) -> Figures:
     """The numbers of a whole segment. Damaged batches are counted and passed over; where nothing more of it can be
-    read, what came before still counts. Of what lies below the log start only the bytes count."""
+    read, what came before still counts. Records below the log start count only as bytes."""
     found = Figures(size=look.size, index_size=_index_size(look.segment), segments=1)
     start, next_base = look.log.start_offset, look.segment.next_base
     meter = _Meter(found, start)
