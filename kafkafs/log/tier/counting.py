@@ -142,7 +142,7 @@ def _filled(
     """The pieces, and between them those of uploads that cannot be read, or gaps. Nothing is missed below `floor`."""
     at = begin
     if at is None and troubled:
-        at = troubled[0].upload.base_offset
+        at = min([troubled[0].upload.base_offset, *(each.upload.base_offset for each in found[:1])])
     for piece in [*found, None]:
         if piece is not None:
             behind: int | None = piece.upload.base_offset

@@ -155,3 +155,16 @@ def test_each_offset_is_of_an_upload_that_has_it_in_the_lineage(history):
         }
         assert (offset in owner) == bool(right), offset
         assert not right or owner[offset].segment_id in right, offset
+
+
+def test_a_gap_below_an_upload_that_cannot_be_read_is_a_piece():
+    """Regression: without a known log start, gaps below the first unreadable upload were passed over."""
+    uploads = [
+        Upload(0, "a", {}, end_offset=4, epochs=((0, 0),)),
+        Upload(30, "b", {}, end_offset=59, epochs=((0, 0),)),
+        Upload(60, "c", {}, end_offset=89, epochs=((0, 0),), trouble="lost"),
+    ]
+    found = pieces(uploads, ((0, 0),), None)
+    assert [(each.upload.base_offset, each.stop, bool(each.upload.trouble)) for each in found] == [
+        (0, 5, False), (5, 30, True), (30, 60, False), (60, 90, True),
+    ]  # fmt: skip
