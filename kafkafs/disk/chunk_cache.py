@@ -72,8 +72,8 @@ class ChunkCache:
                 self._room.notify_all()
 
     def fetch_ahead(self, name: Hashable, fetch: Callable[[], bytes], size: int) -> bool:
-        """Has another thread `get` what will be asked for, and waits for nothing; False where too many do so. The
-        caller that asks for it meets its errors. What is being fetched is left to whoever fetches it."""
+        """Let another thread `get` a chunk that a caller will need, without blocking. Return False if too many threads
+        do so. The caller that needs the chunk gets its errors. A chunk that is being fetched is not fetched again."""
         if name in self._fetching:
             return True
         free = self._ahead.acquire(blocking=False)

@@ -237,8 +237,7 @@ def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, kee
 
 
 class PointAnswer(NamedTuple):
-    """What a view shows of a point, and the segment that it was found in: while that is one of the log's, the answer
-    stands."""
+    """A view's answer for a point, and the segment that has it. The answer is valid while the log has this segment."""
 
     segment: Segment
     timestamp: int  # -1: none

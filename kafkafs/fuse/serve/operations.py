@@ -290,8 +290,8 @@ def _look_up_with_short_patience(
 
 
 class _LookedUpOnce:
-    """A directory of which one child is asked for, again and again until its attributes are found: the same node each
-    time. What `now` means in its name stays what it was, and work that is under way goes on."""
+    """One child of a directory, as the same node in each retry until its attributes are found. So the value of `now` in
+    its name does not change, and work in progress continues."""
 
     def __init__(self, directory: DirectoryNode) -> None:
         self._directory = directory
