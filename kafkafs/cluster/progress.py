@@ -14,7 +14,7 @@ from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.row_lines import known
 from kafkafs.cluster.rows import NO_OFFSET, Ends
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import UNREADABLE
+from kafkafs.errors import UNREADABLE, Denied, DiskError, NotFound
 from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.many_lookups import first_timestamps, offsets_after
@@ -102,15 +102,20 @@ class Progress:
     def _in_log(
         self, partition: Partition, log: Log, offsets: Iterable[int]
     ) -> tuple[Ends, Mapping[int, Standing], str]:
-        """The ends, the standing of each offset that is known, and a sentence if the last log may not be read."""
+        """The ends, the standing of each offset that is known, and a sentence if the last log cannot be read."""
         ends = _ends(log, partition.root)
         end = log.end_offset if ends.high_watermark is None else min(ends.high_watermark, log.end_offset)
         times: dict[int, int | None] = {each: None for each in offsets if each == end}
         behind = [each for each in offsets if each < end]
         if behind:
             times |= first_timestamps(Reader(log, self._options, partition.transactions), behind)
-        newest = self._newest_of(log) if any(time is not None for time in times.values()) else None
-        refusal = "" if log.tail is None or log.tail.refused is None else str(log.tail.refused)
+        refusal = ""
+        try:
+            log.check_last()
+        except (Denied, DiskError, NotFound) as error:
+            refusal = str(error)
+        is_asked = not refusal and any(time is not None for time in times.values())
+        newest = self._newest_of(log) if is_asked else None
         return ends, {each: _at(each, times[each], newest, ends) for each in times}, refusal
 
     def _newest_of(self, log: Log) -> int | None:

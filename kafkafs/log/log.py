@@ -292,6 +292,13 @@ class Log:
         if self.tail is not None and self.tail.refused is not None:
             raise Denied(str(self.tail.refused))
 
+    def check_last(self) -> None:
+        """Raise an error if the last log cannot be read, so that nobody knows the newest record. The end of an upload
+        can be noted though its log is lost: DiskError or NotFound then. See `check_end`."""
+        self.check_end()
+        if self.segments and self.segments[-1].object is not None:
+            self.segments[-1].log()
+
     def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
         """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's
         end. For a remote segment, only its end: the index is a request, which its reader makes."""

@@ -5,11 +5,13 @@ import pytest
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.progress import Progress
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
 from tests.cluster.writing import Data, batch, commit, marker
 from tests.kafka.dataset import Dataset
+from tests.log.tier.lives import FIRST_MS
+from tests.log.tier.test_lives import one_epoch
 
 OFFSETS = "__consumer_offsets-0"
 START, HIGH, END = 2, 13, 14
@@ -89,6 +91,23 @@ def test_a_damaged_batch_leaves_its_offsets_unknown(data):
     whole[3 * len(batch([(b"k", b"v")] * 3, 0)) // 2] ^= 1
     log.write_bytes(whole)
     assert times(data, HIGH, START, 4, 9) == [(None, 0), (1000, 6000), (None, None), (6000, 1000)]
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_lost_last_upload_leaves_the_time_behind_unknown(tmp_path, is_lost):
+    """Regression: the newest record of the uploads that are left counted as the partition's newest."""
+    past = one_epoch()
+    tier = past.write_tier(tmp_path / "tier")
+    if is_lost:
+        for file in tier.rglob(f"{past.uploads[-1].stem}*"):
+            file.unlink()
+    data = Data(past.write_disk(tmp_path / "disk", has_local=False, has_metadata=True))
+    data.write(OFFSETS, [commit("g", "t", 0, 15)])
+    root = Root([data.path], ReadOptions(tiered=TierSource(str(tier))))
+    row = lines(root, "groups/g/offsets.jsonl")[0]
+    newest = past.uploads[-1].stop - 1
+    assert row["logEndOffset"] == newest + 1
+    assert (row["nextTimestamp"], row["lagMs"]) == (FIRST_MS + 15_000, None if is_lost else 1000 * (newest - 15))
 
 
 DATASET = Dataset("4.3.1", "stopped")
