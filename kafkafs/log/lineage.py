@@ -259,10 +259,12 @@ class LogIdentity:
 
     @classmethod
     def before(cls, log: Log, end: int) -> "LogIdentity":
-        """The identity of a log for a reader that has read up to `end`: the topic id, and the last batch that begins
-        before `end`."""
-        last = _mark(log, end - 1)
-        return cls(topic_id(log), last=last if last is not None and last.base_offset < end else None)
+        """The identity of a log for a reader that has read up to `end`: the topic id, and the batch in front of `end`.
+        If compaction has removed that batch, its leader epoch stands for it."""
+        topic, last = topic_id(log), _mark(log, end - 1)
+        if last is None or last.base_offset >= end:
+            last = None if topic is None else _mark_without_batch(log, end)  # without an id, an older batch tells more
+        return cls(topic, last=last)
 
     def difference(self, log: Log) -> str | None:
         """The reason why a log is not the known one, in words behind its name; None if nothing says so."""
@@ -306,8 +308,16 @@ def _mark_of(batch: Batch) -> BatchMark:
     return BatchMark(batch.base_offset, batch.last_offset, batch.leader_epoch, batch.max_timestamp, batch.crc, cleaned)
 
 
+def _mark_without_batch(log: Log, end: int) -> BatchMark | None:
+    """A mark of no batch, in front of `end`, with the leader epoch there. None if that is unknown."""
+    epochs = [each.epoch for each in leader_epochs(log) if each.start_offset < end]
+    return BatchMark(end, end - 1, max(epochs), -1, 0, True) if epochs else None
+
+
 def _holds(log: Log, mark: BatchMark) -> bool:
-    """True if the log has the batch, or a cleaned rest of it; also if it is unknown."""
+    """True if the log has the batch, or a cleaned rest of it; also if it is unknown, or if the mark has no batch."""
+    if mark.base_offset > mark.last_offset:
+        return True
     now = _mark(log, mark.last_offset)
     if now is None or now.base_offset > mark.last_offset:
         return True  # damage; or nothing of it was kept
