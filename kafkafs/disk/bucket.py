@@ -146,10 +146,8 @@ class BucketObjects(Objects):
 
         def question() -> list[Any]:
             """Two requests, or three."""
+            found = self._names_in(folder, allow_not_found=True)
             system, top = self._opened()
-            found: list[Any] = system.get_file_info(
-                fs.FileSelector(f"{top}/{folder}".rstrip("/"), allow_not_found=True)
-            )
             is_there = found or system.get_file_info(f"{top}/{folder}".rstrip("/")).type == fs.FileType.Directory
             if not is_there and not folder:
                 raise FileNotFoundError
@@ -206,15 +204,21 @@ class BucketObjects(Objects):
     def _listed(self, folder: str, limit_s: float = 0.0) -> list[Any]:
         def listing() -> list[Any]:
             """One request for a thousand keys; twice as many if all pages are full."""
-            system, top = self._opened()
-            selector = fs.FileSelector(f"{top}/{folder}".rstrip("/"), allow_not_found=bool(folder))
-            found: list[Any] = system.get_file_info(selector)
+            found = self._names_in(folder, allow_not_found=bool(folder))
             ends_with_a_page = found and -len(found) % _PAGE <= 1  # a folder's own object counts, and is not told
-            if ends_with_a_page and len(system.get_file_info(selector)) != len(found):
+            if ends_with_a_page and len(self._names_in(folder, allow_not_found=bool(folder))) != len(found):
                 raise OSError(f"the store listed nothing behind {len(found):,} names, or more the next time")
             return found
 
         return self._asked(listing, folder, limit_s)
+
+    def _names_in(self, folder: str, *, allow_not_found: bool) -> list[Any]:
+        """A folder's names as the store lists them now: a request for each thousand."""
+        system, top = self._opened()
+        found: list[Any] = system.get_file_info(
+            fs.FileSelector(f"{top}/{folder}".rstrip("/"), allow_not_found=allow_not_found)
+        )
+        return found
 
     def _read(self, key: str, position: int, size: int) -> bytes:
         """One request, and at the first read of an object one more for its size."""
