@@ -222,7 +222,10 @@ def topic_id(log: Log) -> str | None:
 
 
 class BatchMark(NamedTuple):
-    """A batch as an identity remembers it. `cleaned`: compaction has passed over it, or may have."""
+    """A batch as an identity remembers it. `cleaned`: compaction has passed over it, or may have.
+
+    If compaction has removed the batch, `base_offset` is the one behind `last_offset`, and only `leader_epoch` counts.
+    """
 
     base_offset: int
     last_offset: int

@@ -293,7 +293,7 @@ def has_true_end(segment: Segment, log_end: int) -> bool:
 
 
 class Newest(NamedTuple):
-    """Return the batch with the largest timestamp in its header, and whether the last time index entry is true."""
+    """The batch with the largest timestamp in its header, and whether the last time index entry is true."""
 
     timestamp: int
     base_offset: int
