@@ -19,11 +19,13 @@ from kafkafs.log.read_options import ReadOptions
 
 
 class Leaders(NamedTuple):
-    """The leaders by topic and partition number, the brokers that the metadata know, and what could not be read."""
+    """The leaders by topic and partition number, the brokers that the metadata know, what could not be read, and the
+    leader epochs by topic and partition number."""
 
     by_topic: Mapping[str, Mapping[int, int]]
     brokers: frozenset[int]
     problems: Sequence[str]
+    epochs: Mapping[str, Mapping[int, int]]
 
 
 class _LeadersImage(Image):
@@ -59,7 +61,11 @@ def leaders(directories: Iterable[DataDirectory]) -> Leaders | None:
     }
     replicas = {state.replicas for topic in metadata.image.topics.values() for state in topic.partitions.values()}
     known = {broker for brokers in replicas for broker in brokers} | metadata.image.brokers.keys()
-    return Leaders(found, frozenset(known), problems)
+    epochs = {
+        topic.name: {number: state.leader_epoch for number, state in topic.partitions.items()}
+        for topic in metadata.image.topics.values()
+    }
+    return Leaders(found, frozenset(known), problems, epochs)
 
 
 def leader(state: PartitionState) -> int:

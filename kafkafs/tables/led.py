@@ -4,7 +4,7 @@ By the metadata, other brokers' partitions need not be here. A partition that th
 is data loss. Without metadata nobody knows the leaders, and every partition here is taken.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +20,12 @@ from kafkafs.tables.offsets import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Led:
-    """The partitions to read, and sentences about those that are not here. `named`: all that the metadata name, None
-    without metadata."""
+    """The partitions to read, and sentences about those that are not here. `named`: all that the metadata name, each
+    with its leader epoch; None without metadata."""
 
     locations: dict[TopicPartition, Location]
     warnings: list[str]
-    named: frozenset[TopicPartition] | None
+    named: Mapping[TopicPartition, int] | None
 
 
 def led_by(
@@ -57,9 +57,11 @@ def led_by(
     lacking = {TopicPartition(each.topic, number) for each, numbers in gone for number in numbers}
     every = every_location(paths, replicas, source)
     here = {name: every[name] for name in sorted(wanted - lacking) if name in every}
-    named = frozenset(
-        TopicPartition(topic, number) for topic, each in cluster_leaders.by_topic.items() for number in each
-    )
+    named = {
+        TopicPartition(topic, number): epoch
+        for topic, each in cluster_leaders.epochs.items()
+        for number, epoch in each.items()
+    }
     return Led(here, warnings, named)
 
 

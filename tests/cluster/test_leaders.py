@@ -24,7 +24,7 @@ def test_the_newest_leader_counts(tmp_path):
     data.write(METADATA, [metadata("PartitionChangeRecord", partitionId=1, topicId=ORDERS, leader=3)])
     data.write(METADATA, [metadata("PartitionChangeRecord", partitionId=1, topicId=ORDERS, isr=[3])])  # none elected
     data.write(METADATA, [metadata("RegisterBrokerRecord", brokerId=7)])
-    assert told(data) == ({"orders": {0: 1, 1: 3}}, {1, 7}, [])
+    assert told(data) == ({"orders": {0: 1, 1: 3}}, {1, 7}, [], {"orders": {0: -1, 1: 0}})
 
 
 def test_of_a_partition_without_a_leader_the_last_one_counts(tmp_path):

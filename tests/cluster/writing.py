@@ -78,14 +78,15 @@ def snapshot(*pairs: Pair, last_ms: int = 1000) -> bytes:
 
 
 def batch(
-    pairs: Sequence[Pair], base: int, *, producer_id: int = -1, is_control: bool = False, timestamp: int = 1000
-) -> bytes:
+    pairs: Sequence[Pair], base: int, *, producer_id: int = -1, is_control: bool = False, timestamp: int = 1000,
+    epoch: int = 0,
+) -> bytes:  # fmt: skip
     """A batch of format v2, in a transaction if it has a producer."""
     records = b"".join(_record(number, *each) for number, each in enumerate(pairs))
     attributes = (TRANSACTIONAL if producer_id >= 0 else 0) | (CONTROL if is_control else 0)
     last = len(pairs) - 1
     header = (attributes, last, timestamp, timestamp, producer_id, 0 if producer_id >= 0 else -1, -1, len(pairs))
-    return v2_around(records, len(pairs), base, header=header)
+    return v2_around(records, len(pairs), base, header=header, epoch=epoch)
 
 
 class Data:

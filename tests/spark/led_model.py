@@ -64,7 +64,7 @@ class Cluster:
             ),
         )
 
-    def append(self, number: int, count: int, brokers: Iterable[int] | None = None) -> None:
+    def append(self, number: int, count: int, brokers: Iterable[int] | None = None, epoch: int = 0) -> None:
         """Records at the end of a partition, on some brokers; on all unless some are given."""
         base = self.ends[number]
         self.ends[number] += count
@@ -73,7 +73,7 @@ class Cluster:
             self.values[number, offset] = b"%d/%d" % (number, offset)
             pairs.append((None, self.values[number, offset]))
         for broker in brokers or self.brokers:
-            self.disks[broker].write(f"{TOPIC}-{number}", pairs, at=base)
+            self.disks[broker].write(f"{TOPIC}-{number}", pairs, at=base, epoch=epoch)
 
     def elect(self, number: int, broker: int, told: Iterable[int] | None = None) -> None:
         """Another leader, as some brokers hear; all unless some are given."""

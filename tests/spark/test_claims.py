@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -216,6 +217,58 @@ def test_never_two_at_once_in_a_part(tmp_path):
     assert most == [1]
     assert served[0] >= 1
     assert out.times(CLAIM) == {}
+
+
+@pytest.mark.parametrize("kinds", [("parts", "parts"), ("whole", "whole"), ("whole", "parts")])
+def test_of_claims_that_always_meet_one_gets_it(tmp_path, monkeypatch, kinds):
+    """Regression: each saw the other one whenever it looked, both gave way each time, and both were refused."""
+    out, both, found = output(str(tmp_path / "out")), threading.Barrier(2), list[bool]()
+    seen = outputs._others
+
+    def others(*where: object) -> object:
+        """The others, while all of them have written what they ask for."""
+        with suppress(threading.BrokenBarrierError):
+            both.wait()
+        told = seen(*where)  # type: ignore[arg-type]
+        with suppress(threading.BrokenBarrierError):
+            both.wait()
+        return told
+
+    def contend(kind: str) -> None:
+        claim = outputs.OutputClaim(out, QUICK)
+        try:
+            if kind == "whole":
+                claim.take_all()
+            found.append(kind == "whole" or not claim.take(["a-0"]))
+        except UsageError:
+            found.append(False)
+        both.abort()
+
+    monkeypatch.setattr(outputs, "_others", others)
+    at_once([partial(contend, kind) for kind in kinds])
+    assert sorted(found) == [False, True]
+
+
+def test_a_claim_that_ends_while_it_is_read_is_no_error(tmp_path, monkeypatch):
+    """Regression: the second export was refused with "No such file or directory"."""
+    out = output(str(tmp_path / "out"))
+    name = claim_of(out)
+    system, root = out._opened()
+
+    class Ending:
+        """A file system in which each file goes between two calls."""
+
+        def get_file_info(self, path: str) -> object:
+            """That of the file, which goes then."""
+            told = system.get_file_info(path)
+            out.remove(name)
+            return told
+
+        def __getattr__(self, call: str) -> object:
+            return getattr(system, call)
+
+    monkeypatch.setattr(Output, "_opened", lambda _: (Ending(), root))
+    assert out.read(name) is None
 
 
 def test_a_refused_request_leaves_no_directory(tmp_path, capsys):

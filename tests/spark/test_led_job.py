@@ -62,7 +62,7 @@ def test_every_record_once(tmp_path, seed, has_metadata):
 
 def test_real_brokers_beside_each_other(tmp_path, capsys):
     """Three real brokers' disks at once. The metadata of two of them name different leaders of a partition that parted:
-    one of the two exports it, and the other one is refused."""
+    one of the two exports it, and the other one is refused. What else a broker led before its death adds nothing."""
     out, paths = tmp_path / "out", [str(path) for path in replicated.directories()]
     words = [[KAFKAFS, "export", path, "--to", out, "--led-by", str(node)] for node, path in enumerate(paths, 1)]
     running = [subprocess.Popen(each, stderr=subprocess.PIPE, text=True) for each in words]
@@ -117,6 +117,22 @@ def test_a_replica_that_lost_exported_records_is_refused(cluster, tmp_path):
     with pytest.raises(UsageError, match="t-0 has another batch at offset 10 than it had"):
         export(cluster, 2, out)
     assert exported(out)[(0, 11), b"0/11"] == 1
+
+
+def test_a_broker_that_led_before_adds_nothing(tmp_path):
+    """Regression: broker 1 died as the leader, and its metadata still say so. It was refused: "it was truncated"."""
+    cluster, out = Cluster(tmp_path, brokers=2, partitions=1), tmp_path / "out"
+    cluster.append(0, 5)
+    assert export(cluster, 1, out).done.records == 5
+    cluster.elect(0, 2, told=[2])
+    cluster.append(0, 4, brokers=[2], epoch=1)
+    assert export(cluster, 2, out).done.records == 9
+    said = ["t-0 was exported up to offset 9 from another replica; this one ends at 5"]
+    assert export(cluster, 1, out).warnings == said
+    assert exported(out) == cluster.truth()
+    cluster.disks[1].write("t-0", [(None, b"lost")] * 5, at=5)
+    with pytest.raises(UsageError, match="t-0 has another batch at offset 5 than it had"):
+        export(cluster, 1, out)
 
 
 def test_without_metadata_a_replica_that_is_behind_adds_nothing(tmp_path):

@@ -3,10 +3,11 @@
 A claim is of the whole output, or of some of its parts: partitions, and what the partitions of a topic share. Two
 claims that have a part in common exclude each other, and a claim of the whole excludes every other.
 
-A claim is written before anything is read. A run that then finds a part in another living claim takes that part out of
-its own again, waits for a moment, and asks once more. Two runs that meet both give way, and neither ever goes on beside
-the other. That takes no more of a file system than that a file which is written shows in the next listing, which object
-stores promise, too.
+A claim first asks for parts. It is written before anything is read. A run that then finds none of its parts in another
+living claim has them, and writes that down. A part that another run has is given up. If two runs ask for a part at the
+same time, the one whose claim comes first by name goes on asking until the other one has given way. So one of the two
+gets the part, and neither ever goes on beside the other. That takes no more of a file system than that a file which is
+written shows in the next listing, which object stores promise, too.
 
 The claim of a dead process is taken over: on this machine the kernel knows if the process lives. For a claim of another
 machine or container, only one thing is known: a living process writes its claim again and again. An export that was
@@ -14,6 +15,7 @@ stopped for so long that another took its place finds its claim gone, and goes n
 of parts for one of the whole.
 """
 
+import itertools
 import json
 import os
 import random
@@ -43,11 +45,13 @@ _ATTEMPTS = 5
 
 class Timing(NamedTuple):
     """Times in seconds: a living process writes its claim again after `renewed_s`. A claim of another machine counts
-    as dead after `expired_s` without a write. After a conflict, a process waits for at most `pause_s`."""
+    as dead after `expired_s` without a write. After a conflict, a process waits for at most `pause_s`. A process that
+    asks first waits for at most `patience_s` until the others have given way."""
 
     renewed_s: float = 15.0
     expired_s: float = 120.0
     pause_s: float = 0.4
+    patience_s: float = 60.0
 
 
 _TIMING = Timing()
@@ -67,20 +71,35 @@ class Claimant(NamedTuple):
 
 
 class _Other(NamedTuple):
-    """A living claim of another process: a description of the process, and its parts; None for the whole output."""
+    """A living claim of another process: a description of the process, the parts that it has, and those that it asks
+    for. None is the whole output."""
 
     who: str
-    parts: Parts | None
+    name: str
+    held: Parts | None
+    asked: Parts | None
+
+    def has(self, part: str) -> bool:
+        """True if the process has the part."""
+        return self.held is None or part in self.held
+
+    def asks(self, part: str) -> bool:
+        """True if the process asks for the part, and may have got it."""
+        return self.asked is None or part in self.asked
 
 
 class OutputClaim:
-    """This process's claim. Call `check` before each write to a file that another process would write, too."""
+    """This process's claim. Call `check` before each write to a file that another process would write, too.
 
-    def __init__(self, out: Output, parts: Parts | None, timing: Timing) -> None:
-        """Prepare a claim of the whole output, or of some parts of it. `take` writes it."""
+    `parts` are those that the process has; None for the whole output.
+    """
+
+    def __init__(self, out: Output, timing: Timing) -> None:
+        """Prepare a claim without parts. `take` and `take_all` write it."""
         self._out, self._timing = out, timing
         self.name = f"{CLAIM}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        self.parts = parts
+        self.parts: Parts | None = frozenset()
+        self._asked: Parts | None = frozenset()
         self._myself = _myself()._asdict()
         self._is_written = False
         self._ended = threading.Event()
@@ -95,39 +114,56 @@ class OutputClaim:
 
     def take(self, wanted: Iterable[str]) -> dict[str, str]:
         """Claim more parts. Return the parts that other processes have, each with a description of its process."""
-        left, busy = frozenset(wanted), dict[str, str]()
-        for attempt in range(_ATTEMPTS):
-            had = self.parts or frozenset()
-            self._write(had | left)
-            others = self._others()
-            busy = {part: other.who for other in others for part in left if other.parts is None or part in other.parts}
-            if not busy:
+        asked = frozenset(wanted)
+        deadline = time.monotonic() + self._timing.patience_s
+        for attempt in itertools.count():
+            self._write(self.parts, asked)
+            busy, has_to_give_way = dict[str, str](), set[str]()
+            for other in self._others():
+                met = {part for part in asked if other.has(part) or other.asks(part)}
+                busy |= dict.fromkeys(met, other.who)
+                has_to_give_way |= {part for part in met if other.has(part) or not self._is_before(other)}
+            waits_for = busy.keys() - has_to_give_way
+            is_last = time.monotonic() > deadline or (attempt + 1 >= _ATTEMPTS and not waits_for)
+            self._write((self.parts or frozenset()) | (asked - busy.keys()), frozenset(() if is_last else waits_for))
+            if not busy or is_last:
                 break
-            self._write((had | left) - busy.keys())
-            left = frozenset(busy)
-            self._pause(attempt)
+            asked = frozenset(busy)
+            self._pause()
         return busy
 
     def release(self, parts: Iterable[str]) -> None:
         """Give up some parts, so that other processes can claim them."""
-        self._write((self.parts or frozenset()) - frozenset(parts))
+        self._write((self.parts or frozenset()) - frozenset(parts), frozenset())
 
-    def _take_all(self) -> None:
-        for attempt in range(_ATTEMPTS):
-            self._write(None)
+    def take_all(self) -> None:
+        """Claim the whole output. Raise UsageError if another living process has a claim."""
+        deadline = time.monotonic() + self._timing.patience_s
+        for attempt in itertools.count():
+            if not self._is_written:
+                self._write(frozenset(), None)
             others = self._others()
             if not others:
+                self._write(None, frozenset())
                 return
-            self._out.remove(self.name)
-            self._is_written = False
-            self._pause(attempt)
+            waits = all(each.asked is None and self._is_before(each) for each in others)
+            if not waits or time.monotonic() > deadline:
+                self._out.remove(self.name)
+                self._is_written = False
+                if attempt + 1 >= _ATTEMPTS:
+                    break
+            self._pause()
         raise UsageError(
             f"another export writes to {str(self._out)!r}: {others[0].who}; wait for its end, or name another directory"
         )
 
-    def _pause(self, attempt: int) -> None:
-        """Wait for a random time, except after the last attempt."""
-        time.sleep(random.uniform(0.1, self._timing.pause_s) * (attempt + 1 < _ATTEMPTS))
+    def _is_before(self, other: _Other) -> bool:
+        """True if the other one gives way, where both ask. A claim of the whole output gives way to claims of parts."""
+        return (self._asked is None, self.name) < (other.asked is None, other.name)
+
+    def _pause(self) -> None:
+        """Wait for a random time."""
+        time.sleep(random.uniform(0.1, self._timing.pause_s))
 
     def _others(self) -> list[_Other]:
         """The other living claims. The claims of dead processes are taken away."""
@@ -137,13 +173,17 @@ class OutputClaim:
             self._out.remove(self.name)
             raise
 
-    def _write(self, parts: Parts | None) -> None:
-        text = json.dumps(self._myself | ({} if parts is None else {"parts": sorted(parts)})).encode()
+    def _write(self, parts: Parts | None, asked: Parts | None) -> None:
+        if self._is_written and (parts, asked) == (self.parts, self._asked):
+            return
+        words: dict[str, object] = {} if parts is None else {"parts": sorted(parts)}
+        if asked != frozenset():
+            words |= {"asked": None if asked is None else sorted(asked)}
         with _renewing:
             if self._is_written:
                 self.check()
-            self._put(text)
-            self.parts, self._is_written = parts, True
+            self._put(json.dumps(self._myself | words).encode())
+            self.parts, self._asked, self._is_written = parts, asked, True
 
     def _put(self, text: bytes) -> None:
         self._text = text
@@ -173,9 +213,9 @@ class OutputClaim:
 def claimed(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
     """Hold the directory for this process. Raise UsageError if another living process writes there."""
     out.check()
-    claim = OutputClaim(out, None, timing)
+    claim = OutputClaim(out, timing)
     with out.without_empty_directories():
-        claim._take_all()
+        claim.take_all()
         with claim._held():
             yield claim
 
@@ -184,7 +224,7 @@ def claimed(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
 def claimed_in_parts(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
     """Hold a claim without parts. `take` claims parts. Other processes may hold other parts."""
     out.check()
-    claim = OutputClaim(out, frozenset(), timing)
+    claim = OutputClaim(out, timing)
     with out.without_empty_directories():
         claim.take(())
         with claim._held():
@@ -196,29 +236,34 @@ def _others(out: Output, own: str, expired_s: float) -> list[_Other]:
     times = out.times(CLAIM)
     now = times.pop(own, None)
     if now is None:
-        return [_Other("it has removed this one's claim", None)]
+        return [_Other("it has removed this one's claim", "", None, frozenset())]
     found = []
     for name, modified in sorted(times.items()):
         text = out.read(name)
         if text is None:
             continue  # it has ended meanwhile
-        claimant, parts = _parsed(text)
+        claimant, held, asked = _parsed(text)
         lives = _lives(claimant)
         if lives or (lives is None and now - modified < expired_s):
-            found.append(_Other(f"its claim is {name!r}" if claimant is None else str(claimant), parts))
+            who = f"its claim is {name!r}" if claimant is None else str(claimant)
+            found.append(_Other(who, name, held, asked))
         else:
             out.remove(name)
     return found
 
 
-def _parsed(text: bytes) -> tuple[Claimant | None, Parts | None]:
-    """Return the claimant, None if its name is damaged, and the parts, None for the whole output."""
+def _parsed(text: bytes) -> tuple[Claimant | None, Parts | None, Parts | None]:
+    """Return the claimant, None if its name is damaged, and the parts that it has and asks for, None for the whole."""
     try:
         words = json.loads(text)
-        parts = words.pop("parts", None)
-        return Claimant(**words), None if parts is None else frozenset(map(str, parts))
+        held, asked = words.pop("parts", None), words.pop("asked", ())
+        return Claimant(**words), _parts(held), _parts(asked)
     except (ValueError, TypeError, AttributeError):
-        return None, None
+        return None, None, frozenset()
+
+
+def _parts(words: Iterable[str] | None) -> Parts | None:
+    return None if words is None else frozenset(map(str, words))
 
 
 def _myself() -> Claimant:

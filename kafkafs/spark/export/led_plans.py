@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.errors import UsageError
+from kafkafs.log.lineage import LogIdentity
 from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.claims import CLAIM, OutputClaim
 from kafkafs.spark.export.compacting import finish, journal_of
@@ -97,8 +98,7 @@ class LedPlans:
         before = _as_one(found, led)
         export_plan.check_files(self._out, [name for name in there if partition_of(name) in self._held], before.units)
         locations = {name: led.locations[name] for name in sorted(self._held)}
-        if led.named is None:
-            before, locations = _without_laggards(self._request, before, locations)
+        before, locations = _without_laggards(self._request, before, locations, led.named)
         if self._request.ending != AllAt(LATEST):
             export_plan.check_logs(self._request, before)
             locations = {name: each for name, each in locations.items() if name not in found}
@@ -245,11 +245,22 @@ def _as_one(found: Mapping[TopicPartition, ExportPlan], led: Led) -> ExportPlan:
 
 
 def _without_laggards(
-    request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]
+    request: Request,
+    before: ExportPlan,
+    locations: Mapping[TopicPartition, Location],
+    named: Mapping[TopicPartition, int] | None,
 ) -> tuple[ExportPlan, dict[TopicPartition, Location]]:
-    """Without metadata a follower's replica may come after its leader's: it has nothing to add, as far as it is a
-    beginning of what was exported."""
+    """Leave out each replica that has nothing to add: a follower's, or that of a broker that led before.
+
+    Without metadata, every replica that is a beginning of what was exported is left out. With metadata, it must also be
+    that a later leader wrote what was exported last. If this broker leads now, records were lost, and the run fails.
+    """
     ends = export_plan.ends(before)
+
+    def led_later(name: TopicPartition) -> bool:
+        """True if a leader after this broker may have written what was exported last."""
+        known = before.logs.get(name, LogIdentity()).last
+        return named is None or (known is not None and known.leader_epoch > named.get(name, -1))
 
     def behind(looks: PartitionLooks) -> dict[TopicPartition, int]:
         """The partitions that end before their plan, and where."""
@@ -259,7 +270,7 @@ def _without_laggards(
             if look.visible_end < ends[name] and (known := before.logs.get(name)) and known.is_beginning(look.log)
         }
 
-    begun = {name: each for name, each in locations.items() if name in ends}
+    begun = {name: each for name, each in locations.items() if name in ends and led_later(name)}
     found = planned(begun, request.isolation, behind)
     one = replace(
         before,

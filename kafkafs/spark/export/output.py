@@ -89,8 +89,11 @@ class Output:
                 return None
             if found.size is not None and found.size > _SMALL:
                 raise UsageError(f"'{self}/{name}' has {found.size} bytes, too many to be one that an export wrote")
-            with system.open_input_stream(f"{root}/{name}") as file:
-                return bytes(file.read())
+            try:
+                with system.open_input_stream(f"{root}/{name}") as file:
+                    return bytes(file.read())
+            except FileNotFoundError:  # another run has removed it meanwhile
+                return None
 
     @contextmanager
     def writing(self, name: str) -> Iterator[pa.NativeFile]:
