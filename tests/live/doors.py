@@ -88,7 +88,15 @@ class ThroughMount:
         return _Opened(self._partition / name)
 
     def follow(self, name: str) -> "_Cat":
-        return _Cat(self._partition / name)
+        """Raise NotFound if there is no such file. Each other error comes with a read."""
+        content = _Cat(self._partition / name)
+        try:
+            with suppress(CorruptData, Vanished):
+                content.read(0, 0)
+        except NotFound:
+            content.close()
+            raise
+        return content
 
     def names(self, directory: str) -> Sequence[str]:
         return sorted(os.listdir(self._partition / directory))

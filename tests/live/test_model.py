@@ -269,7 +269,7 @@ class BrokerBesideReader(Comparison):
 
     def _follow(self, start: int) -> None:
         is_of_now = self.sees_now
-        content = self.door.follow(f"by-offset/{start}...follow.jsonl")
+        _, content = self._answered(lambda: self.door.follow(f"by-offset/{start}...follow.jsonl"))
         self.followers.append(Follower(content, start, self.broker.known_epochs[-1], is_of_now))
 
     @rule(at=SHARES, size=st.integers(1, 5000))
