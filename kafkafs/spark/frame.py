@@ -29,7 +29,8 @@ from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionLooks, planned
 from kafkafs.tables.ranges import data_loss, records_of
 from kafkafs.tables.registries import registry_with_schemas
-from kafkafs.tables.typed.json_values import JsonColumn, Kind, merged, shape_of
+from kafkafs.tables.typed.json_column import JsonColumn
+from kafkafs.tables.typed.json_values import Kind, merged, shape_of
 from kafkafs.tables.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName, Text, column_type

@@ -23,7 +23,7 @@ from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionLooks, PartitionRange, checked_ranges, pieces_of, planned
 from kafkafs.tables.ranges import data_loss, records_of
 from kafkafs.tables.registries import registry_with_schemas
-from kafkafs.tables.typed.json_values import JsonColumn
+from kafkafs.tables.typed.json_column import JsonColumn
 from kafkafs.tables.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName, Text, column_type

@@ -10,7 +10,8 @@ from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
 from kafkafs.tables import arrow
 from kafkafs.tables.arrow import BatchMaker
-from kafkafs.tables.typed.json_values import JsonColumn, kind_of_values
+from kafkafs.tables.typed.json_column import JsonColumn
+from kafkafs.tables.typed.json_values import kind_of_values
 from kafkafs.tables.typed.kinds import reader_schemas_of
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Columns, column_type

@@ -1,10 +1,11 @@
 """Hash the shapes of JSON values: what is left of a value without its texts and numbers.
 
 A shape is the value's names and brackets in their order, and a letter for each leaf. Equal leaves in a row of an array
-are one letter. Two values of the same shape have the same type, so that one of them has to be parsed.
+are one letter. Whole numbers that a double may alter have a letter of their own. Two values of the same shape have the
+same type, so that one of them has to be parsed.
 
 A value is odd if Python's parser has to see it: no object, a name with an escape, half of a surrogate pair, a whole
-number that 64 bits may not hold, or too deep.
+number that 64 bits do not hold, the whole number -0, or too deep.
 """
 
 import cython
@@ -22,19 +23,29 @@ from kafkafs.format.native.primitives import *
 from kafkafs.format.native.siphash import siphash
 
 _SHAPE_VALUE, _SHAPE_ELEMENT, _SHAPE_NAME, _SHAPE_FIRST_NAME, _SHAPE_BEHIND = range(5)
-_SURE_DIGITS = 18  # fit into 64 bits, with a sign
-_LEAF_LONG, _LEAF_DOUBLE = 0x4C, 0x44
+_MOST_DIGITS = 19
+_EXACT = 1 << 53  # up to that a double is the same number
+_LARGEST = (1 << 63) - 1
+_LEAF_WHOLE, _LEAF_LONG, _LEAF_DOUBLE = 0x57, 0x4C, 0x44
 _LEAF_TEXT, _LEAF_WORD, _LEAF_NULL = 0x53, 0x42, 0x4E
 
 
 @native
 def _number_leaf(data: Span, at: Int, end: Int) -> Int:
-    """The letter of the number in [at, end); 0 if it is a whole one that may need more than 64 bits."""
+    """The letter of the number in [at, end); 0 if it is a whole one that needs more than 64 bits, or -0."""
     for place in range(at, end):
         code = load_u8(data, place)
         if code == 0x2E or code | 32 == 0x65:
             return _LEAF_DOUBLE
-    return _LEAF_LONG if end - at <= _SURE_DIGITS else 0
+    first = at + 1 if load_u8(data, at) == 0x2D else at
+    if end - first > _MOST_DIGITS or (first > at and load_u8(data, first) == 0x30):
+        return 0
+    number: Word = 0
+    for place in range(first, end):
+        number = number * 10 + load_u8(data, place) - 48
+    if number > _LARGEST:
+        return 0
+    return _LEAF_WHOLE if number <= _EXACT else _LEAF_LONG
 
 
 @native

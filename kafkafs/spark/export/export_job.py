@@ -20,7 +20,7 @@ from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
 from kafkafs.tables.ranges import data_loss
 from kafkafs.tables.registries import registry_with_schemas
 from kafkafs.tables.typed import json_values
-from kafkafs.tables.typed.json_values import JsonColumn
+from kafkafs.tables.typed.json_column import JsonColumn
 from kafkafs.tables.typed.kinds import TIMES, Mapped, Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Column, FieldName, column_type

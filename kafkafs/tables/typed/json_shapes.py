@@ -20,23 +20,36 @@ from kafkafs.tables.typed.typed_columns import FieldName
 _MOST_SHAPES = 1 << 16  # that are known at a time
 
 
+class Shapes:
+    """Hashes the shapes of keys or values."""
+
+    def __init__(self, field: FieldName) -> None:
+        self._field = field
+        self._seed = os.urandom(16)
+
+    def of(self, piece: Records) -> Numbers:
+        """Those of a piece; SHAPE_ODD for values that Python's parser has to see."""
+        rows = np.ascontiguousarray(piece.rows)
+        shapes = np.empty(len(rows), np.int64)
+        longest = max(int(rows[f"{self._field}_size"].max(initial=0)), 0)
+        scratch = np.empty(SHAPE_DEPTH + longest, np.uint8)
+        kernels.hash_json_shapes(rows, len(rows), piece.data, self._field == "key", self._seed, scratch, shapes)
+        return shapes
+
+
 class ShapeKinds:
     """The type of the keys or values of all pieces of records so far."""
 
     def __init__(self, field: FieldName) -> None:
         self.kind: Kind = None
         self._field = field
-        self._seed = os.urandom(16)
+        self._shapes = Shapes(field)
         self._known = np.array([SHAPE_ODD])
 
     def take(self, piece: Records) -> None:
         """Adds those of a piece."""
-        rows = np.ascontiguousarray(piece.rows)
-        places, sizes = rows[f"{self._field}_at"], rows[f"{self._field}_size"]
-        shapes = np.empty(len(rows), np.int64)
-        scratch = np.empty(SHAPE_DEPTH + max(int(sizes.max(initial=0)), 0), np.uint8)
-        is_key = self._field == "key"
-        kernels.hash_json_shapes(rows, len(rows), piece.data, is_key, self._seed, scratch, shapes)
+        places, sizes = piece.rows[f"{self._field}_at"], piece.rows[f"{self._field}_size"]
+        shapes = self._shapes.of(piece)
         found, first = np.unique(shapes, return_index=True)
         is_new = ~np.isin(found, self._known)
         asked = np.union1d(first[is_new], np.flatnonzero((shapes == SHAPE_ODD) & (sizes > 0)))

@@ -8,23 +8,19 @@ neither 64 bits nor a double hold. A value that is no JSON object, or one that c
 Values are parsed, and their types found, many at a time: Python's own parser takes a list of them, and a field's type
 is that of all its values. One odd value has all values of its list parsed one at a time.
 
-`pyarrow.json` was tried in place of that parser. A top-level `null` ends the process, and a hostile value can bring one
-in (`{}}null{"v":{}`) unless all of it was parsed before.
+`pyarrow.json` cannot take the place of that parser. A top-level `null` ends the process, and a hostile value can bring
+one in (`{}}null{"v":{}`). `json_column` gives Arrow only values that a kernel has checked.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import chain
 from typing import Any
 
-import pyarrow as pa
-
 from kafkafs.errors import CorruptData
-from kafkafs.format.records import Records
 from kafkafs.format.schemas.shape import Shape, default_text
-from kafkafs.tables.typed.typed_columns import FieldName, column_type
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
@@ -283,26 +279,3 @@ class Documents:
         if document is None:
             raise CorruptData("it is not a JSON object that columns can hold")
         return f'{{"value":{default_text(self._shape, self._convert(document))}}}\n'.encode()
-
-
-class JsonColumn:
-    """Keys or values as objects of one type, and the bytes of those that are of another, as a later export may meet."""
-
-    def __init__(self, field: FieldName, kind: Kind, as_type: pa.DataType | None = None) -> None:
-        """`as_type` has the same fields in another order."""
-        self._kind = kind
-        self.fields = pa.field(field, as_type or column_type(shape_of(kind))), pa.field(f"{field}Bytes", pa.binary())
-
-    def parts(self, _: list[Records], content: pa.Array) -> Iterator[list[pa.Array]]:
-        """See `Column`."""
-        convert = converter(self._kind)
-        objects, others = [], []
-        values = content.to_pylist()
-        for value, document in zip(values, all_parsed(values), strict=True):
-            try:
-                objects.append(None if document is None else convert(document))
-                others.append(value if document is None else None)
-            except CorruptData:
-                objects.append(None)
-                others.append(value)
-        yield [pa.array(made, field.type) for made, field in zip((objects, others), self.fields, strict=True)]

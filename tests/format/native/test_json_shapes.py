@@ -24,7 +24,8 @@ def shapes(*values: bytes, of_keys: bool = False) -> list[int]:
     [
         (b'{"a":1}', b' {"a":-234}'[1:]), (b'{"a":1}', b'{ "a"\t: 1 }\n'), (b'{"a":[1,2]}', b'{"a":[3]}'),
         (b'{"a":"x"}', b'{"a":"\\n\\u00e9"}'), (b'{"a":true}', b'{"a":false}'), (b'{"a":1.5}', b'{"a":1e400}'),
-        (b'{"a":{"b":[null,null]}}', b'{"a":{"b":[null]}}'),
+        (b'{"a":{"b":[null,null]}}', b'{"a":{"b":[null]}}'), (b'{"a":-9007199254740992}', b'{"a":9007199254740992}'),
+        (b'{"a":-9223372036854775807}', b'{"a":9007199254740993}'),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("of_keys", [True, False])
@@ -36,7 +37,8 @@ def test_texts_and_numbers_do_not_count(one, other, of_keys):
 def test_names_brackets_and_types_do():
     values = [b"{}", b'{"a":1}', b'{"b":1}', b'{"a":1.0}', b'{"a":"1"}', b'{"a":null}', b'{"a":true}', b'{"a":[]}',
               b'{"a":[1]}', b'{"a":[[1]]}', b'{"a":[1,1.5]}', b'{"a":[{},1]}', b'{"a":{}}', b'{"a":{"b":1}}',
-              b'{"a":{},"b":1}', b'{"a":1,"b":1}', b'{"aL":1}', b'{"a":[[1],1]}', b'{"a":[[],1]}']  # fmt: skip
+              b'{"a":{},"b":1}', b'{"a":1,"b":1}', b'{"aL":1}', b'{"a":[[1],1]}', b'{"a":[[],1]}',
+              b'{"a":9007199254740993}']  # fmt: skip
     assert len({*shapes(*values)} - {SHAPE_ODD}) == len(values)
 
 
@@ -44,7 +46,8 @@ def test_what_python_has_to_see_is_odd():
     deep = b'{"a":' * SHAPE_DEPTH
     values = [b"", b"1", b"[1]", b" {}", b"{", b"{}}", b"{},", b"{}{}", b'{"a"}', b'{"a":}', b'{"a":1,}', b'{"a":[1,]}',
               b'{"a":[,1]}', b'{,"a":1}', b'{"a":[1}', b'{"a":1]', b'{"a":01}', b'{"a":NaN}', b'{"a":"\xff"}', b'{1:1}',
-              b'{"\\u0061":1}', b'{"a":"\\ud800"}', b'{"a":"\\uDFFF"}', b'{"a":1234567890123456789}', b'{"a":tru}',
+              b'{"\\u0061":1}', b'{"a":"\\ud800"}', b'{"a":"\\uDFFF"}', b'{"a":9223372036854775808}', b'{"a":tru}',
+              b'{"a":-9223372036854775808}', b'{"a":10000000000000000000}', b'{"a":-0}', b'{"a":[1,-0]}',
               deep + b'{"a":1}' + b"}" * SHAPE_DEPTH, deep, b"{\0}\0", b'{"a":"\n"}']  # fmt: skip
     assert shapes(*values) == [SHAPE_ODD] * len(values)
     assert shapes(deep + b"1" + b"}" * SHAPE_DEPTH) != [SHAPE_ODD]
