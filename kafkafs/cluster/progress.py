@@ -16,7 +16,7 @@ from kafkafs.cluster.rows import NO_OFFSET, Ends
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE, Denied, DiskError, NotFound
 from kafkafs.log.log import Log
-from kafkafs.log.look import Reader
+from kafkafs.log.look import Look, Reader
 from kafkafs.log.many_lookups import first_timestamps, offsets_after
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
@@ -102,26 +102,26 @@ class Progress:
     def _in_log(
         self, partition: Partition, log: Log, offsets: Iterable[int]
     ) -> tuple[Ends, Mapping[int, Standing], str]:
-        """The ends, the standing of each offset that is known, and a sentence if the last log cannot be read."""
+        """The ends, the standing of each offset that is known, and a sentence if nobody knows the newest record."""
         ends = _ends(log, partition.root)
         end = log.end_offset if ends.high_watermark is None else min(ends.high_watermark, log.end_offset)
         times: dict[int, int | None] = {each: None for each in offsets if each == end}
         behind = [each for each in offsets if each < end]
         if behind:
             times |= first_timestamps(Reader(log, self._options, partition.transactions), behind)
-        refusal = ""
+        refusal, newest = "", None
         try:
-            log.check_last()
+            log.check_end()
+            if any(time is not None for time in times.values()):
+                newest = self._newest_of(log)
         except (Denied, DiskError, NotFound) as error:
             refusal = str(error)
-        is_asked = not refusal and any(time is not None for time in times.values())
-        newest = self._newest_of(log) if is_asked else None
         return ends, {each: _at(each, times[each], newest, ends) for each in times}, refusal
 
     def _newest_of(self, log: Log) -> int | None:
         """Return the largest timestamp of a log's records, as in `info.json`."""
         if log not in self._newest:
-            found = log.newest_data(log.largest_timestamps())
+            found = Look(log, self._options).newest_data(log.largest_timestamps())
             is_in_log = found is not None and found.base_offset >= log.start_offset
             self._newest[log] = found.timestamp if found is not None and is_in_log else None
         return self._newest[log]

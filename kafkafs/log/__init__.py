@@ -10,6 +10,7 @@
     large_batches    checks the CRC of a large batch in pieces; remembers large batches that are valid
     lookup           a point lookup: the record or batch at an offset or a time
     closing_entries  the largest timestamp of a closed segment, if its indexes prove it
+    newest_data      the newest batch of data, as headers tell
     many_lookups     many point lookups at once: offsets to timestamps, times to offsets
     extents          a raw range: the bytes of batches, protected against truncation
     look             a `Look`: a log as one reader sees it. Its `Reader`s read sequentially; `lookup` finds a point

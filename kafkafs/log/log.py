@@ -17,19 +17,17 @@ import numpy as np
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, DiskError, Lost, NotFound, Sealed
-from kafkafs.format.batch import Batch, Batches, batch_at, is_control
+from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
-from kafkafs.format.tables import Numbers, chosen
+from kafkafs.format.tables import Numbers
 from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.segment import ANY_OFFSET, Segment, is_at_its_place
 from kafkafs.log.segment_search import (
-    Newest,
     batch_reaching,
     closed_end,
     largest_timestamp,
-    newest,
     scan_start,
     wanted_end,
 )
@@ -292,13 +290,6 @@ class Log:
         if self.tail is not None and self.tail.refused is not None:
             raise Denied(str(self.tail.refused))
 
-    def check_last(self) -> None:
-        """Raise an error if the last log cannot be read, so that nobody knows the newest record. The end of an upload
-        can be noted though its log is lost: DiskError or NotFound then. See `check_end`."""
-        self.check_end()
-        if self.segments and self.segments[-1].object is not None:
-            self.segments[-1].log()
-
     def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
         """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's
         end. For a remote segment, only its end: the index is a request, which its reader makes."""
@@ -350,39 +341,6 @@ class Log:
             indexes = segment.indexes
             largest = max(largest, indexes.shown_largest() if is_whole else indexes.indexed_between(start, end))
         return largest
-
-    def newest_data(self, largest: Sequence[int | None]) -> Newest | None:
-        """The newest batch of data, as headers tell; `largest` is the largest timestamp of each segment's batches, None
-        where it has none.
-
-        Markers carry wall-clock times and do not count. If a batch begins below the log start, its records may be older
-        than its header states: then nobody knows without reading all of them.
-        """
-
-        def visible(rows: Batches) -> Batches:
-            """Batches of data, not emptied by compaction, that reach the log start."""
-            return chosen(rows, ~is_control(rows) & (rows["last_offset"] >= self.start_offset) & (rows["count"] > 0))
-
-        found: Newest | None = None
-        visible_segments = self.visible_segments()
-        times = largest[len(largest) - len(visible_segments) :]
-        with_times = [
-            (time, segment) for time, segment in zip(times, visible_segments, strict=True) if time is not None
-        ]
-        for time, segment in sorted(with_times, key=lambda one: -one[0]):
-            if found is not None and time <= found.timestamp:
-                break
-            try:
-                other = newest(segment, self.walk_end(segment), visible)
-            except (Denied, NotFound, DiskError):  # a gap
-                continue
-            found = max(filter(None, (found, other)), default=None)
-        return found
-
-    def newest_ms(self) -> int:
-        """The largest timestamp of its data, transactions aside; -1 where no record has one."""
-        found = self.newest_data(self.largest_timestamps())
-        return -1 if found is None else found.timestamp
 
     def largest_timestamps(self) -> list[int | None]:
         """The value of `largest_in` for each segment."""

@@ -9,9 +9,9 @@ A corrupt batch ends the reading with CorruptData after everything before it, or
 """
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from kafkafs.errors import TooLarge
+from kafkafs.errors import Lost, TooLarge
 from kafkafs.format.batch import batch_at
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.times import Time
@@ -19,10 +19,11 @@ from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.extents import Extent
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
+from kafkafs.log.newest_data import newest_data
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import scan_start
+from kafkafs.log.segment_search import Newest, scan_start
 from kafkafs.log.visible import Visible
 
 __all__ = ["Extent", "Look", "Reader"]
@@ -54,10 +55,15 @@ class Reader:
                 del piece  # and with it a large batch's memory, before the next is unpacked
 
     def earliest(self) -> int | None:
-        """The offset of the first visible record; None where none is visible. A corrupt batch counts as nothing; of one
-        that is too large to unpack, what its header says."""
+        """The offset of the first visible record; None where none is visible. A corrupt batch on the disk counts as
+        nothing; of one that is too large to unpack, what its header says. CorruptData if the record may be in damaged
+        bytes of a tier: all of them were uploaded sound."""
         start, end = self.log.start_offset, self.visible_end
-        for segment, item in self._whole(start, end):
+        for segment, item in self.visible.batches(start, end):
+            if isinstance(item, Damage):
+                if segment.object is not None:
+                    self.visible.pass_damage(segment, item)
+                continue
             for row in range(len(item.rows)):
                 offsets = self._offsets(segment, item, row, start, end)
                 if offsets is not None:
@@ -74,7 +80,12 @@ class Reader:
         end, width = min(self.visible_end, self.log.end_offset if before is None else before), 1
         for segment in reversed(self.log.visible_segments()):
             while end > max(segment.base_offset, self.log.start_offset) and segment.is_readable():
-                start = scan_start(segment, max(segment.base_offset, end - width))
+                try:
+                    start = scan_start(segment, max(segment.base_offset, end - width))
+                except Lost as error:
+                    self.log.pass_lost(error, self.visible.options.corrupt_skip)
+                    end = segment.base_offset
+                    break
                 low = max(start.first_offset, self.log.start_offset)
                 last = self._last_between(low, end)
                 if last is not None:
@@ -83,17 +94,20 @@ class Reader:
         return None
 
     def _last_between(self, start: int, end: int) -> int | None:
-        last = None
-        for segment, item in self._whole(start, end):
+        last: int | None = None
+        behind: tuple[Segment, Damage] | None = None  # damaged bytes of a tier behind that record
+        for segment, item in self.visible.batches(start, end):
+            if isinstance(item, Damage):
+                behind = (segment, item) if segment.object is not None else behind
+                continue
             for row in range(len(item.rows) - 1, -1, -1):
                 offsets = self._offsets(segment, item, row, start, end)
                 if offsets is not None:
-                    last = offsets[1]
+                    last, behind = offsets[1], None
                     break
+        if behind is not None:
+            self.visible.pass_damage(*behind)
         return last
-
-    def _whole(self, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
-        return ((segment, item) for segment, item in self.visible.batches(start, end) if isinstance(item, BatchRun))
 
     def _offsets(self, segment: Segment, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
         """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
@@ -148,5 +162,10 @@ class Look:
         if isinstance(time, int):
             return time
         if self._newest_ms is None:
-            self._newest_ms = self.log.newest_ms()
+            found = self.newest_data(self.log.largest_timestamps())
+            self._newest_ms = -1 if found is None else found.timestamp
         return time.before(self._newest_ms)
+
+    def newest_data(self, largest: Sequence[int | None]) -> Newest | None:
+        """See `newest_data`. With `corrupt=skip`, what a tier lost does not count."""
+        return newest_data(self.log, largest, self._options.corrupt_skip)

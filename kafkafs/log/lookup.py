@@ -177,7 +177,7 @@ class Lookup:
             segment = segments[number]
             if self._is_surely_before(timestamp, segments[number : number + 2]):
                 continue
-            largest = self._largest_of(segment)
+            largest = self.largest_of(segment)
             if largest >= timestamp:
                 if trace is not no_trace:
                     trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({moment(largest)})")
@@ -195,12 +195,12 @@ class Lookup:
     def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:
         """Notes the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""
         proven = proven_largest(segments[number])
-        largest = self._largest_of(segments[number]) if proven is None else proven
+        largest = self.largest_of(segments[number]) if proven is None else proven
         with self._lock:
             if len(self._largest) == number:
                 self._largest.append(max(largest, self._largest[-1]) if number else largest)
 
-    def _largest_of(self, segment: Segment) -> int:
+    def largest_of(self, segment: Segment) -> int:
         """For a gap, return the time from its time index, if the disk has it: later segments must not depend on
         this one. If a tier has lost even that, see `_time_behind`."""
         try:

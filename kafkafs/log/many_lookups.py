@@ -5,17 +5,19 @@ them, so that ten thousand committed offsets cost little more than the batches t
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound, TooLarge
+from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, TooLarge
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.format.trace import no_trace
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
+from kafkafs.log.lookup import Lookup
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import Candidate, batches_at_or_after
 from kafkafs.log.visible import Visible
@@ -27,7 +29,8 @@ _WALKED = 64
 def first_timestamps(reader: Reader, offsets: Iterable[int]) -> dict[int, int | None]:
     """For each offset, find the timestamp of the first visible record at or after it; None without such a record.
 
-    An offset is missing in the answer if its record cannot be read. Below the log start the first record counts.
+    An offset is missing in the answer if its record cannot be read, or is lost in a tier. Below the log start the first
+    record counts.
     """
     found: dict[int, int | None] = {}
     wanted = np.array(sorted(set(offsets)), np.int64)
@@ -42,7 +45,10 @@ def _serve(reader: Reader, wanted: Numbers, found: dict[int, int | None]) -> int
     if first >= reader.visible_end:
         found.update(dict.fromkeys(wanted.tolist()))
         return len(wanted)
-    segment, item = next(reader.visible.batches(first, reader.visible_end), (None, None))
+    try:
+        segment, item = next(reader.visible.batches(first, reader.visible_end), (None, None))
+    except Lost:  # the record of the first one
+        return 1
     if segment is not None and isinstance(item, BatchRun) and not reader.visible.overlaps.of(segment):
         served = int(wanted.searchsorted(item.rows["last_offset"][-1], "right"))
         if served:
@@ -77,7 +83,7 @@ def _serve_singly(reader: Reader, offset: int, found: dict[int, int | None]) -> 
         found[offset] = reader.lookup.first(max(offset, reader.log.start_offset)).timestamp
     except NotFound:
         found[offset] = None
-    except (CorruptData, TooLarge):
+    except (CorruptData, Lost, TooLarge):
         return
 
 
@@ -86,9 +92,13 @@ def offsets_after(reader: Reader, times: Iterable[int]) -> dict[int, int]:
     without one. `reader` must be one of read_uncommitted.
 
     This is what Kafka's ListOffsets answers for the millisecond after. A batch that cannot be decoded is passed over.
+    A time is missing in the answer if a tier lost what may be that record.
     """
-    finder = _TimeFinder(reader)
-    return {time: finder.after(time) for time in sorted(set(times))}
+    finder, found = _TimeFinder(reader), {}
+    for time in sorted(set(times)):
+        with suppress(Lost):
+            found[time] = finder.after(time)
+    return found
 
 
 class _TimeFinder:
@@ -98,6 +108,7 @@ class _TimeFinder:
     def __init__(self, reader: Reader) -> None:
         self._log: Log = reader.log
         self._visible: Visible = reader.visible
+        self._lookup: Lookup = reader.lookup
         self._segments = reader.log.visible_segments()
         self._number = 0  # of the first segment that may have the next answer
         self._offsets = self._timestamps = np.zeros(0, np.int64)  # of the batch that had the last answer
@@ -118,7 +129,7 @@ class _TimeFinder:
     def _by_index(self, time: int) -> int:
         while self._number < len(self._segments):
             segment = self._segments[self._number]
-            largest = self._log.largest_in(segment)
+            largest = self._largest(segment)
             if largest is not None and largest > time:
                 self._walk = self._candidates(segment, time)
                 for candidate in self._walk:
@@ -129,6 +140,10 @@ class _TimeFinder:
         self._end = self._log.end_offset
         return self._end
 
+    def _largest(self, segment: Segment) -> int | None:
+        """A time that no record of the segment is later than. For a lost part of a tier, see `Lookup`."""
+        return self._log.largest_in(segment) if segment.object is None else self._lookup.largest_of(segment)
+
     def _candidates(self, segment: Segment, time: int) -> Iterator[Candidate]:
         """The batches of a segment that may hold a record later than `time`."""
         try:
@@ -137,8 +152,10 @@ class _TimeFinder:
             ):
                 if isinstance(item, Candidate):
                     yield item
-        except (Denied, DiskError):  # a gap, as for a single lookup
-            return
+        except (Denied, DiskError):
+            if segment.object is not None:
+                raise
+            return  # a gap, as for a single lookup
 
     def _take(self, candidate: Candidate, time: int) -> int | None:
         """Decode a batch if it may answer. Return the answer that it has."""

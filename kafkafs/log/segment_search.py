@@ -16,6 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kafkafs.disk.data_file import DataFile
+from kafkafs.errors import Lost
 from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
 from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOffset
 from kafkafs.format.trace import Trace, list_probes, moment, no_trace
@@ -198,8 +199,9 @@ def batches_at_or_after(
     """The batches with offsets at or behind `min_offset` that may hold a record at or after `timestamp`, in order, and
     the damage between them.
 
-    Damage may come twice, where the scan starts over. `lenient`: offsets that a tier lacks are passed over. For batches
-    of more than `largest` bytes, only the headers may come.
+    Damage may come twice, where the scan starts over. Lost if a tier lost batches that may reach the time: offsets that
+    it lacks, or damage in front of a batch that does; passed over if `lenient`. For batches of more than `largest`
+    bytes, only the headers may come.
     """
     entry = _entry(segment, timestamp, trace)
     start = scan_start(segment, max(entry.offset, min_offset), trace)
@@ -245,19 +247,26 @@ def _scan(
 ) -> Iterator[Candidate | Damage]:  # fmt: skip
     """`batches_at_or_after` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
     item: BatchRun | Damage | None = None
+    lost: Damage | None = None  # of a tier: its records may be late enough if those right behind it are
     passed, needed = 0 if entry is None else entry.offset + 1, ANY_OFFSET if lenient else 0
     for item in segment.walk(start, log_end, passed, needed, largest):
         if isinstance(item, Damage):
             trace(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
+            lost = item if segment.object is not None and not lenient else None
             yield item
             continue
         entry = _checked(item, entry)
+        if lost is not None and item.rows["max_timestamp"][0] >= timestamp:
+            raise _lost(segment, lost)
+        lost = None
         for row in (item.rows["max_timestamp"] >= timestamp).nonzero()[0].tolist():
             batch = batch_at(item.rows, row)
             if batch.count > 0:  # compaction leaves empty ones
                 yield Candidate(batch, BatchRun(item.data, item.position, item.rows[row : row + 1]), start)
     if entry is not None:
         raise _Contradiction
+    if lost is not None:
+        raise _lost(segment, lost)
     scanned = 0 if item is None else item.end - start.position
     trace(f"log {segment.log_name}: scanned {scanned} bytes from {start.position}: none late enough")
 
@@ -325,31 +334,36 @@ def newest_among_last(run: BatchRun, entry: TimestampOffset) -> int | None:
     return int(run.rows["max_timestamp"].max()) if is_met else None
 
 
-def newest(segment: Segment, log_end: int, wanted: Callable[[Batches], Batches] = lambda rows: rows) -> Newest | None:
+def newest(
+    segment: Segment, log_end: int, wanted: Callable[[Batches], Batches] = lambda rows: rows, lenient: bool = False
+) -> Newest | None:
     """The newest of those batches that `wanted` leaves of any; None where none of them has a timestamp.
 
     The scan begins at the last time index entry, and where only others are that new, at earlier ones: nothing in front
-    of an entry is newer than it.
+    of an entry is newer than it. Lost if a tier lost batches on the way, unless `lenient`.
     """
     index = segment.indexes.time_index
     entry, step = index.last(), 1
     while entry.slot >= 0:
         try:
-            found = _newest(segment, scan_start(segment, entry.offset), log_end, wanted, entry)
+            found = _newest(segment, scan_start(segment, entry.offset), log_end, wanted, entry, lenient)
         except _Contradiction:
             break
         if found is not None and found.timestamp >= entry.timestamp:
             return found
         entry, step = index.entry(max(-1, entry.slot - step)), step * 2
-    return _newest(segment, Start(0, segment.base_offset), log_end, wanted, None)
+    return _newest(segment, Start(0, segment.base_offset), log_end, wanted, None, lenient)
 
 
 def _newest(
-    segment: Segment, start: Start, log_end: int, wanted: Callable[[Batches], Batches], entry: TimestampOffset | None
-) -> Newest | None:
+    segment: Segment, start: Start, log_end: int, wanted: Callable[[Batches], Batches], entry: TimestampOffset | None,
+    lenient: bool,
+) -> Newest | None:  # fmt: skip
     found, is_indexed = None, entry is not None
-    for item in segment.walk(start, log_end, ANY_OFFSET):
+    lost: Damage | None = None  # of a tier, behind the newest batch
+    for item in segment.walk(start, log_end, ANY_OFFSET, ANY_OFFSET if lenient else 0):
         if isinstance(item, Damage):
+            lost = item if segment.object is not None and not lenient else None
             continue
         entry = _checked(item, entry)
         rows = wanted(item.rows)
@@ -358,6 +372,13 @@ def _newest(
             row = int(times.argmax())
             if times[row] > (-1 if found is None else found.timestamp):
                 found = Newest(int(times[row]), int(rows["base_offset"][row]), is_indexed)
+            lost = lost if found is None or times[row] < found.timestamp else None
     if entry is not None:
         raise _Contradiction
+    if lost is not None:
+        raise _lost(segment, lost)
     return found
+
+
+def _lost(segment: Segment, damage: Damage) -> Lost:
+    return Lost(f"{segment.object}: {damage.size} bytes at position {damage.position} are not a valid batch")

@@ -107,14 +107,14 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
         """The answer; None where it takes a log that cannot be read, as `problems` then says."""
         try:
             return question()
-        except (Denied, NotFound, DiskError) as error:
+        except (Denied, NotFound, DiskError, CorruptData) as error:
             problems.extend([str(error)] if is_tiered else [])  # of what is on the disk `health` has said it
             return None
 
     problems += look.uncommitted.visible.overlaps.problems()
     largest = [_largest(log, segment, one) for segment, one in zip(log.segments, health, strict=True)]
     sizes = [known(partial(_size, log, segment)) for segment in log.segments]
-    oldest, newest = known(partial(_oldest, look)), _newest(log, largest)
+    oldest, newest = known(partial(_oldest, look)), known(lambda: _newest(look, largest))
     problems += _units(oldest, newest)
     return {
         "topic": name.topic,
@@ -179,7 +179,8 @@ def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
 
 def _oldest(look: Look) -> int | None:
     """The smallest timestamp of the data. No index tells it, and headers only of batches of one record or time; so it
-    takes all records, and is shown if those are few: None of a longer log, and of one with a corrupt batch."""
+    takes all records, and is shown if those are few: None of a longer log, and of one with a corrupt batch.
+    CorruptData if that may be in a tier."""
     log = look.log
     visible = log.visible_segments()
     if len(visible) > _FEW_SEGMENTS or sum(_size(log, segment) or 0 for segment in visible) > _FEW_BYTES:
@@ -191,15 +192,19 @@ def _oldest(look: Look) -> int | None:
             times = times[times != NO_TIMESTAMP]
             if len(times):
                 oldest = int(times.min()) if oldest is None else min(oldest, int(times.min()))
-    except (CorruptData, TooLarge):
+    except CorruptData:
+        if any(segment.object is not None for segment in visible):
+            raise
+        return None
+    except TooLarge:
         return None
     return oldest
 
 
-def _newest(log: Log, largest: Sequence[int | None]) -> int | None:
+def _newest(look: Look, largest: Sequence[int | None]) -> int | None:
     """The largest timestamp of the data, where headers tell it; `largest` is that of each segment's batches."""
-    found = log.newest_data(largest)
-    return found.timestamp if found is not None and found.base_offset >= log.start_offset else None
+    found = look.newest_data(largest)
+    return found.timestamp if found is not None and found.base_offset >= look.log.start_offset else None
 
 
 class ReplicaRow(NamedTuple):

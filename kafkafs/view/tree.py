@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kafkafs.disk.access import common
 from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
 from kafkafs.disk.cached_value import MadeOnce
-from kafkafs.errors import DiskError, NotFound, UsageError, Vanished
+from kafkafs.errors import CorruptData, DiskError, NotFound, UsageError, Vanished
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.look import Look
@@ -184,7 +184,8 @@ class EndLink:
     def attributes(self) -> Attributes:
         """The directory's owner and time, kept no moment: the link moves. NotFound where no record is visible, which
         the log's end decides: its start may be in a remote tier."""
-        self._to("latest")
+        with suppress(CorruptData, DiskError):  # a record that cannot be read is one; `target` gives the error
+            self._to("latest")
         return self._view.link_attributes()
 
     def target(self) -> str:

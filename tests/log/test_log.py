@@ -1,4 +1,4 @@
-"""A log across segments: lookups that fall through, its newest data, what is bounded, what threads share."""
+"""A log across segments: lookups that fall through, what is bounded, what threads share."""
 
 import threading
 from pathlib import Path
@@ -14,8 +14,7 @@ from kafkafs.log.lookup import Lookup
 from kafkafs.view.node import LinkNode
 from tests.counting import counted
 from tests.disk.descriptors import open_below
-from tests.format.batch_maker import v2_around
-from tests.log.making import Made, log_of, made, partition_of, spread, write_partition, write_start
+from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
 from tests.log.reading import lookup_of, reader, rows
 from tests.log.transactional import marker
 from tests.nobody import as_nobody, let_in, takes_root
@@ -187,26 +186,6 @@ def test_a_partition_that_loses_its_directory_is_missing(tmp_path):
     directory.rmdir()
     with pytest.raises(NotFound):
         partition.log()
-
-
-def test_the_newest_batch_of_data(tmp_path: Path) -> None:
-    emptied = Made(v2_around(b"", 0, 4, 5, -1, 9_000), ())
-    write_partition(tmp_path, {0: [made(0, [3, 7])], 2: [made(2, [5, 4]), emptied], 6: [marker(6, 1, True)]})
-    log = log_of(tmp_path)
-    found = log.newest_data(log.largest_timestamps())
-    assert found is not None
-    assert (found.timestamp, found.base_offset) == (7, 0)
-    write_start(tmp_path, 2)
-    log = log_of(tmp_path)
-    found = log.newest_data(log.largest_timestamps())
-    assert found is not None
-    assert (found.timestamp, found.base_offset) == (5, 2)
-
-
-def test_nothing_has_no_newest(tmp_path: Path) -> None:
-    write_partition(tmp_path, {0: [marker(0, 1, True)]})
-    log = log_of(tmp_path)
-    assert log.newest_data(log.largest_timestamps()) is None
 
 
 def test_the_latest_record_is_looked_for_once_in_each_segment(tmp_path):
