@@ -22,8 +22,9 @@ from pyarrow import fs
 from kafkafs.disk.blocking import may_block, patience_left
 from kafkafs.disk.objects import Object, Objects, shown, whole
 from kafkafs.disk.s3_place import place_of
-from kafkafs.disk.signed_reads import SignedRead, SignedReads
+from kafkafs.disk.signed_reads import PART, SignedRead, SignedReads
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
+from kafkafs.format.memory import Bytes
 
 CONNECT_S, REQUEST_S, _ATTEMPTS = 3.0, 5.0, 2
 """How long a store may take to answer at all, and how long it may send nothing; and how often it is asked."""
@@ -157,20 +158,23 @@ class BucketObjects(Objects):
 
         return self._asked(question, folder or "the top", LISTING_S)
 
-    def read_versioned(self, key: str, position: int, size: int) -> tuple[bytes, Version, Version]:
-        """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it."""
+    def read_versioned(self, key: str, position: int, size: int) -> tuple[list[Bytes], Version, Version]:
+        """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it.
 
-        def question() -> tuple[bytes, Version, Version]:
+        They come in parts of `PART` bytes. The last part has the rest."""
+
+        def question() -> tuple[list[Bytes], Version, Version]:
             """One request, or by pyarrow one for the bytes, one behind it for the version, and at first one before."""
             self._opened()
             found = "" if self._signed is None else self._signed.read(key, position, size)
             if isinstance(found, SignedRead):
                 version = Version(found.size, found.written, (found.tag, b"", found.version_id))
-                return found.data, version, version
+                return found.parts, version, version
             try:
                 before = self._handle(key)
                 data = _read_fully(before, position, size)
-                return data, _version(before), _version(self._handle(key, reopen=True))
+                parts: list[Bytes] = [data[at : at + PART] for at in range(0, len(data), PART)]
+                return parts, _version(before), _version(self._handle(key, reopen=True))
             except OSError as error:
                 if found and not isinstance(error, FileNotFoundError):
                     raise OSError(f"{error} ({found})") from error

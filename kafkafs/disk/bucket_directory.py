@@ -26,12 +26,11 @@ from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.chunked_file import ChunkedFile, inode_of
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory, Inside
-from kafkafs.disk.objects import Object, whole
+from kafkafs.disk.objects import Object, counted
+from kafkafs.disk.signed_reads import PART
 from kafkafs.disk.store_trouble import tell
 from kafkafs.errors import DiskError, KafkafsError, NotFound, StoreError, Vanished
-
-PIECE = 1 << 20
-"""Bytes of a log that are kept together."""
+from kafkafs.format.memory import Bytes
 
 WHOLE = 16 << 20
 """Bytes up to which anything but a log is fetched in one request: an index has 10 MiB at most, unless configured."""
@@ -186,16 +185,12 @@ class BucketDirectory(Directory):
 
     def _made(self, found: Object, about: os.stat_result) -> ChunkedFile:
         is_piecemeal = found.key.endswith(".log") or found.size > WHOLE
-        piece = PIECE if is_piecemeal else max(found.size, 1)
+        piece = PART if is_piecemeal else max(found.size, 1)
 
-        def pieces(first: int, count: int) -> list[bytes]:
+        def pieces(first: int, count: int) -> list[Bytes]:
             """Its bytes from there on, all of them of the version that was listed."""
-            at = first * piece
-            whole_range = self._read(found, at, min(count * piece, found.size - at))
-            if count == 1:
-                return [whole_range]
-            data = memoryview(whole_range)
-            return [bytes(data[at : at + piece]) for at in range(0, len(data), piece)]
+            parts = self._read(found, first * piece, min(count * piece, found.size - first * piece))
+            return parts if len(parts) == count else [b"".join(parts)]
 
         file = ChunkedFile(found.key, about, piece, pieces, _cache(), self.options)
         file.inode = about.st_ino
@@ -317,25 +312,25 @@ class BucketDirectory(Directory):
         inode = inode_of(f"{found.key}\0{found.size}\0{found.mtime_ns}")
         return _attributes(stat.S_IFREG | 0o400, inode, self._device, found.size, found.mtime_ns)
 
-    def _read(self, found: Object, position: int, size: int) -> bytes:
+    def _read(self, found: Object, position: int, size: int) -> list[Bytes]:
         """Those bytes of the object that was listed. StoreError if it is another one, before the read or behind it."""
         seen = self._before.files.get(found.key)
         if seen is not None and seen[0] == found and size == found.size:
             self._versions[found.key] = seen[:2]
-            return seen[2]
+            return [seen[2]]
         try:
-            data, before, after = self._ask(lambda: self._objects.read_versioned(found.key, position, size))
+            parts, before, after = self._ask(lambda: self._objects.read_versioned(found.key, position, size))
         except NotFound:
             raise self._failed(f"{found.key!r} is not there any more") from None
         known = self._versions.get(found.key)
         first = known[1] if known is not None and known[0] == found else before
         if not (first == before == after and _is_of(found, first)):
             raise self._failed(f"{found.key!r} was written while it was read")
-        self._ask(lambda: whole(self._objects.called, found.key, data, size))
+        self._ask(lambda: counted(self._objects.called, found.key, sum(map(len, parts)), size))
         if len(self._versions) > _MOST_VERSIONS:
             self._versions.clear()  # the listing still tells size and time
         self._versions[found.key] = found, first
-        return data
+        return parts
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         try:

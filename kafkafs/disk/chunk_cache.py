@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
 
 from kafkafs.errors import KafkafsError
+from kafkafs.format.memory import Bytes
 
 CACHE_SIZE = 64 << 20
 """Bytes, unless `-o tiered_cache=` says otherwise."""
@@ -25,13 +26,13 @@ class ChunkCache:
     def __init__(self, limit: int = CACHE_SIZE) -> None:
         self.limit = limit
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Bytes] = OrderedDict()
         self._size = self._under_way = 0
         self._room = threading.Condition()
         self._fetching: dict[Hashable, threading.Lock] = {}
         self._ahead = threading.BoundedSemaphore(_AHEAD)
 
-    def known(self, name: Hashable) -> bytes | None:
+    def known(self, name: Hashable) -> Bytes | None:
         """The piece, if it is here."""
         with self._lock:
             piece = self._kept.get(name)
@@ -39,7 +40,7 @@ class ChunkCache:
                 self._kept.move_to_end(name)
             return piece
 
-    def get(self, name: Hashable, fetch: Callable[[], bytes], size: int = 0) -> bytes:
+    def get(self, name: Hashable, fetch: Callable[[], Bytes], size: int = 0) -> Bytes:
         """The piece, fetched where it is not here; what `fetch` raises goes to each that waits for itself. It waits
         where others are fetched and `size`, its bytes, would make them more than the limit."""
         piece = self.known(name)
@@ -71,7 +72,7 @@ class ChunkCache:
                 self._under_way -= size
                 self._room.notify_all()
 
-    def fetch_ahead(self, name: Hashable, fetch: Callable[[], bytes], size: int) -> bool:
+    def fetch_ahead(self, name: Hashable, fetch: Callable[[], Bytes], size: int) -> bool:
         """Let another thread `get` a chunk that a caller will need, without blocking. Return False if too many threads
         do so. The caller that needs the chunk gets its errors. A chunk that is being fetched is not fetched again."""
         if name in self._fetching:
@@ -81,7 +82,7 @@ class ChunkCache:
             threading.Thread(target=self._get_ahead, args=(name, fetch, size), name="ahead", daemon=True).start()
         return free
 
-    def _get_ahead(self, name: Hashable, fetch: Callable[[], bytes], size: int) -> None:
+    def _get_ahead(self, name: Hashable, fetch: Callable[[], Bytes], size: int) -> None:
         try:
             with suppress(KafkafsError):
                 self.get(name, fetch, size)
@@ -97,7 +98,13 @@ class ChunkCache:
         with self._lock:
             self._size -= len(self._kept.pop(name, b""))
 
-    def keep(self, name: Hashable, piece: bytes) -> None:
+    def passed(self, name: Hashable) -> None:
+        """A reader that goes straight on has read the piece. So the piece is the first to be dropped."""
+        with self._lock:
+            if name in self._kept:
+                self._kept.move_to_end(name, last=False)
+
+    def keep(self, name: Hashable, piece: Bytes) -> None:
         """The piece, which was fetched with another, is here now."""
         with self._lock:
             before = self._kept.pop(name, None)

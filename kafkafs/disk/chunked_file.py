@@ -8,7 +8,7 @@ It never changes: an object that was written is replaced by none, and would be a
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from zlib import crc32
 
@@ -17,8 +17,9 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.errors import DiskError, NotFound, Vanished
+from kafkafs.format.memory import Bytes
 
-FetchChunks = Callable[[int, int], list[bytes]]
+FetchChunks = Callable[[int, int], Sequence[Bytes]]
 """The bytes in clear of the chunks from that number on, so many. DiskError where they cannot be had, NotFound where
 their object is gone, WouldBlock never."""
 
@@ -38,11 +39,12 @@ class ChunkedFile(DataFile):
         "_chunks",
         "_fetched_to",
         "_object",
+        "_passed_to",
         "_read_to",
         "_size",
         "_stat",
         "_straight",
-    )  # of `_read_to`, `_straight` and `_fetched_to` the last writer's counts: a wrong one costs a fetch
+    )  # of `_read_to`, `_straight`, `_passed_to` and `_fetched_to` the last writer's counts: a wrong one costs a fetch
 
     def __init__(
         self, name: str, about: os.stat_result, chunk_size: int, chunks: FetchChunks, cache: ChunkCache,
@@ -57,7 +59,7 @@ class ChunkedFile(DataFile):
         self._chunk_size = chunk_size
         self._chunks = chunks
         self._cache = cache
-        self._read_to = self._straight = 0
+        self._read_to = self._straight = self._passed_to = 0
         self._fetched_to = 0  # the chunk up to which it was fetched ahead
 
     def stat(self) -> os.stat_result:
@@ -126,17 +128,21 @@ class ChunkedFile(DataFile):
         self._straight = self._straight + end - was_at if position <= was_at <= end else 0
         self._read_to = end
         parts = self._parts(position, size)
-        if self._straight >= STRAIGHT:
+        if self._straight >= STRAIGHT:  # and what lies before `position` is not read again
+            for number in range(self._passed_to, position // self._chunk_size):
+                self._cache.passed((self._object, number))
             self._fetch_behind((end - 1) // self._chunk_size)
+        self._passed_to = position // self._chunk_size
         return parts
 
     def _fetch_behind(self, last: int) -> None:
         """Fetches ahead behind that chunk, unless half as much or more was."""
         count = max(1, TOGETHER // self._chunk_size)
         first = max(last + 1, self._fetched_to if self._fetched_to <= last + 1 + count else 0)
-        count = min(count, -(-self._size // self._chunk_size) - first)
+        is_near = first - last - 1 <= count // 2
+        count = self._missing(first, min(count, -(-self._size // self._chunk_size) - first))
         size = count * self._chunk_size
-        is_due = count > 0 and first - last - 1 <= count // 2 and 4 * size <= self._cache.limit
+        is_due = count > 0 and is_near and 4 * size <= self._cache.limit
         if is_due and not self._cache.has((self._object, first)):
             fetch = partial(self._fetched, first, count)
             if self._cache.fetch_ahead((self._object, first), fetch, size):
@@ -160,13 +166,16 @@ class ChunkedFile(DataFile):
         if piece is None:
             may_block()
             most = min(max(2 * self._chunk_size, TOGETHER), self._cache.limit) // self._chunk_size
-            most = min(last - number + 1, max(1, most))
-            count = next((each for each in range(1, most) if self._cache.has((self._object, number + each))), most)
+            count = self._missing(number, min(last - number + 1, max(1, most)))
             size = min(count * self._chunk_size, self._size - number * self._chunk_size)
             piece = self._cache.get((self._object, number), lambda: self._fetched(number, count), size)
         return memoryview(piece)
 
-    def _fetched(self, first: int, count: int) -> bytes:
+    def _missing(self, first: int, most: int) -> int:
+        """How many chunks to fetch from `first` on: up to one that is here."""
+        return next((each for each in range(1, most) if self._cache.has((self._object, first + each))), most)
+
+    def _fetched(self, first: int, count: int) -> Bytes:
         """The first of so many chunks; the others are in the cache by then."""
         try:
             pieces = self._chunks(first, count)

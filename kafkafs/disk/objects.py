@@ -122,9 +122,14 @@ def shown(uri: str) -> str:
 
 
 def whole(place: str, key: str, data: bytes, size: int) -> bytes:
-    """Count the bytes that a read of an object has given. Raise DiskError if they are too few."""
-    _fetched.requests += 1
-    _fetched.size += len(data)
-    if len(data) != size:
-        raise DiskError(f"{key!r} in {place} ends {size - len(data)} bytes before it should")
+    """Return the bytes that a read of an object has given, counted. Raise DiskError if they are too few."""
+    counted(place, key, len(data), size)
     return data
+
+
+def counted(place: str, key: str, found: int, size: int) -> None:
+    """Count bytes that a read of an object has given. Raise DiskError if they are too few."""
+    _fetched.requests += 1
+    _fetched.size += found
+    if found != size:
+        raise DiskError(f"{key!r} in {place} ends {size - found} bytes before it should")

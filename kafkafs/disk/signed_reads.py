@@ -24,6 +24,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from kafkafs.disk.s3_place import Place
+from kafkafs.format.memory import Buffers, Bytes
 
 _ALGORITHM, _UNSIGNED, _PARTIAL = "AWS4-HMAC-SHA256", "UNSIGNED-PAYLOAD", 206
 _PLAIN_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]+")  # others have no certificate as a host, or another protocol
@@ -32,11 +33,16 @@ _CODE = re.compile(rb"<Code>([A-Za-z]{1,64})</Code>")
 _ERROR_SIZE = 1 << 16
 _OF_THE_STORE = 500
 
+PART = 1 << 20
+"""Bytes of a part of what was read."""
+
+_buffers = Buffers(PART, keep=16)
+
 
 class SignedRead(NamedTuple):
     """Some bytes of an object, and the version that they are of."""
 
-    data: bytes
+    parts: list[Bytes]  # of PART bytes each, but for the last one
     size: int
     written: str  # as pyarrow writes it
     tag: bytes
@@ -98,7 +104,7 @@ class SignedReads:
             connection.request("GET", path, headers=headers)
             answer = connection.getresponse()
             is_right = answer.status == _PARTIAL and answer.length in (size, None)
-            data = answer.read(size + 1 if is_right else _ERROR_SIZE)
+            parts: list[Bytes] = _received(answer, size) if is_right else [answer.read(_ERROR_SIZE)]
         except TimeoutError:
             connection.close()
             raise
@@ -112,10 +118,11 @@ class SignedReads:
         else:
             self._idle.put(connection)
         span, _, whole = answer.getheader("Content-Range", "").rpartition("/")
-        if answer.status != _PARTIAL or len(data) != size or span != f"bytes {position}-{position + size - 1}":
-            code = _CODE.search(data) if answer.status != _PARTIAL else None
+        is_right &= sum(map(len, parts)) == size and span == f"bytes {position}-{position + size - 1}"
+        if not is_right:
+            code = _CODE.search(parts[0]) if answer.status != _PARTIAL else None
             return code[1].decode() if code else "", answer.status
-        return _parsed(answer, data, int(whole)), answer.status
+        return _parsed(answer, parts, int(whole)), answer.status
 
     def _connection(self) -> tuple[HTTPConnection, bool]:
         try:
@@ -149,11 +156,25 @@ class SignedReads:
         }
 
 
-def _parsed(answer: HTTPResponse, data: bytes, size: int) -> SignedRead | str:
+def _received(answer: HTTPResponse, size: int) -> list[Bytes]:
+    """The body in parts, each in memory that is used again. Of a longer body than `size` a part has one byte more."""
+    parts: list[Bytes] = []
+    for at in range(0, size, PART):
+        if size - at < PART:
+            parts.append(answer.read(size - at))
+        else:
+            part = _buffers.take().data
+            parts.append(part[: answer.readinto(part)])
+    if more := answer.read(1):
+        parts.append(more)
+    return parts
+
+
+def _parsed(answer: HTTPResponse, parts: list[Bytes], size: int) -> SignedRead | str:
     """Return the bytes with the version from the response headers, or "" if the response has no version."""
     written = parsedate_to_datetime(answer.getheader("Last-Modified", "")).strftime("%Y-%m-%dT%H:%M:%SZ")
     tag, version_id = (answer.getheader(name, "").encode() for name in ("ETag", "x-amz-version-id"))
-    return SignedRead(data, size, written, tag, version_id) if tag else ""
+    return SignedRead(parts, size, written, tag, version_id) if tag else ""
 
 
 def _address_of(place: Place, region: str) -> tuple[str, str]:

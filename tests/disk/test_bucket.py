@@ -182,7 +182,7 @@ def test_a_fault_of_a_moment_is_passed_by_asking_again(fault, tmp_path, monkeypa
         far = BucketObjects(failing.address().replace("s3://", "s3://key:secret@"), "")
         assert [each.key for each in far.entries("x")[1]] == ["x/a"]
         if fault not in ("page", "nothing"):  # pyarrow fills them up, or takes their length for the object's
-            assert far.read_versioned("x/a", 0, 4)[0] == b"0123"
+            assert far.read_versioned("x/a", 0, 4)[0] == [b"0123"]
     assert len(seen) > 1 or fault in ("page", "nothing")
 
 
@@ -231,7 +231,7 @@ def test_what_an_operator_can_mend_is_told(word, told, tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"0123")
     with bucket_of(tmp_path) as failing:
         far = BucketObjects(failing.address(), "")
-        assert far.read_versioned("a", 0, 4)[0] == b"0123"
+        assert far.read_versioned("a", 0, 4)[0] == [b"0123"]
         failing.fault = lambda *_: "403"
         for ask in (lambda: far.entries(""), lambda: far.read_versioned("a", 0, 4)):
             with pytest.raises(Unanswered, match=rf"^('a' of )?s3://disks cannot be read: {told} \([A-Za-z_]*\)$"):

@@ -6,12 +6,13 @@ import time
 import pytest
 
 from kafkafs.disk.chunk_cache import ChunkCache
+from kafkafs.format.memory import Bytes
 
 
 def test_what_was_used_last_is_kept_within_the_limit():
     cache, fetched = ChunkCache(30), list[int]()
 
-    def piece(number: int) -> bytes:
+    def piece(number: int) -> Bytes:
         def fetch() -> bytes:
             fetched.append(number)
             return bytes(10)
@@ -34,7 +35,7 @@ def test_a_piece_larger_than_the_limit_is_handed_out_all_the_same():
 
 
 def test_many_readers_of_one_chunk_fetch_it_once():
-    cache, fetched, found = ChunkCache(), list[int](), list[bytes]()
+    cache, fetched, found = ChunkCache(), list[int](), list[Bytes]()
     begin = threading.Barrier(8)
 
     def fetch() -> bytes:
@@ -108,3 +109,14 @@ def test_what_is_being_fetched_is_not_fetched_ahead_by_another_thread():
     go_on.set()
     assert cache.get("a", fetch) == b"piece"
     assert fetched == [1]
+
+
+def test_what_a_reader_has_passed_is_dropped_first():
+    cache = ChunkCache(30)
+    for name in "abc":
+        cache.keep(name, bytes(10))
+    for name in ("none", "b", "c"):
+        cache.passed(name)
+    for name, left in (("d", "abd"), ("e", "ade"), ("f", "def")):
+        cache.keep(name, bytes(10))
+        assert [each for each in "abcdef" if cache.has(each)] == list(left)

@@ -132,3 +132,22 @@ def test_an_object_in_the_place_of_another_has_chunks_of_its_own():
     about = os.stat_result((stat.S_IFREG | 0o444, 1, 1, 1, 0, 0, 1500, 0, 0, 0))
     longer = ChunkedFile("x.log", about, 2000, lambda *_: [DATA + DATA[:500]], cache, DiskOptions())
     assert longer.read(0, 2000) == DATA + DATA[:500]
+
+
+def test_a_scan_drops_what_it_has_passed_and_nothing_else():
+    """Regression: a scan of a log dropped the indexes and the log's end from the cache, and they were fetched twice.
+
+    As a walk of batches does, each read begins a little before the end of the one before."""
+    asked: list[tuple[int, int]] = []
+    cache = ChunkCache(4 << 20)
+    cache.keep("index", bytes(300_000))
+    file, data = long_file(100_000, asked, cache)
+    assert file.read(len(data) - 1000, 1000) == data[-1000:]
+    others, position = set(threading.enumerate()), 0
+    while position < len(data):
+        assert file.read(position, 250_000) == data[position : position + 250_000]
+        wait_until(lambda: "ahead" not in {each.name for each in set(threading.enumerate()) - others})
+        position += 250_000 if position + 250_000 >= len(data) else 183_000
+    fetched = [first + number for first, count in asked for number in range(count)]
+    assert sorted(fetched) == list(range(-(-len(data) // 100_000)))
+    assert cache.has("index")

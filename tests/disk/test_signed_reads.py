@@ -49,7 +49,7 @@ def test_a_read_tells_bytes_and_version_in_one_request(tmp_path):
         for first in (0, 150):
             found = reads.read("a b/0.log", first, 50)
             assert isinstance(found, SignedRead)
-            assert (found.data, found.size) == (bytes(range(first, first + 50)), 200)
+            assert (found.parts, found.size) == ([bytes(range(first, first + 50))], 200)
             assert (found.written, found.tag != b"") == ("1970-01-02T00:00:00Z", True)
         assert [each.split()[0] for each in store.asked] == ["GET", "GET"]
 
@@ -93,7 +93,7 @@ def test_a_key_of_any_characters_is_that_object_s(name, reads):
     (top / name).write_bytes(b"0123")
     found = signed.read(name, 1, 2)
     assert isinstance(found, SignedRead)
-    assert found.data == b"12"
+    assert found.parts == [b"12"]
 
 
 NOT_SIGNED: tuple[tuple[str, dict[str, str]], ...] = (

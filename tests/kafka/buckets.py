@@ -75,7 +75,7 @@ def bucket_of(top: Path) -> Iterator[Store]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+    protocol_version, disable_nagle_algorithm = "HTTP/1.1", True
     store: Store
 
     def do_HEAD(self) -> None:

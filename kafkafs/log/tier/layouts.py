@@ -227,7 +227,8 @@ class Aiven:
         try:
             if found.size > LARGEST:
                 raise CorruptData(f"it has {found.size} bytes")
-            manifest = parse_manifest(self._cache.get(found, lambda: self._objects.read(found.key, 0, found.size)))
+            data = self._cache.get(found, lambda: self._objects.read(found.key, 0, found.size))
+            manifest = parse_manifest(bytes(data))
         except (CorruptData, Unsupported) as error:
             if isinstance(error, CorruptData):  # a store may send otherwise the next time
                 self._cache.forget(found)

@@ -145,7 +145,7 @@ def index_of(
             data = objects.read(found.key, position, size)
         else:
             whole = cache.get(found, lambda: objects.read(found.key, 0, found.size))
-            data = whole[position : position + size]
+            data = bytes(whole[position : position + size])
         return [_clear(data, cipher, found.key)]
 
     clear_size = max(0, size - (0 if cipher is None else cipher.overhead))
