@@ -2,16 +2,15 @@
 
 import argparse
 import sys
-import time
 from dataclasses import replace
 
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
-from kafkafs.cli.window import warn_if_doubtful
+from kafkafs.cli.window import times
 from kafkafs.disk.data_paths import is_in_copy
 from kafkafs.disk.whereabouts import is_within
 from kafkafs.errors import UsageError
-from kafkafs.format.times import FromEnd, parse_time_ms, parse_window
+from kafkafs.format.times import FromEnd, Time
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.export.claims import claimed, claimed_in_parts
@@ -25,7 +24,7 @@ from kafkafs.tables.choice import Choice
 from kafkafs.tables.led import led_by
 from kafkafs.tables.locations import data_directories
 from kafkafs.tables.missing import unknown
-from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, parse_offsets
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, check_order, parse_offsets
 from kafkafs.view.ownership import mode_of_copies
 
 
@@ -106,7 +105,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         pattern="" if topics.names else ".*" if topics.pattern is None else rf"\A(?:{topics.pattern})\Z",
     )
     return Request(
-        paths, choice, _limit(arguments, "from", EARLIEST), _limit(arguments, "to", LATEST), arguments.isolation,
+        paths, choice, *_limits(arguments), arguments.isolation,
         arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
         arguments.by, TierSource.parse(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
@@ -114,8 +113,15 @@ def _request(arguments: argparse.Namespace) -> Request:
     )  # fmt: skip
 
 
-def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
-    offsets, moment = getattr(arguments, f"{side}_offsets"), getattr(arguments, f"{side}_time")
+def _limits(arguments: argparse.Namespace) -> tuple[Limit, Limit]:
+    from_time, to_time = times(arguments.from_time, arguments.to_time)
+    found = _limit(arguments, "from", from_time, EARLIEST), _limit(arguments, "to", to_time, LATEST)
+    check_order(*found)
+    return found
+
+
+def _limit(arguments: argparse.Namespace, side: str, moment: Time | None, otherwise: int) -> Limit:
+    offsets = getattr(arguments, f"{side}_offsets")
     if offsets is not None:
         try:
             return Specific(parse_offsets(offsets))
@@ -123,16 +129,12 @@ def _limit(arguments: argparse.Namespace, side: str, otherwise: int) -> Limit:
             raise UsageError(f"--{side}-offsets: {error}") from error
     if moment is None:
         return AllAt(otherwise)
-    now_ms, to_time = time.time_ns() // 1_000_000, arguments.to_time or ""
-    window = parse_window(arguments.from_time or "", to_time, now_ms) if to_time.startswith("+") else None
-    milliseconds = parse_time_ms(moment, now_ms) if window is None else window[side == "to"]
-    if milliseconds is None or isinstance(milliseconds, FromEnd):
+    if isinstance(moment, FromEnd):
+        word = getattr(arguments, f"{side}_time")
         raise UsageError(
-            f"--{side}-time {moment!r} is not a time; write milliseconds, @seconds, a date such as"
-            " 2021-09-23T09:43Z, now or -1h; --to-time can also be a length, such as +10m, if --from-time is given"
+            f"--{side}-time {word!r} counts back from a partition's newest record: name a date, now or -1h"
         )
-    warn_if_doubtful(moment)
-    return Timestamps(milliseconds, "latest") if milliseconds > 0 else AllAt(EARLIEST)  # as in a range of by-time/
+    return Timestamps(moment, "latest") if moment > 0 else AllAt(EARLIEST)  # as in a range of by-time/
 
 
 def run_compaction(arguments: argparse.Namespace) -> int:

@@ -25,6 +25,7 @@ from kafkafs.tables.offsets import (
     Specific,
     Timestamps,
     TopicPartition,
+    check_order,
     parse_offsets,
     parse_partitions,
     parse_time,
@@ -256,17 +257,11 @@ def _limit(options: Mapping[str, str], side: str, default: Limit) -> Limit:
 
 def _check_order(starting: Limit, ending: Limit) -> None:
     match starting, ending:
-        case Specific(starts), Specific(ends):
-            kind = "offset"
-        case Timestamps(dict(starts)), Timestamps(dict(ends)):
-            kind = "timestamp"
-        case _:
-            return
-    if set(starts) != set(ends):
-        raise UsageError(f"the starting and the ending {kind}s must name the same topic partitions")
-    for place, start in starts.items():
-        if 0 <= ends[place] < start:
-            raise UsageError(f"the starting {kind} {start} of {place} is greater than its ending {kind} {ends[place]}")
+        case (Specific(starts), Specific(ends)) | (Timestamps(Mapping() as starts), Timestamps(Mapping() as ends)):
+            if set(starts) != set(ends):
+                kind = "offset" if isinstance(starting, Specific) else "timestamp"
+                raise UsageError(f"the starting and the ending {kind}s must name the same topic partitions")
+    check_order(starting, ending)
 
 
 def _flag(options: Mapping[str, str], name: str, default: bool) -> bool:

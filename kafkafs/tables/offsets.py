@@ -67,6 +67,26 @@ def without(limit: Limit, gone: Container[TopicPartition]) -> Limit:
     return limit
 
 
+def check_order(starting: Limit, ending: Limit) -> None:
+    """UsageError if the end is before the start in any partition, where both are offsets, or both are times."""
+    match starting, ending:
+        case Specific(starts), Specific(ends):
+            kind = "offset"
+        case Timestamps(Mapping() as starts), Timestamps(ends):
+            kind, ends = "timestamp", dict.fromkeys(starts, ends) if isinstance(ends, int) else ends
+        case Timestamps(int(start)), Timestamps(Mapping() as ends):
+            kind, starts = "timestamp", dict.fromkeys(ends, start)
+        case Timestamps(int(start)), Timestamps(int(end)):
+            if 0 <= end < start:
+                raise UsageError(f"the starting timestamp {start} is greater than the ending timestamp {end}")
+            return
+        case _:
+            return
+    for place, start in starts.items():
+        if 0 <= ends.get(place, LATEST) < start:
+            raise UsageError(f"the starting {kind} {start} of {place} is greater than its ending {kind} {ends[place]}")
+
+
 def parse_partitions(text: str) -> tuple[TopicPartition, ...]:
     """The value of `assign`: {"topicA":[0,1]}."""
     expected = f'expected e.g. {{"topicA":[0,1],"topicB":[0,1]}}, got {text}'

@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 from kafkafs.errors import UsageError
 from kafkafs.format.times import FromEnd, Time, parse_time_ms, parse_window
-from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, Timestamps, names
+from kafkafs.tables.offsets import (
+    EARLIEST,
+    LATEST,
+    AllAt,
+    Limit,
+    PartitionOffsets,
+    Specific,
+    Timestamps,
+    check_order,
+    names,
+)
 from kafkafs.tables.planning import PartitionLooks, resolve
 
 Bound = Mapping[int, int] | int | str | datetime | None
@@ -34,6 +44,7 @@ class Window(NamedTuple):
     def offsets(self, looks: PartitionLooks, now_ms: int) -> tuple[PartitionOffsets, PartitionOffsets]:
         """The bounds as offsets of each partition. UsageError for a bound that means nothing here."""
         limits = self._limit("start", EARLIEST, looks, now_ms), self._limit("end", LATEST, looks, now_ms)
+        check_order(*limits)
         return _resolved(limits[0], looks, is_start=True), _resolved(limits[1], looks, is_start=False)
 
     def _limit(self, side: str, otherwise: int, looks: PartitionLooks, now_ms: int) -> Limit:

@@ -23,7 +23,7 @@ def test_offsets_and_times_are_numbers():
     """Zero is a limit too: nobody who asks for it gets the whole log for it."""
     assert limits(asked(from_offset="0", to_offset="20")) == (0, 20, None, None)
     assert limits(asked(from_time="1970-01-01T00:00:01Z", to_time="1100")) == (None, None, 1000, 1100)
-    assert limits(asked(to_offset="0")) != NO_LIMITS
+    assert limits(asked(from_offset="0")) != NO_LIMITS
 
 
 def test_times_back_are_from_one_and_the_same_now():
@@ -47,6 +47,34 @@ def test_a_length_counts_from_the_time_that_is_named():
         limits(asked(from_time="x", to_time="+10m"))
     with pytest.raises(UsageError, match=r"--to-time '\+10' is not a time"):
         limits(asked(from_time="5", to_time="+10"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        ({"from_offset": "9", "to_offset": "3"}, "--to-offset '3' is not after --from-offset '9', so the window is"),
+        ({"from_offset": "9", "to_offset": "9"}, "--to-offset '9' is not after --from-offset '9', so the window is"),
+        ({"to_offset": "0"}, "--to-offset '0' leaves nothing: the window ends where every log begins"),
+        ({"from_time": "2021-09-23", "to_time": "2021-09-22"}, "--to-time '2021-09-22' is not after --from-time"),
+        ({"from_time": "2021-09-23", "to_time": "2021-09-23"}, "--to-time '2021-09-23' is not after --from-time"),
+        ({"from_time": "2126-09-23", "to_time": "-10m"}, "--to-time '-10m' is not after --from-time '2126-09-23'"),
+        ({"from_time": "-1h", "to_time": "-2h"}, "--to-time '-2h' is not after --from-time '-1h'"),
+        ({"from_time": "end-1h", "to_time": "end-2h"}, "--to-time 'end-2h' is not after --from-time 'end-1h'"),
+        ({"from_time": "now", "to_time": "+0s"}, r"--to-time '\+0s' is not after --from-time 'now'"),
+        ({"from_time": "1960-01-01", "to_time": "1965-01-01"}, "--to-time '1965-01-01' is not after"),
+        ({"to_time": "1960-01-01"}, "--to-time '1960-01-01' leaves nothing"),
+    ],
+)
+def test_a_window_in_which_nothing_can_be_is_an_error(flags, sentence):
+    """Regression: each command found nothing and said nothing; `dump` showed the batch at the first offset."""
+    with pytest.raises(UsageError, match=sentence):
+        limits(asked(**flags))
+
+
+def test_ends_that_only_a_log_can_compare_are_no_error():
+    assert limits(asked(from_time="end-1h", to_time="2001-01-01"))[2] == FromEnd(3_600_000)
+    assert limits(asked(from_time="2126-01-01", to_time="end-1h"))[3] == FromEnd(3_600_000)
+    assert limits(asked(from_offset="9", to_time="2001-01-01"))[0] == 9
 
 
 TIMES = "; write milliseconds, @seconds, a date such as 2021-09-23T09:43Z, now or -1h"
@@ -80,7 +108,7 @@ def test_seconds_are_doubted_wherever_a_time_is_typed(capsys):
     assert limits(asked(to_time="1632390207"))[3] == 1_632_390_207
     assert moment("--at", "1632390207") == 1_632_390_207
     assert capsys.readouterr().err == 2 * "kafkafs: 1632390207 ms is 1970-01-19; for seconds write @1632390207\n"
-    limits(asked(from_time="1632390207806", to_time="@1632390207"))
+    limits(asked(from_time="1632390207806", to_time="@1632390208"))
     assert capsys.readouterr().err == ""
 
 

@@ -152,6 +152,23 @@ def test_a_start_behind_its_end_is_refused(kind, start, end):
         assert given_(**options)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"startingTimestamp": "2000", "endingTimestamp": "1000"},
+        {"startingTimestamp": "2021-09-23", "endingTimestamp": "2021-09-22"},
+        {"startingTimestamp": "2000", "endingOffsetsByTimestamp": '{"t":{"0":1000}}'},
+        {"startingOffsetsByTimestamp": '{"t":{"0":2000}}', "endingTimestamp": "1000"},
+    ],
+)
+def test_times_the_wrong_way_round_are_refused(options):
+    """Regression: they gave no rows, and no word about it. Equal times, the earliest and the latest are no error."""
+    with pytest.raises(UsageError, match=r"the starting timestamp .* is greater than "):
+        given_(**options)
+    assert given_(startingTimestamp="2000", endingTimestamp="2000")
+    assert given_(startingTimestamp="2000", endingTimestamp="-1")
+
+
 def test_paths_are_a_list_or_words_with_commas():
     """`load()` with a list has another option for it."""
     one = batch_options({"path": "/a, /b,", "subscribe": "t"})

@@ -163,6 +163,8 @@ def test_duckdb_reads_it_by_the_name_of_a_variable():
         ({"columns": ["offset", "valueBytes"]}, "there is no column 'valueBytes'; the columns are key, value, topic"),
         ({"tiered_key": ["x"]}, "tiered_key"),
         ({"start": {0: 5}, "end": {0: 3}}, "the starting offset 5 of partitions-0 is greater than its ending offset 3"),
+        ({"start": 9_000, "end": 8_000}, "the starting timestamp 9000 is greater than the ending timestamp 8000"),
+        ({"start": "2126-01-01", "end": "-1h"}, "the starting timestamp 4922899200000 is greater than the ending"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_a_sentence(changes, sentence):
