@@ -38,7 +38,7 @@ class Standing(NamedTuple):
 class Progress:
     """Answers for partitions that `partition` finds. For one thread at a time.
 
-    `unreadable` has a sentence for each partition that is here and whose offsets could not be looked up.
+    `unreadable` has a sentence for each partition that is here and of whose offsets one could not be looked up.
     """
 
     def __init__(self, partition: Callable[[str, int], Partition | None], options: ReadOptions) -> None:
@@ -102,7 +102,8 @@ class Progress:
     def _in_log(
         self, partition: Partition, log: Log, offsets: Iterable[int]
     ) -> tuple[Ends, Mapping[int, Standing], str]:
-        """The ends, the standing of each offset that is known, and a sentence if nobody knows the newest record."""
+        """The ends, the standing of each offset that is known, and a sentence if the newest record or
+        that at an offset cannot be read."""
         ends = _ends(log, partition.root)
         end = log.end_offset if ends.high_watermark is None else min(ends.high_watermark, log.end_offset)
         times: dict[int, int | None] = {each: None for each in offsets if each == end}
@@ -116,6 +117,9 @@ class Progress:
                 newest = self._newest_of(log)
         except (Denied, DiskError, NotFound) as error:
             refusal = str(error)
+        unread = min((each for each in behind if each not in times), default=None)
+        if not refusal and unread is not None:
+            refusal = f"the record that is read next at offset {unread} is damaged or lost"
         return ends, {each: _at(each, times[each], newest, ends) for each in times}, refusal
 
     def _newest_of(self, log: Log) -> int | None:

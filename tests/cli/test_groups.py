@@ -312,6 +312,22 @@ def test_a_lag_that_may_not_be_read_is_an_error(tmp_path, capfd, closed, form):
     assert (told.err.count("\n"), "may not be read" in told.err) == (1, True)
 
 
+@pytest.mark.parametrize("form", ["--json", "--table"])
+def test_an_offset_in_a_damaged_batch_is_named(tmp_path, capfd, form):
+    """Regression: its lagMs was null, and nothing said why."""
+    data = Data(tmp_path / "data")
+    for timestamp in (1000, 2000, 3000):
+        data.write("t-0", [(b"k", b"v")] * 3, timestamp=timestamp)
+    data.write("__consumer_offsets-0", [commit("g", "t", 0, 4), commit("h", "t", 0, 1)])
+    log = data.path / "t-0" / f"{0:020}.log"
+    whole = bytearray(log.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    log.write_bytes(whole)
+    assert main(["groups", form, str(data.path)]) == 1
+    said = "t-0: the lag is not certain: the record that is read next at offset 4 is damaged or lost"
+    assert capfd.readouterr().err == f"kafkafs: {said}\n"
+
+
 def test_what_is_left_out_of_others_is_said_alone(tmp_path):
     """A record of a newer release in the metadata takes no group away."""
     data = Data(tmp_path / "data")
