@@ -231,9 +231,17 @@ class DataDirectory:
         return Partition(name, self.root, self.checkpoints, self.options, self.indexes, remote)
 
     def lost_partition(self, partition: TierPartition) -> Partition:
-        """A partition that has no directory here, as the tier that was named has it."""
-        remote = None if self._remote is None else self._remote.of_lost(partition)
-        return Partition(partition.name, self.root, self.checkpoints, self.options, remote=remote, on_disk=False)
+        """A partition that has no directory here, as the tier that was named has it. A broker's checkpoints still list
+        it: of several brokers, those count that have the largest log start."""
+        key = partition.topic, partition.partition
+        known = [each.checkpoints for each in self._together()]
+        checkpoints = max(known, key=lambda each: each.read().start_offsets.get(key, -1))
+        remote = None if self._remote is None else self._remote.of_lost(partition, checkpoints)
+        return Partition(partition.name, self.root, checkpoints, self.options, remote=remote, on_disk=False)
+
+    def _together(self) -> list["DataDirectory"]:
+        """The directories that are read together, this one among them."""
+        return [*filter(None, (held() for held in self._beside))]
 
     def topic_id(self, directory: str) -> str | None:
         """The topic id of a partition, from its partition.metadata, or from the tier if the directory is a tier."""
@@ -285,14 +293,14 @@ class DataDirectory:
     def _tier_metadata(self) -> list[Partition]:
         return [
             disk.partition(directory)
-            for disk in filter(None, (held() for held in self._beside))
+            for disk in self._together()
             for directory, name in disk.names_on_disk().items()
             if name.topic == REMOTE_LOG_METADATA and not name.mark
         ]
 
     def _together_on_disk(self) -> dict[str, PartitionName]:
         """The partitions of all directories that are read together."""
-        together = filter(None, (held() for held in self._beside))
+        together = self._together()
         return {name: parsed for disk in together for name, parsed in disk.last_on_disk().items() if not parsed.mark}
 
     def last_on_disk(self) -> dict[str, PartitionName]:

@@ -40,9 +40,17 @@ class RemotePartitions:
             lambda: self._log_start(name),
         )
 
-    def of_lost(self, partition: TierPartition) -> TierPart:
-        """Return the tier's part of a partition that is on no disk. Its lineage is that of the newest upload."""
-        return TierPart(self._tier, lambda _: partition, lambda: (), self.finished)
+    def of_lost(self, partition: TierPartition, checkpoints: CheckpointFiles) -> TierPart:
+        """Return the tier's part of a partition that is on no disk. Its lineage is that of the newest upload. Its log
+        start is in `checkpoints`, or unknown."""
+        key = partition.topic, partition.partition
+        return TierPart(
+            self._tier,
+            lambda _: partition,
+            lambda: (),
+            self.finished,
+            lambda: checkpoints.read().start_offsets.get(key),
+        )
 
     def _log_start(self, name: PartitionName) -> int | None:
         """Return the log start by the broker's checkpoint. A broker cuts the leader epochs off at the log start, so

@@ -10,7 +10,7 @@ from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions, TierSource
 from tests.kafka.tiered import Tiered
 from tests.log.tier.lives import FOLDER, TOPIC_ID
-from tests.log.tier.test_lives import one_epoch
+from tests.log.tier.test_lives import EIO, code_of, lines, one_epoch, source_of
 from tests.view.trees import cat, tree
 
 TIERED = Tiered()
@@ -45,6 +45,27 @@ def test_a_partition_on_another_disk_is_not_lost(tmp_path):
         each.stand_beside(directories)
     assert [each.is_lost("orders-1") for each in directories] == [True, False]
     assert not any(each.is_lost(name) for each in directories for name in ("orders-0", "payments-0", "plain-0"))
+
+
+@pytest.mark.parametrize("start", [0, 13, 47])
+def test_a_checkpoint_proves_that_a_first_upload_is_gone(tmp_path, start):
+    """Regression: the log of a lost partition began with the first upload that was left. The checkpoint is perhaps that
+    of another broker whose disk is given."""
+    made = one_epoch()
+    tier = made.write_tier(tmp_path / "tier")
+    for file in tier.rglob(f"{made.uploads[0].stem}*"):
+        file.unlink()
+    own, other = (made.write_disk(tmp_path / name, has_local=False, has_metadata=False) for name in "ab")
+    (other / "log-start-offset-checkpoint").write_text(f"0\n2\nother 0 0\nt 0 {start}\n")
+    for disks in ([other], [own, other]):
+        root = tree(*disks, tiered=source_of(tmp_path, tier))
+        info = json.loads(cat(root, "t-0/info.json"))
+        assert info["logStartOffset"] == start
+        gap = [f"offsets {start} to 29 are in no upload: a gap in the offsets"] if start < 30 else []
+        assert info["problems"] == gap
+        assert code_of(root, "t-0/by-offset/0...jsonl") == (EIO if gap else 0)
+        rest = range(max(start, 30), 120)
+        assert [*lines(cat(root, f"t-0/by-offset/{rest[0]}...jsonl"))] == [*rest]
 
 
 def test_a_living_directory_takes_its_place_again(tmp_path):
