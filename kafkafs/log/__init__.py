@@ -12,6 +12,7 @@
     closing_entries  the largest timestamp of a closed segment, if its indexes prove it
     newest_data      the newest batch of data, as headers tell
     many_lookups     many point lookups at once: offsets to timestamps, times to offsets
+    equal_bytes      passes over what two logs have in the same bytes
     extents          a raw range: the bytes of batches, protected against truncation
     look             a `Look`: a log as one reader sees it. Its `Reader`s read sequentially; `lookup` finds a point
     places           the places that a query can name: a point or a range, by offset or by time

@@ -16,6 +16,7 @@ from kafkafs.format.batch import batch_at
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.times import Time
 from kafkafs.log.batch_runs import BatchRun, Damage
+from kafkafs.log.equal_bytes import Stretch, equal_stretch
 from kafkafs.log.extents import Extent
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
@@ -41,6 +42,10 @@ class Reader:
     def visible_end(self) -> int:
         """Visible records lie below this offset."""
         return self.visible.end
+
+    def equal_stretch(self, other: "Reader", start: int, end: int) -> Stretch:
+        """Pass over what both logs have in the same bytes from `start` on, `end` at most: see `equal_bytes`."""
+        return equal_stretch(self.visible, other.visible, start, end)
 
     def records(self, start: int, end: int | None = None) -> Iterator[Records]:
         """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""

@@ -1,10 +1,12 @@
 """Compares two logs over a window of offsets, as steps: the records of both that may differ, each with a mark.
 
-Batches with the same header, CRC included, hold the same records, so they are not unpacked. The walk has checked each
-CRC. Offsets that are damaged on one side are compared on neither. Source of a batch's header: DefaultRecordBatch.
+Stretches of equal bytes are passed over (`log.equal_bytes`). Elsewhere, batches with the same header, CRC included,
+hold the same records, so they are not unpacked. Each CRC was checked. Offsets that are damaged on one side are compared
+on neither. Source of a batch's header: DefaultRecordBatch.
 """
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -45,8 +47,34 @@ class Step(NamedTuple):
 def steps(old: Reader | None, new: Reader | None, start: int, end: int, tell: Tell) -> Iterator[Step]:
     """Compare the visible records with start <= offset < end. A side that is None is empty.
 
-    `tell` hears of corrupt batches, of each once.
+    `tell` hears of corrupt batches, of some more than once.
     """
+    for low, high in _parts(old, new, start, end):
+        passed = low
+        if old is not None and new is not None:
+            passed, equal = old.equal_stretch(new, low, high)
+            if equal:
+                yield _equal(equal)
+        if passed < high:
+            yield from _walked(old, new, passed, high, tell)
+
+
+def _parts(old: Reader | None, new: Reader | None, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The window, cut where a segment of either side begins. If a side is empty it is one part."""
+    bases = set[int]()
+    for each in (old, new) if old is not None and new is not None else ():
+        following = (segment.base_offset for segment in each.log.segments_from(start))
+        bases.update(takewhile(lambda base: base < end, following))
+    return pairwise([start, *sorted(base for base in bases if base > start), end])
+
+
+def _equal(count: int) -> Step:
+    nothing = np.empty(0, np.uint8)
+    return Step(_NOTHING, nothing, _NOTHING, nothing, count)
+
+
+def _walked(old: Reader | None, new: Reader | None, start: int, end: int, tell: Tell) -> Iterator[Step]:
+    """The same, batch by batch."""
     sides = _Side(old, start, end, tell), _Side(new, start, end, tell)
     done = start
     while True:
@@ -181,8 +209,7 @@ def _compared(sides: tuple[_Side, _Side], start: int, upper: int) -> Iterator[St
     equal += sum(map(len, old.decoded(partly, start, upper)))
     pieces, counterparts = new.without_damage(pieces), old.without_damage(counterparts)
     if equal:
-        nothing = np.empty(0, np.uint8)
-        yield Step(_NOTHING, nothing, _NOTHING, nothing, equal)
+        yield _equal(equal)
     yield from _side_by_side(pieces, counterparts)
 
 
