@@ -46,9 +46,7 @@ def _closed_behind_jobs() -> Iterator[None]:
     """A process of Spark's keeps open what its jobs have read, and here each test is one: thousands of descriptors."""
     yield
     if (locations := sys.modules.get("kafkafs.tables.locations")) is not None:
-        for _, directory in locations._open.values():
-            directory.root.forget_cached()
-        locations._open.clear()
+        locations.open_directories.close()
 
 
 @pytest.fixture(autouse=True)

@@ -60,9 +60,7 @@ def logs_opened(call: Callable[[], object]) -> int:
             names.add(name)
         return openat2(descriptor, name, flags, *more)
 
-    for _, known in locations._open.values():
-        known.root.forget_cached()
-    locations._open.clear()
+    locations.open_directories.close()
     with patch.object(directory, "openat2", counted):
         call()
     return len(names)

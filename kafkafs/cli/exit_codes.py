@@ -73,8 +73,8 @@ def run_to_exit_code(
 
 def _trouble_of_a_store() -> str:
     """Why an answer may lack something that lies in a bucket, though no part of the command has failed."""
-    bucket = sys.modules.get("kafkafs.disk.store_trouble")
-    return "" if bucket is None else str(bucket.trouble())
+    stores = sys.modules.get("kafkafs.disk.store_session")
+    return "" if stores is None else str(stores.current.first_failure())
 
 
 def _missing_directory() -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafkafs.cli.exit_codes import say
+from kafkafs.disk import store_session
 from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.objects import is_bucket, shown
 from kafkafs.errors import StoreError, UsageError
@@ -37,9 +38,7 @@ def look(data_dirs: Sequence[Path], reading: ReadOptions) -> bytes:
 def reuse_answers(answers: bytes) -> None:
     """Have the directories in buckets that this process opens from now on begin with these answers."""
     if answers:
-        from kafkafs.disk.bucket_directory import seen_before  # with pyarrow
-
-        seen_before.update(pickle.loads(answers))
+        store_session.current.seen_before.update(pickle.loads(answers))  # imports pyarrow
 
 
 def check_tier(tiered: TierSource | None) -> None:
@@ -73,8 +72,7 @@ def _trouble_of(tiered: TierSource) -> str:
 
 def _answers(data_dirs: Sequence[Path], reading: ReadOptions) -> bytes:
     """Open the tree as the daemon will. The answers stay packed: to unpack them imports the store's client."""
-    from kafkafs.disk import store_trouble  # in that process only
-    from kafkafs.disk.bucket_directory import BucketDirectory
+    from kafkafs.disk.bucket_directory import BucketDirectory  # in that process only
     from kafkafs.view.tree import Root
 
     tree, answers = Root(data_dirs, reading), {}
@@ -83,6 +81,6 @@ def _answers(data_dirs: Sequence[Path], reading: ReadOptions) -> bytes:
             raise UsageError(f"{str(disk.path)!r} is a tier; name a data directory, and the tier by -o tiered=")
         if isinstance(disk.root, BucketDirectory):
             answers[bucket_of(disk.path)] = disk.root.seen()
-    if trouble := store_trouble.trouble():
-        raise StoreError(trouble)
+    if failure := store_session.current.first_failure():
+        raise StoreError(failure)
     return pickle.dumps(answers)

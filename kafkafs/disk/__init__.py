@@ -5,6 +5,7 @@
     blocking            says if the calling thread may block
     prefetch            sequential reads: fetches whole blocks before a reader asks for them
     page_cache          reads that keep the broker's pages in the page cache, and add no pages of their own
+    hints               what the readers of one tree remember to save time; changes no answer
     access              the users that may read a file
     system_calls        system calls that Python has no function for
     forked              worker processes, forked from this one; `in_order` runs jobs on several of them, and returns
@@ -15,7 +16,7 @@
     bucket_directory    a copy of a data directory in a bucket, with the same interface; `roots` opens either kind
     s3_place            the location of an S3 bucket, from its address and the environment
     signed_reads        reads an S3 object's bytes and its version in one request
-    store_trouble       failures of object stores that a reader may have skipped
+    store_session       what this process has had to do with object stores: failures, chunks in memory
     objects             the location of a remote tier's objects: a directory or a `bucket`
     data_paths          the paths of data directories, and the addresses of copies in buckets
     chunked_file        an object that is fetched in chunks; `chunk_cache` has the chunks that were read lately

@@ -2,7 +2,7 @@
 
 A folder is listed once, and each object has to be as it was listed whenever some of it is read: the store is asked for
 its version before and behind each read. A store that fails, and a copy that changes meanwhile, are a StoreError, which
-no reader takes for damage or for a file that is not there. `store_trouble` remembers it.
+no reader takes for damage or for a file that is not there. `store_session` remembers it.
 
 Indexes and small files are fetched whole, logs in pieces (`chunked_file`).
 """
@@ -18,17 +18,16 @@ from datetime import datetime
 from typing import NamedTuple, TypeVar, cast
 from zlib import crc32
 
+from kafkafs.disk import store_session
 from kafkafs.disk.access import Access, access_of
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.bucket import BucketObjects, Version
 from kafkafs.disk.cached_value import LruCache
-from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.chunked_file import ChunkedFile, inode_of
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.disk.objects import Object, counted
 from kafkafs.disk.signed_reads import PART
-from kafkafs.disk.store_trouble import tell
 from kafkafs.errors import DiskError, KafkafsError, NotFound, StoreError, Vanished
 from kafkafs.format.memory import Bytes
 
@@ -56,18 +55,6 @@ class Seen(NamedTuple):
 
     folders: dict[str, tuple[list[str], list[Object]]]
     files: dict[str, tuple[Object, Version, bytes]]
-
-
-seen_before: dict[str, Seen] = {}
-"""By address. A mount's daemon must not ask a store before it is confined, so it begins with the answers that the
-process before it got."""
-
-_caches: dict[int, ChunkCache] = {}
-
-
-def _cache() -> ChunkCache:
-    """The cache that all directories of this process share. One that was copied by a fork may be locked for good."""
-    return _caches.setdefault(os.getpid(), ChunkCache())
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +136,7 @@ class BucketDirectory(Directory):
         self._versions: dict[str, tuple[Object, Version]] = {}  # of what was read, by key
         self._files: LruCache[ChunkedFile] = LruCache()
         self._relisting = threading.Lock()
-        self._before = seen_before.get(address, Seen({}, {}))
+        self._before: Seen = store_session.current.seen_before.get(address, Seen({}, {}))
         for folder, (folders, objects) in self._before.folders.items():
             self._keep_listing(folder, folders, objects)
 
@@ -192,7 +179,7 @@ class BucketDirectory(Directory):
             parts = self._read(found, first * piece, min(count * piece, found.size - first * piece))
             return parts if len(parts) == count else [b"".join(parts)]
 
-        file = ChunkedFile(found.key, about, piece, pieces, _cache(), self.options)
+        file = ChunkedFile(found.key, about, piece, pieces, store_session.current.chunks(), self.options)
         file.inode = about.st_ino
         return file
 
@@ -336,12 +323,12 @@ class BucketDirectory(Directory):
         try:
             return question()
         except DiskError as error:
-            tell(str(error))
+            store_session.current.report(str(error))
             raise StoreError(str(error)) from error
 
     def _failed(self, what: str) -> StoreError:
         sentence = f"{self._objects.shown_as} changes while it is read: {what}; run again once the copy is complete"
-        tell(sentence)
+        store_session.current.report(sentence)
         return StoreError(sentence)
 
 

@@ -14,11 +14,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kafkafs.disk import page_cache
 from kafkafs.disk.access import Access, access_to
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.disk.cached_value import CachedValue, ValidatedValue
+from kafkafs.disk.hints import Hints
+from kafkafs.disk.page_cache import LONG_READ
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.format.memory import UNLIMITED, Buffers, Memory, pages
 
@@ -53,6 +54,7 @@ class DiskOptions:
     memory: Memory = field(default=UNLIMITED, compare=False, repr=False)  # where large buffers come from
     descriptors: DescriptorBudget = field(default_factory=DescriptorBudget, compare=False, repr=False)  # of open files
     clock: Callable[[], float] = field(default=time.monotonic, compare=False, repr=False)  # seconds, for freshness
+    hints: Hints = field(default_factory=Hints, compare=False, repr=False)
 
 
 class DataFile(ABC):
@@ -125,6 +127,11 @@ class DataFile(ABC):
     def size(self) -> int:
         """Bytes as of now, asked of the system."""
         return self.stat().st_size
+
+    @property
+    def hints(self) -> Hints:
+        """The findings that its reader has remembered."""
+        return self._options.hints
 
     @property
     def memory(self) -> Memory:
@@ -208,8 +215,8 @@ class LocalFile(DataFile):
         wait."""
         if straight != self._straight and not self._options.cache_keep:
             self._straight = straight  # of several readers the last one counts
-            page_cache.read_ahead(self.descriptor, self.device, straight=straight)
-        passing = passing or len(buffer) >= page_cache.LONG_READ  # what is left of a long read may be short
+            self.hints.page_cache.read_ahead(self.descriptor, self.device, straight=straight)
+        passing = passing or len(buffer) >= LONG_READ  # what is left of a long read may be short
         got = self._read_at_once(buffer, position, passing)
         if got < len(buffer) and self._more_follows(position + got):
             may_block()
@@ -233,7 +240,8 @@ class LocalFile(DataFile):
     def _read_at_once(self, buffer: memoryview, position: int, passing: bool) -> int:
         """Return the part of it that is in memory. Return none if the file system cannot tell, or if the question would
         bring pages in. Any other error the read that waits will meet, too."""
-        flags = page_cache.flags_at_once(self.device, len(buffer), self._options.cache_keep) if passing else 0
+        keep = self._options.cache_keep
+        flags = self.hints.page_cache.flags_at_once(self.device, len(buffer), keep) if passing else 0
         if flags is None:
             return 0
         try:
@@ -244,7 +252,7 @@ class LocalFile(DataFile):
     def _read_blocking(self, buffer: memoryview, position: int, passing: bool) -> int:
         """Return the bytes that the disk gives. They are fewer than there are only for a moment, while the file
         grows."""
-        keep = self._options.cache_keep
+        keep, page_cache = self._options.cache_keep, self.hints.page_cache
         try:
             got = page_cache.read_blocking(self.descriptor, buffer, position, keep=keep, passing=passing)
             while got < len(buffer) and self._more_follows(position + got):
@@ -274,14 +282,14 @@ def regular_file(descriptor: int, name: str, options: DiskOptions, remote: "dequ
         raise NotFound(f"{name!r} is not a regular file")
     opened.inode, opened.device = about.st_ino, about.st_dev
     opened.note(about)
-    page_cache.opened(descriptor, about.st_dev, options.cache_keep)
+    options.hints.page_cache.opened(descriptor, about.st_dev, options.cache_keep)
     return opened
 
 
 class _OwnBuffer(threading.local):
     def __init__(self) -> None:
         self.view = memoryview(pages(STREAM_SIZE))  # handed out by `stream`
-        self.short = memoryview(bytearray(page_cache.LONG_READ))  # copied from by `read`
+        self.short = memoryview(bytearray(LONG_READ))  # copied from by `read`
 
 
 _own = _OwnBuffer()

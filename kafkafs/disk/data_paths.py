@@ -5,15 +5,13 @@ A module of its own, because a dump of a file does without `pathlib`.
 
 import os
 import re
-import time
 from pathlib import Path, PosixPath
 from urllib.parse import urlsplit
 
+from kafkafs.disk import store_session
 from kafkafs.disk.objects import address_of, is_bucket, shown
 from kafkafs.errors import UsageError
 
-_TOGETHER_NS = 10**9
-_named = [0]
 _OF_PATH = re.compile(r"(s3|gs|gcs|abfs|abfss|hdfs):/{1,2}([^/].*)")
 
 
@@ -49,13 +47,8 @@ def _unpickled(address: str, named_ns: int) -> BucketPath:
 
 
 def named_now(path: Path) -> Path:
-    """The same path; of a bucket, one that a process lists again. All that is named within a second counts as one."""
-    if not isinstance(path, BucketPath):
-        return path
-    now = time.time_ns()
-    if now - _named[-1] > _TOGETHER_NS:
-        _named[:] = [now]
-    return _unpickled(str(path), _named[-1])
+    """The same path; of a bucket, one that a process lists again."""
+    return _unpickled(str(path), store_session.current.named_ns()) if isinstance(path, BucketPath) else path
 
 
 def local_place(path: Path, what: str) -> Path:

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
-from kafkafs.disk import page_cache
 from kafkafs.disk.access import Access, access_to
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.data_file import DataFile, DiskOptions, LocalFile, regular_file
@@ -153,6 +152,7 @@ class Directory:
                 opened = LocalFile(descriptor, name, inode, self.options)
                 about = os.fstat(opened.descriptor)
                 is_it = about.st_ino == inode and stat.S_ISREG(about.st_mode)
+                page_cache = self.options.hints.page_cache
                 if is_it and page_cache.opened_at_once(descriptor, about.st_dev, self.options.cache_keep):
                     opened.note(about)
                     opened.device = about.st_dev

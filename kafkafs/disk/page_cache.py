@@ -28,58 +28,61 @@ libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
 libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-_takes: dict[int, bool] = {}
-"""Devices, and whether their file system takes RWF_DONTCACHE."""
 
 
-def opened(descriptor: int, device: int, keep: bool) -> None:
-    """Stands before the first read of a file. `keep` (`-o cache=keep`): it is read as any reader does."""
-    opened_at_once(descriptor, device, keep)
-    if device not in _takes:
-        try:
-            os.preadv(descriptor, [bytearray(1)], 0, RWF_DONTCACHE)
-            _takes[device] = True
-        except OSError as error:
-            if error.errno in (errno.EOPNOTSUPP, errno.EINVAL):  # else the disk's trouble; the next file will tell
-                _takes[device] = False
+class PageCache:
+    """Reads of a broker's files. It remembers which file systems take RWF_DONTCACHE: any thread may ask and add."""
 
+    def __init__(self, takes: dict[int, bool] | None = None) -> None:
+        """`takes`: the devices that are known, and whether their file system takes the flag."""
+        self.takes = {} if takes is None else takes
 
-def opened_at_once(descriptor: int, device: int, keep: bool) -> bool:
-    """As `opened`, for a thread that must not wait: whether its file system is known, so that this could be done."""
-    if not keep:
-        read_ahead(descriptor, device, straight=False)
-    return device in _takes
+    def opened(self, descriptor: int, device: int, keep: bool) -> None:
+        """Prepare a file for its first read. `keep` (`-o cache=keep`): it is read as any reader does."""
+        self.opened_at_once(descriptor, device, keep)
+        if device not in self.takes:
+            try:
+                os.preadv(descriptor, [bytearray(1)], 0, RWF_DONTCACHE)
+                self.takes[device] = True
+            except OSError as error:
+                if error.errno in (errno.EOPNOTSUPP, errno.EINVAL):  # else the disk fails: try with the next file
+                    self.takes[device] = False
 
+    def opened_at_once(self, descriptor: int, device: int, keep: bool) -> bool:
+        """Like `opened`, for a thread that must not wait. False if that would take a read."""
+        if not keep:
+            self.read_ahead(descriptor, device, straight=False)
+        return device in self.takes
 
-def read_ahead(descriptor: int, device: int, *, straight: bool) -> None:
-    """Lets the kernel read ahead from now on, or not. Never where pages have to be dropped: those that were read ahead
-    could not be distinguished from the pages that were there."""
-    straight = straight and _takes.get(device, True)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_NORMAL if straight else os.POSIX_FADV_RANDOM)
+    def read_ahead(self, descriptor: int, device: int, *, straight: bool) -> None:
+        """Let the kernel read ahead from now on, or not. If pages have to be dropped, it never may: nobody could
+        distinguish pages that were read ahead from those that were there."""
+        straight = straight and self.takes.get(device, True)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_NORMAL if straight else os.POSIX_FADV_RANDOM)
 
+    def flags_at_once(self, device: int, size: int, keep: bool) -> int | None:
+        """The flags of a read that does not wait and, without `keep`, leaves no page behind. None if it would."""
+        if self.takes.get(device, True):
+            return 0 if keep else RWF_DONTCACHE
+        return 0 if keep or size < LONG_READ else None
 
-def flags_at_once(device: int, size: int, keep: bool) -> int | None:
-    """The flags for a read that does not wait, and leaves no page behind without `keep`; None where it would."""
-    if _takes.get(device, True):
-        return 0 if keep else RWF_DONTCACHE
-    return 0 if keep or size < LONG_READ else None
+    def read_blocking(
+        self, descriptor: int, buffer: memoryview, position: int, *, keep: bool, passing: bool = False
+    ) -> int:
+        """Fill the buffer from `position`. Return how many bytes came, fewer at the end of the file. May wait.
 
-
-def read_blocking(descriptor: int, buffer: memoryview, position: int, *, keep: bool, passing: bool = False) -> int:
-    """Fills the buffer from `position`: how many bytes came, fewer at the end of the file; may wait for the disk.
-
-    `passing`: a short read in the midst of long ones, to be treated as they are.
-    """
-    size = len(buffer)
-    if keep or (size < LONG_READ and not passing):
-        return _fill(descriptor, buffer, position)
-    if _takes.get(os.fstat(descriptor).st_dev, True):
-        return _fill(descriptor, buffer, position, RWF_DONTCACHE)
-    absent = _absent(descriptor, position, size)
-    got = _fill(descriptor, buffer, position)
-    for start, length in absent:
-        os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
-    return got
+        `passing`: a short read between long ones, which is treated like them.
+        """
+        size = len(buffer)
+        if keep or (size < LONG_READ and not passing):
+            return _fill(descriptor, buffer, position)
+        if self.takes.get(os.fstat(descriptor).st_dev, True):
+            return _fill(descriptor, buffer, position, RWF_DONTCACHE)
+        dropped = absent(descriptor, position, size)
+        got = _fill(descriptor, buffer, position)
+        for start, length in dropped:
+            os.posix_fadvise(descriptor, start, length, os.POSIX_FADV_DONTNEED)
+        return got
 
 
 def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) -> int:
@@ -89,11 +92,11 @@ def _fill(descriptor: int, buffer: memoryview, position: int, flags: int = 0) ->
     return got
 
 
-def _absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
+def absent(descriptor: int, position: int, size: int) -> list[tuple[int, int]]:
     """Return the stretches of the range that are not in memory: the position and size of each.
 
-    Empty where the kernel does not tell, as to a process that neither owns the file nor may write it: then nothing is
-    dropped. The mapping is there for the question only. It is never touched, so a file that is cut does no harm.
+    The kernel tells only a process that owns the file or may write it. Otherwise the list is empty, and nothing is
+    dropped. The mapping serves this question alone. Nobody touches it, so a file that is cut does no harm.
     """
     first = position - position % mmap.PAGESIZE
     pages = -(-(position + size - first) // mmap.PAGESIZE)

@@ -56,14 +56,25 @@ class _Page(NamedTuple):
     numbers: Numbers
 
 
-_MOST_PAGES = 1 << 11
+MOST_PAGES = 1 << 11
 """Sixteen megabytes at most, with their numbers: both indexes of a thousand small segments have room."""
 
-_pages: dict[tuple[int, int, int], _Page] = {}
-"""By an index's own number, the page's, and the column. One for the process: nothing is lost when all are forgotten but
-time, and any thread may ask and add. (Without it a point takes 5 % longer by offset, 10 % by time.)"""
 
-_index_numbers = count()
+class IndexPages(dict[tuple[int, int, int], _Page]):
+    """Pages that lookups ended in, by the index's number, the page's, and the column. Many indexes share one, and any
+    thread may ask and add. (Without them a point takes 5 % longer by offset, 10 % by time.)"""
+
+    def __init__(self, most: int = MOST_PAGES) -> None:
+        self._most = most
+        self.index_numbers = count()
+
+    def remember(self, key: tuple[int, int, int], page: _Page) -> None:
+        """Add a page. Forget all others if they are too many."""
+        if len(self) >= self._most:
+            self.clear()
+        self[key] = page
+
+
 Entry = TypeVar("Entry")
 
 
@@ -76,9 +87,15 @@ class AbstractIndex(Generic[Entry]):
     dtype: ClassVar[np.dtype[np.void]]
 
     def __init__(
-        self, read: Read, length: int, base_offset: int, log_size: Callable[[], int] = lambda: LARGEST_LOG
+        self,
+        read: Read,
+        length: int,
+        base_offset: int,
+        log_size: Callable[[], int] = lambda: LARGEST_LOG,
+        pages: IndexPages | None = None,
     ) -> None:
-        """`log_size`: of the log as it is when it is asked, which limits how many entries there can be."""
+        """`log_size`: of the log as it is when it is asked, which limits how many entries there can be. `pages`: those
+        that are shared with other indexes."""
         self._read = read
         self._log_size = log_size
         self.base_offset = base_offset
@@ -86,7 +103,8 @@ class AbstractIndex(Generic[Entry]):
         self.slots = length // self.entry_size
         self._entries: int | None = None
         self._firsts: dict[int, tuple[int, int]] = {}
-        self._number = next(_index_numbers)
+        self._pages = IndexPages() if pages is None else pages
+        self._number = next(self._pages.index_numbers)
 
     @property
     def entries(self) -> int:
@@ -148,7 +166,7 @@ class AbstractIndex(Generic[Entry]):
         if self.entries == 0:
             return self.entry(-1)
         number = self._page_of(target, column, probes)
-        first, data, numbers = _pages.get((self._number, number, column)) or self._read_page(number, column)
+        first, data, numbers = self._pages.get((self._number, number, column)) or self._read_page(number, column)
         if probes is not None:
             self._trace_search(np.frombuffer(data, self.dtype), first, target, column, probes)
         unpack_from, size, stop = self.fields.unpack_from, self.entry_size, first + len(numbers)
@@ -167,9 +185,7 @@ class AbstractIndex(Generic[Entry]):
         data = read.ljust(size, b"\0")
         page = _Page(first, data, np.frombuffer(data, self.dtype)[self.columns[column]].astype(np.int64))
         if len(read) == size:
-            if len(_pages) >= _MOST_PAGES:
-                _pages.clear()
-            _pages[self._number, number, column] = page
+            self._pages.remember((self._number, number, column), page)
         return page
 
     @property

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.hints import BoundedSet
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch, crc_holds_in
 
@@ -16,31 +17,24 @@ _PIECE = 1 << 20
 _LARGEST_CANDIDATE = 64 << 20
 """A candidate larger than this is not believed: checking thousands of them would take minutes."""
 
-_MOST_SOUND = 1 << 14
-"""Keys: a megabyte of them."""
-
-_sound: set[int] = set()
-
 
 class SoundBatches(NamedTuple):
-    """Large batches of one segment in one state that were found sound while a lookup passed them: the next one that
-    does reads their headers only. (Without it a point in batches of 850 KB takes twice as long.)
+    """Large batches of one segment in one state that a lookup found sound when it passed them. The next lookup reads
+    only their headers. (Without this a point in batches of 850 KB takes twice as long.)
 
-    One set for the process, of keys that are no other's: a segment's generation, which is another one as soon as its
-    log has changed, and a position. Nothing is lost when all are forgotten but time. Any thread may ask and add.
+    Other segments share `known`. A key has the segment's generation, which changes with its log, and a position.
     """
 
     generation: int
+    known: BoundedSet
 
     def has(self, position: int) -> bool:
         """True if the batch at that position was found sound, and has not been forgotten."""
-        return self.generation << 32 | position in _sound
+        return self.generation << 32 | position in self.known
 
     def add(self, position: int) -> None:
-        """Remembers it, and forgets all others where they are too many."""
-        if len(_sound) >= _MOST_SOUND:
-            _sound.clear()
-        _sound.add(self.generation << 32 | position)
+        """Remember that batch."""
+        self.known.remember(self.generation << 32 | position)
 
 
 def pieces(file: DataFile, batch: Batch) -> Iterator[memoryview]:

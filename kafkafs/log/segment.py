@@ -15,7 +15,14 @@ from weakref import ref
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Lost, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, Batches, batch_at, is_overfull, parse_batch
-from kafkafs.format.index import ABORTED_SIZE, AbortedTransaction, OffsetIndex, TimeIndex, parse_transaction_index
+from kafkafs.format.index import (
+    ABORTED_SIZE,
+    AbortedTransaction,
+    IndexPages,
+    OffsetIndex,
+    TimeIndex,
+    parse_transaction_index,
+)
 from kafkafs.log.batch_runs import ANY_SIZE, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.gaps import Holes
 from kafkafs.log.large_batches import SoundBatches
@@ -64,8 +71,8 @@ class SegmentIndexes:
         """An empty one where the file is missing."""
         index = self._offset_index
         if index is None:
-            read, size = self._index("index")
-            index = OffsetIndex(read, size or 0, self._files.base_offset, self._files.log_size)
+            read, size, pages = self._index("index")
+            index = OffsetIndex(read, size or 0, self._files.base_offset, self._files.log_size, pages)
             self._offset_index = None if size is None else index
         return index
 
@@ -74,8 +81,8 @@ class SegmentIndexes:
         """An empty one where the file is missing."""
         index = self._time_index
         if index is None:
-            read, size = self._index("timeindex")
-            index = TimeIndex(read, size or 0, self._files.base_offset, self._files.log_size)
+            read, size, pages = self._index("timeindex")
+            index = TimeIndex(read, size or 0, self._files.base_offset, self._files.log_size, pages)
             self._time_index = None if size is None else index
         return index
 
@@ -93,14 +100,15 @@ class SegmentIndexes:
         """Look at the indexes again: the broker appends to those of the last segment."""
         self._offset_index = self._time_index = self.known_largest = self.proven_largest = None
 
-    def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None]:
-        """How to read an index file, and its length. The file is requested again each time, so that few stay open.
+    def _index(self, kind: str) -> tuple[Callable[[int, int], bytes], int | None, IndexPages | None]:
+        """How to read an index file, its length, and where to remember its pages.
 
-        A file that is gone or cannot be read reads as empty: an index is a hint. If the error may pass, such as an
-        error of the disk or a file's mode, there is no length, and nothing that was made of the index is remembered.
+        The file is requested again each time, so that few stay open. A file that is gone or cannot be read reads as
+        empty: an index is a hint. If the error may pass, such as an error of the disk or a file's mode, there is no
+        length, and nothing that was made of the index is remembered.
         """
         if kind not in self._files.listed:
-            return (lambda _position, _size: b""), 0
+            return (lambda _position, _size: b""), 0, None
 
         files, owner = self._files, ref(self)  # held, it would be a circle: open files would wait for the collector
 
@@ -115,9 +123,10 @@ class SegmentIndexes:
                 return b""
 
         try:
-            return read, files.open(kind).size  # of now: a broker that rolls cuts it first
+            file = files.open(kind)
+            return read, file.size, file.hints.index_pages  # the size of now: a broker that rolls cuts it first
         except UNREADABLE as error:
-            return read, None if isinstance(error, _PASSING) else 0
+            return read, None if isinstance(error, _PASSING) else 0, None
 
     def indexed_largest(self) -> int:
         """Return the segment's largest timestamp by its time index, or -1 if the index does not tell."""
@@ -281,7 +290,7 @@ class Segment:
 
     def sound_batches(self, file: DataFile) -> SoundBatches | None:
         """Those that are known; None where `file`, the open `.log`, was written since the last look."""
-        known = SoundBatches(self.generation)
+        known = SoundBatches(self.generation, file.hints.sound_batches)
         return known if self.is_as_seen(file) else None
 
     def check(self, file: DataFile) -> None:

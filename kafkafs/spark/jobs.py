@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, Union
 
-from kafkafs.disk.store_trouble import complete
+from kafkafs.disk import store_session
 from kafkafs.tables.local import Begin, LocalEngine, Result, Work, begin_nothing, bundles, in_turn
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _by_spark(
     def work(bundle: list[Work]) -> list[Result]:
         """The results of one bundle, in an executor; each unit counts as done when it is."""
         results = []
-        with complete():
+        with store_session.current.complete():
             for unit, result in zip(bundle, in_turn(bundle, function, begin), strict=True):
                 results.append(result)
                 done_bytes.add(unit.weight)

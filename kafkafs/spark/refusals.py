@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from pyspark.sql.datasource import DataSourceStreamReader
 
-from kafkafs.disk.store_trouble import complete
+from kafkafs.disk import store_session
 from kafkafs.errors import KafkafsError
 
 _OF_WORKERS = "PYTHON_WORKER_FACTORY_"
@@ -22,7 +22,7 @@ _OF_WORKERS = "PYTHON_WORKER_FACTORY_"
 def in_a_sentence() -> Iterator[None]:
     """Let an error of kafkafs end Spark's Python process without a traceback. Others keep theirs: they are bugs."""
     try:
-        with complete():
+        with store_session.current.complete():
             yield
     except KafkafsError:
         if any(name.startswith(_OF_WORKERS) for name in os.environ):

@@ -40,8 +40,36 @@ class Location:
     tiered: Tiered | None = None
 
 
-_lock = threading.RLock()
-_open: dict[tuple[Path, Tiered | None], tuple[tuple[int, int], DataDirectory]] = {}
+class OpenDirectories:
+    """The data directories that a process has open for its jobs. `_lock` is held while one is looked for or opened."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._open: dict[tuple[Path, Tiered | None], tuple[tuple[int, int], DataDirectory]] = {}
+
+    def get(self, path: Path, tiered: Tiered | None) -> DataDirectory:
+        """The directory at `path`, opened if it is not open, or if another one is there by now."""
+        with self._lock:
+            known, now = self._open.get((path, tiered)), _identity(path)
+            if known is None or (known[0] != now and not _is_any(path)):
+                for other in [each for each, (identity, _) in self._open.items() if identity != _identity(each[0])]:
+                    del self._open[other]  # gone, or another one by now: its files need not stay open
+                self._open.pop((path, tiered), None)  # with its key: of a bucket it has another time
+                options = ReadOptions(tiered=None if tiered is None else tiered.source)
+                known = self._open[path, tiered] = now, open_data_directory(path, options)
+                if tiered is not None:
+                    known[1].stand_beside([self.get(each, tiered) for each in tiered.beside])
+            return known[1]
+
+    def close(self) -> None:
+        """Forget all, and close their files, as soon as nobody reads from them any more."""
+        with self._lock:
+            for _, directory in self._open.values():
+                directory.root.forget_cached()
+            self._open.clear()
+
+
+open_directories = OpenDirectories()
 
 
 def data_directory(path: Path, tiered: Tiered | None = None) -> DataDirectory:
@@ -49,18 +77,7 @@ def data_directory(path: Path, tiered: Tiered | None = None) -> DataDirectory:
 
     A process of Spark's lives on from job to job, and finds another directory under a name that it knows.
     """
-    with _lock:
-        known, now = _open.get((path, tiered)), _identity(path)
-        if known is None or (known[0] != now and not _is_any(path)):
-            for other in [each for each, (identity, _) in _open.items() if identity != _identity(each[0])]:
-                del _open[other]  # what is gone or another by now: its files need not stay open
-            _open.pop((path, tiered), None)  # with its key: of a bucket it has another time
-            options = ReadOptions(tiered=None if tiered is None else tiered.source)
-            known = _open[path, tiered] = now, open_data_directory(path, options)
-            if tiered is not None:
-                together = [data_directory(each, tiered) for each in tiered.beside]
-                known[1].stand_beside(together)
-        return known[1]
+    return open_directories.get(path, tiered)
 
 
 def data_directories(paths: Iterable[Path], tiered: Tiered | None = None) -> list[DataDirectory]:

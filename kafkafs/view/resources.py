@@ -1,9 +1,8 @@
 """The common part of all views of one tree: its options, and the caches and budgets that its readers have together.
 
 One value for each tree, made by its root and handed down. Two trees in one process share no setting and no budget. They
-also share the process's own pools and hints, which change no answer: pools of buffers (`format.memory`), the turn to
-measure what unpacks to too much (`format.codecs`), and hints, each about one file system (`disk.page_cache`) or about
-one state of one log (`log.batch_runs`).
+also share the process's own pools, which change no answer: pools of buffers (`format.memory`), and the turn to
+measure what unpacks to too much (`format.codecs`).
 """
 
 from collections.abc import Hashable, Sequence

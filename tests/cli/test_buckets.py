@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.cli.main import main
-from kafkafs.disk import bucket, store_trouble
+from kafkafs.disk import bucket, store_session
 from tests.kafka.buckets import bucket_of
 from tests.kafka.dataset import Dataset
 
@@ -43,7 +43,7 @@ def _answer(capfdbinary, command: tuple[str, ...], place: str) -> tuple[int, byt
 def test_a_command_answers_as_it_does_beside_the_disk(command, store, data, capfdbinary):
     far = _answer(capfdbinary, command, store.address(data.name))
     assert far == _answer(capfdbinary, command, str(data))
-    assert not store_trouble.trouble()
+    assert not store_session.current.first_failure()
 
 
 def test_a_broker_s_directory_answers_the_same(tmp_path, capfdbinary):

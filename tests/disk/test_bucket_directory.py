@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk import bucket, bucket_directory, store_trouble
+from kafkafs.disk import bucket, bucket_directory, store_session
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.bucket_directory import BucketDirectory
 from kafkafs.disk.data_file import DiskOptions
@@ -135,7 +135,7 @@ def test_what_was_replaced_behind_its_listing_or_a_read_is_an_error(top, change,
             change(top / name)
             with pytest.raises(StoreError, match=r"changes while it is read: .* run again once the copy is complete"):
                 far.read_whole(name)
-            assert "changes while it is read" in store_trouble.trouble()
+            assert "changes while it is read" in store_session.current.first_failure()
             return
         if name.endswith("log"):
             far.open_now(name).read(0, 1)
@@ -176,7 +176,7 @@ def test_a_store_that_fails_is_an_error_in_one_sentence(top, fault, at, monkeypa
             far.read_whole("t-0/0.index")
         assert str(failed.value).count("\n") == 0
         assert "s3://disks" in str(failed.value)
-        assert store_trouble.trouble() == str(failed.value)
+        assert store_session.current.first_failure() == str(failed.value)
 
 
 def test_a_mount_shows_a_later_copy_once_it_has_swept(top):

@@ -4,10 +4,11 @@ import os
 
 import pytest
 
-from kafkafs.disk import page_cache
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.hints import Hints
+from kafkafs.disk.page_cache import PageCache
 from kafkafs.errors import WouldBlock
 
 DATA = bytes(range(256)) * 20
@@ -46,10 +47,10 @@ def test_its_attributes_are_its_own_whatever_it_is_called_by_now(directory, tmp_
 def test_the_kernel_reads_ahead_only_for_who_goes_straight_on(tmp_path, monkeypatch, takes, keep, told):
     """Told once each time that it changes. Where pages have to be dropped it never may; who keeps them has no rule."""
     (tmp_path / "file").write_bytes(DATA)
-    monkeypatch.setattr(page_cache, "_takes", {os.stat(tmp_path).st_dev: takes})
+    hints = Hints(PageCache({os.stat(tmp_path).st_dev: takes}))
     heard: list[int] = []
     monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: heard.append(arguments[3]))
-    file = Directory(str(tmp_path), DiskOptions(cache_keep=keep)).open_now("file")
+    file = Directory(str(tmp_path), DiskOptions(cache_keep=keep, hints=hints)).open_now("file")
     for straight in (False, True, True, False):
         assert file.read_into(memoryview(bytearray(10)), 0, straight=straight) == 10
     assert heard == told

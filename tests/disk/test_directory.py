@@ -11,7 +11,7 @@ from contextlib import nullcontext, suppress
 
 import pytest
 
-from kafkafs.disk import ancestors, data_file, page_cache
+from kafkafs.disk import ancestors, data_file
 from kafkafs.disk import directory as files
 from kafkafs.disk.access import access_of
 from kafkafs.disk.ancestors import Ancestors
@@ -195,14 +195,14 @@ def test_what_the_impatient_open_is_not_read_ahead_either(root, tmp_path, monkey
     number, device = inode(tmp_path, "d/7"), os.stat(tmp_path).st_dev
     told = []
     monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: told.append(arguments[3]))
-    for takes in ({device: False}, {device: True}):
+    takes = root.options.hints.page_cache.takes
+    for takes[device] in (False, True):
         told.clear()
-        monkeypatch.setattr(page_cache, "_takes", takes)
         root.forget_cached()
         with non_blocking():
             assert root.open("d/7", number).read(0, 2) == b"77"
         assert told == [os.POSIX_FADV_RANDOM]
-    monkeypatch.setattr(page_cache, "_takes", {})
+    takes.clear()
     root.forget_cached()
     with non_blocking(), pytest.raises(WouldBlock):
         root.open("d/7", number)

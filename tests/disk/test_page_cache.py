@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk import page_cache
-from kafkafs.disk.page_cache import LONG_READ, RWF_DONTCACHE, flags_at_once, opened, opened_at_once, read_blocking
+from kafkafs.disk.page_cache import LONG_READ, RWF_DONTCACHE, PageCache, absent
 from tests.live.disks import plain, resident
 
 PAGE = mmap.PAGESIZE
@@ -22,11 +21,9 @@ DATA = random.Random(1).randbytes(SIZE)
 
 
 @pytest.fixture
-def takes(monkeypatch: pytest.MonkeyPatch) -> dict[int, bool]:
-    """What is known of file systems: nothing yet."""
-    known: dict[int, bool] = {}
-    monkeypatch.setattr(page_cache, "_takes", known)
-    return known
+def cache() -> PageCache:
+    """It knows no file system yet."""
+    return PageCache()
 
 
 @pytest.fixture
@@ -51,32 +48,32 @@ def device(descriptor: int) -> int:
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["refuses", "takes what the kernel does"])
 @pytest.mark.parametrize("keep", [True, False])
-def test_any_range_is_the_bytes_of_the_file(file: int, takes: dict[int, bool], refuses: bool, keep: bool) -> None:
+def test_any_range_is_the_bytes_of_the_file(file: int, cache: PageCache, refuses: bool, keep: bool) -> None:
     """Long and short, over the end and behind it, from the middle of a page."""
-    opened(file, device(file), keep)
+    cache.opened(file, device(file), keep)
     if refuses:
-        takes[device(file)] = False
+        cache.takes[device(file)] = False
     chance = random.Random(2)
     for _ in range(60):
         at, size = chance.randrange(SIZE + 5000), chance.choice([0, 1, PAGE, LONG_READ - 1, LONG_READ, 3 * LONG_READ])
         buffer = memoryview(bytearray(size))
-        got = read_blocking(file, buffer, at, keep=keep, passing=chance.random() < 0.5)
+        got = cache.read_blocking(file, buffer, at, keep=keep, passing=chance.random() < 0.5)
         assert bytes(buffer[:got]) == DATA[at : at + size]
         assert not any(buffer[got:])
 
 
 @pytest.mark.parametrize("refuses", [True, False], ids=["refuses", "takes what the kernel does"])
-def test_a_long_read_of_cold_pages_leaves_none(file: int, takes: dict[int, bool], refuses: bool) -> None:
+def test_a_long_read_of_cold_pages_leaves_none(file: int, cache: PageCache, refuses: bool) -> None:
     """The broker's own pages would have to give way to them. What passes by between long reads is treated alike."""
-    opened(file, device(file), False)
+    cache.opened(file, device(file), False)
     if refuses:
-        takes[device(file)] = False
+        cache.takes[device(file)] = False
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
     before = in_memory(file)
     for at in range(0, SIZE, LONG_READ):
-        read_blocking(file, memoryview(bytearray(LONG_READ)), at, keep=False, passing=True)
+        cache.read_blocking(file, memoryview(bytearray(LONG_READ)), at, keep=False, passing=True)
     assert in_memory(file) <= before + 4 * PAGE
-    read_blocking(file, memoryview(bytearray(SIZE)), 0, keep=True)
+    cache.read_blocking(file, memoryview(bytearray(SIZE)), 0, keep=True)
     assert in_memory(file) > SIZE // 2, "told to keep them, it does"
 
 
@@ -85,25 +82,25 @@ def test_which_pages_are_absent_is_told_page_by_page(file: int) -> None:
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
     if in_memory(file):
         pytest.skip("this kernel keeps what it was told to drop")
-    assert page_cache._absent(file, 0, 20 * PAGE) == [(0, 20 * PAGE)]
+    assert absent(file, 0, 20 * PAGE) == [(0, 20 * PAGE)]
     for page in (3, 4, 9):
         os.pread(file, 1, page * PAGE)
-    absent = [(1, 2), (5, 4), (10, 2)]
-    assert page_cache._absent(file, PAGE + 5, 10 * PAGE) == [(first * PAGE, count * PAGE) for first, count in absent]
-    assert page_cache._absent(file, 3 * PAGE + 1, PAGE) == []
+    stretches = [(1, 2), (5, 4), (10, 2)]
+    assert absent(file, PAGE + 5, 10 * PAGE) == [(first * PAGE, count * PAGE) for first, count in stretches]
+    assert absent(file, 3 * PAGE + 1, PAGE) == []
 
 
 def test_where_the_kernel_does_not_tell_nothing_is_dropped(tmp_path: Path) -> None:
     """A pipe has no pages, as a stranger's file has none to tell of."""
     reading, writing = os.pipe()
-    assert page_cache._absent(reading, 0, PAGE) == []
+    assert absent(reading, 0, PAGE) == []
     os.close(reading)
     os.close(writing)
 
 
 @pytest.mark.parametrize("refusal", [errno.EOPNOTSUPP, errno.EINVAL, errno.EIO, None])
 def test_a_file_system_is_asked_once_and_trouble_is_no_answer(
-    file: int, takes: dict[int, bool], monkeypatch: pytest.MonkeyPatch, refusal: int | None
+    file: int, cache: PageCache, monkeypatch: pytest.MonkeyPatch, refusal: int | None
 ) -> None:
     """What a disk said in its trouble would count for as long as the mount stands."""
     asked: list[int] = []
@@ -115,22 +112,22 @@ def test_a_file_system_is_asked_once_and_trouble_is_no_answer(
         return 1
 
     monkeypatch.setattr(os, "preadv", preadv)
-    assert not opened_at_once(file, device(file), False)
+    assert not cache.opened_at_once(file, device(file), False)
     for _ in range(2):
-        opened(file, device(file), False)
+        cache.opened(file, device(file), False)
     known = refusal != errno.EIO
     assert asked == [RWF_DONTCACHE] * (1 if known else 2)
-    assert takes == ({device(file): refusal is None} if known else {})
-    assert opened_at_once(file, device(file), False) == known
+    assert cache.takes == ({device(file): refusal is None} if known else {})
+    assert cache.opened_at_once(file, device(file), False) == known
 
 
 @pytest.mark.parametrize(("answer", "flags"), [(None, RWF_DONTCACHE), (True, RWF_DONTCACHE), (False, 0)])
 def test_who_must_not_wait_reads_so_only_where_nothing_stays_behind(
-    takes: dict[int, bool], answer: bool | None, flags: int
+    cache: PageCache, answer: bool | None, flags: int
 ) -> None:
     """Dropping takes a look before and a call behind; so a long read of a file system that refuses has to wait."""
     if answer is not None:
-        takes[7] = answer
-    assert flags_at_once(7, LONG_READ - 1, False) == flags
-    assert flags_at_once(7, LONG_READ, False) == (flags or None)
-    assert flags_at_once(7, LONG_READ, True) == 0
+        cache.takes[7] = answer
+    assert cache.flags_at_once(7, LONG_READ - 1, False) == flags
+    assert cache.flags_at_once(7, LONG_READ, False) == (flags or None)
+    assert cache.flags_at_once(7, LONG_READ, True) == 0

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kafkafs.format import index as index_module
-from kafkafs.format.index import PAGE, OffsetIndex, OffsetPosition, Probe, TimeIndex, TimestampOffset, rises
+from kafkafs.format.index import PAGE, IndexPages, OffsetIndex, OffsetPosition, Probe, TimeIndex, TimestampOffset, rises
 
 WARM_BYTES = 8192
 BASE = 1_000_000
@@ -30,9 +29,11 @@ class File:
         return self.data[position : position + size]
 
 
-def offset_index(entries: list[tuple[int, int]], tail: bytes = b"") -> tuple[OffsetIndex, File]:
+def offset_index(
+    entries: list[tuple[int, int]], tail: bytes = b"", pages: IndexPages | None = None
+) -> tuple[OffsetIndex, File]:
     file = File(b"".join(starmap(struct.Struct(">ii").pack, entries)) + tail)
-    return OffsetIndex(file.read, len(file.data), BASE), file
+    return OffsetIndex(file.read, len(file.data), BASE, pages=pages), file
 
 
 def time_index(entries: list[tuple[int, int]], tail: bytes = b"") -> tuple[TimeIndex, File]:
@@ -189,13 +190,12 @@ def test_what_rises_is_told_without_a_difference():
     assert rises(np.array([], np.int64), last).tolist() == []
 
 
-def test_pages_are_remembered_and_few_of_them(monkeypatch):
+def test_pages_are_remembered_and_few_of_them():
     """Two indexes in one process share no page; forgetting costs reads, never an answer."""
-    monkeypatch.setattr(index_module, "_pages", {})
-    monkeypatch.setattr(index_module, "_MOST_PAGES", 3)
+    pages = IndexPages(3)
     entries = [(slot * 10, slot * 7) for slot in range(1, 6 * PAGE // 8)]
-    index, file = offset_index(entries)
-    other, _ = offset_index([(offset, 1) for offset, _ in entries])
+    index, file = offset_index(entries, pages=pages)
+    other, _ = offset_index([(offset, 1) for offset, _ in entries], pages=pages)
     assert index.lookup(BASE + 15).position == 7
     read = file.reads
     assert index.lookup(BASE + 25).position == 14
@@ -203,7 +203,7 @@ def test_pages_are_remembered_and_few_of_them(monkeypatch):
     assert other.lookup(BASE + 15).position == 1
     for offset, position in entries[:: PAGE // 32]:
         assert index.lookup(BASE + offset).position == position
-        assert len(index_module._pages) <= 3
+        assert len(pages) <= 3
 
 
 def test_a_page_that_could_not_be_read_is_not_remembered():

@@ -5,7 +5,6 @@
 No test writes into either: a test that changes a copy makes its own.
 """
 
-import mmap
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,15 +17,13 @@ from tests.kafka.buckets import KEYS, Store, bucket_of
 @pytest.fixture
 def forgotten(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Have this process begin anew, as each command of a user does: nothing is cached, and no failure is known."""
-    from kafkafs.disk import bucket_directory, data_paths, store_trouble
-    from kafkafs.tables import locations
+    from kafkafs.disk import store_session
+    from kafkafs.tables.locations import open_directories
 
     def forget() -> None:
         """Once more."""
-        monkeypatch.setattr(bucket_directory, "_caches", {})
-        monkeypatch.setattr(locations, "_open", {})
-        monkeypatch.setattr(data_paths, "_named", [0])
-        monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
+        open_directories.close()
+        monkeypatch.setattr(store_session, "current", store_session.StoreSession())
 
     return forget
 
@@ -34,13 +31,13 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 @pytest.fixture
 def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment of a user who may read the store, and nothing else of AWS or of a proxy in it."""
-    from kafkafs.disk import store_trouble
+    from kafkafs.disk import store_session
 
     for name in [name for name in os.environ if name.startswith("AWS_") or name.lower().endswith("_proxy")]:
         monkeypatch.delenv(name)
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(store_trouble, "_shared", mmap.mmap(-1, 1 << 12))
+    monkeypatch.setattr(store_session, "current", store_session.StoreSession())
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
+from kafkafs.disk.hints import BoundedSet, Hints
 from kafkafs.disk.prefetch import MEMORY, Prefetch
 from kafkafs.errors import CorruptData
-from kafkafs.log import large_batches
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.extents import Extent
 from kafkafs.log.large_batches import SoundBatches
@@ -226,20 +226,19 @@ def test_large_batches_are_read_once(tmp_path, monkeypatch, size):
     assert asked[0] < 1.05 * sum(len(batch.data) for batch in batches), asked
 
 
-def test_a_batch_is_known_of_the_generation_that_it_was_found_sound_in(monkeypatch):
+def test_a_batch_is_known_of_the_generation_that_it_was_found_sound_in():
     """Another state of the log has other bytes at the same place."""
-    monkeypatch.setattr(large_batches, "_sound", set())
-    SoundBatches(1).add(2**31 - 1)
-    assert SoundBatches(1).has(2**31 - 1)
-    assert not SoundBatches(2).has(2**31 - 1)
-    assert not SoundBatches(1).has(0)
+    known = BoundedSet(10)
+    SoundBatches(1, known).add(2**31 - 1)
+    assert SoundBatches(1, known).has(2**31 - 1)
+    assert not SoundBatches(2, known).has(2**31 - 1)
+    assert not SoundBatches(1, known).has(0)
 
 
-def test_however_many_are_passed_no_more_than_a_megabyte_is_remembered(monkeypatch):
+def test_however_many_are_passed_no_more_than_a_megabyte_is_remembered():
     """A mount stays as large as it is, however many terabytes are asked for."""
-    known: set[int] = set()
-    monkeypatch.setattr(large_batches, "_sound", known)
+    known = Hints().sound_batches
     for position in range(40_000):
-        SoundBatches(7).add(position)
-        assert SoundBatches(7).has(position)
+        SoundBatches(7, known).add(position)
+        assert SoundBatches(7, known).has(position)
         assert len(known) <= 1 << 14

@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafkafs.format import index
 from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.names import segment_file
+from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import batch_reaching, closed_end, largest_timestamp, scan_start
 from tests.log.making import log_of, made, rewrite_behind_its_first_page, spread, write_partition
 from tests.log.reading import lookup_of
@@ -56,14 +56,19 @@ def test_entries_that_are_tried_behind_a_wrong_one_have_no_probes_of_their_own(s
     assert sum("probe 1:" in step for step in told) == 1
 
 
-def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path, monkeypatch):
+def forget_pages(segment: Segment) -> None:
+    """As if later lookups elsewhere had taken their place."""
+    segment.log().hints.index_pages.clear()
+
+
+def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path):
     """The same for offsets."""
     path = write_partition(tmp_path, {0: MANY, len(MANY): []})
     segment, last = log_of(tmp_path).segments[0], MANY[-1].last
     end = closed_end(segment)
     assert batch_reaching(segment, last, end)
     rewrite_behind_its_first_page(path / segment_file(0, "index"), OffsetIndex.entry_size)
-    monkeypatch.setattr(index, "_pages", {})  # those of later lookups elsewhere have taken their place
+    forget_pages(segment)
     assert segment.indexes.offset_index.lookup(last - 1).offset == last
     for offset in range(0, last + 1, 7):
         found = batch_reaching(segment, offset, end)
@@ -81,13 +86,13 @@ def test_a_closed_segments_largest_timestamp_is_told_by_a_look_at_its_end(tmp_pa
     assert log.segments[0].indexes.indexed_between(300, 301) == -1
 
 
-def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path, monkeypatch):
+def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path):
     """Regression: in an index out of order a search can end on an entry that is true, and behind the answer."""
     path = write_partition(tmp_path, {0: MANY, len(MANY): []})
     log, newest = log_of(tmp_path), MANY[-1].max_timestamp
     assert lookup_of(log).first_at(newest)
     rewrite_behind_its_first_page(path / segment_file(0, "timeindex"), TimeIndex.entry_size)
-    monkeypatch.setattr(index, "_pages", {})
+    forget_pages(log.segments[0])
     assert log.segments[0].indexes.time_index.lookup(newest - 1).timestamp == newest
     for time in range(1000, newest + 1, 7):
         found = lookup_of(log).first_at(time)

@@ -99,7 +99,7 @@ def request(cluster: Cluster, broker: int, **changes: object) -> Request:
 
 def export(cluster: Cluster, broker: int, place: Path, timing: Timing = _QUICK, **changes: object) -> LedExported:
     """One run, as the command makes it in a new process."""
-    locations._open.clear()
+    locations.open_directories.close()
     out, wanted = output(str(place)), request(cluster, broker, **changes)
     led = led_by(broker, wanted.paths, wanted.choice, fail_on_data_loss=wanted.fail_on_data_loss)
     with claimed_in_parts(out, timing) as claim:

@@ -12,10 +12,10 @@ def test_a_partition_of_one_segment_is_listed_once_for_both(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1000])]})
     (unit,) = segments_of([tmp_path])
     reports: list[SegmentReport] = []
-    locations._open.clear()
+    locations.open_directories.close()
     names = opened(lambda: reports.append(check_segment(unit, frozenset())))
     assert (names["t-0"], names["leader-epoch-checkpoint"]) == (1, 1)
-    locations._open.clear()
+    locations.open_directories.close()
     found: list[Report] = []
     names = opened(lambda: found.append(joined([tmp_path], reports)))
     assert (names["t-0"], names["leader-epoch-checkpoint"], found[0].partitions) == (0, 0, 1)

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 import kafkafs
 from kafkafs.cli.main import main
-from kafkafs.disk import bucket
+from kafkafs.disk import bucket, store_session
+from kafkafs.disk.store_session import StoreSession
 from kafkafs.errors import StoreError
 from tests.kafka import tiers
 from tests.kafka.buckets import bucket_of
@@ -116,7 +117,7 @@ def test_what_is_written_must_be_on_this_machine(command, store, data, capfdbina
 
 def test_a_process_that_lives_on_sees_a_later_copy(data, tmp_path, monkeypatch):
     """Regression: what was listed for one query counted for all queries of the process."""
-    monkeypatch.setattr("kafkafs.disk.data_paths._TOGETHER_NS", 0)
+    monkeypatch.setattr(store_session, "current", StoreSession(together_ns=0))
     copy = Path(shutil.copytree(data, tmp_path / data.name))
     shutil.rmtree(copy / "orders-0")
     with bucket_of(tmp_path) as store:

@@ -38,7 +38,7 @@ def export(command: Command, tmp_path: Path) -> Command:
     """A run into `out`, of a process of its own, which remembers nothing."""
 
     def once(*words: object) -> int:
-        locations._open.clear()
+        locations.open_directories.close()
         return command("export", *words, "--to", tmp_path / "out")
 
     return once

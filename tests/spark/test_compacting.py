@@ -51,7 +51,7 @@ def grow(data: Path, records: int) -> None:
             for first in range(0, records, 7)
         ]
         write_partition(data, spread(batches, 5), name)
-    locations._open.clear()
+    locations.open_directories.close()
 
 
 def run(data: Path, out: Output, by: Any = "", file_bytes: int = 1 << 20) -> None:

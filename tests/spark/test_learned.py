@@ -29,7 +29,7 @@ def write(place: Path) -> Path:
 
 
 def run(data: Path, out: Path) -> int:
-    locations._open.clear()
+    locations.open_directories.close()
     words = ["export", str(data), "--to", str(out), "--topics", "t", "--value", "json", "--engine", "local"]
     return main(words)
 

@@ -26,7 +26,7 @@ def export(data: Path, tmp_path: Path, command: Command) -> Command:
     """A run into `out`, of a process of its own, which remembers nothing; `to` another place."""
 
     def once(*words: object, to: str = "out") -> int:
-        locations._open.clear()
+        locations.open_directories.close()
         return command("export", *(words or [data]), "--to", tmp_path / to)
 
     return once
@@ -86,7 +86,7 @@ def test_a_topic_made_anew_under_a_running_export_is_told(data, export: Command,
     def meanwhile(*job: Any) -> object:
         found = run(*job)
         make_anew(data)
-        locations._open.clear()
+        locations.open_directories.close()
         return found
 
     monkeypatch.setattr(jobs, "run", meanwhile)

@@ -48,7 +48,7 @@ def avro(number: int, schema: Any, datum: Any) -> tuple[bytes, bytes]:
 
 
 def run(place: Path, value: str, *more: str) -> None:
-    locations._open.clear()
+    locations.open_directories.close()
     words = ["export", str(place / "data"), "--to", str(place / "out"), "--topics", "t", "--value", value, *more]
     assert main(words) == 0
 

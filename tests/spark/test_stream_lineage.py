@@ -39,7 +39,7 @@ class Followed:
 
     def reader(self) -> Any:
         """Of a process of its own, which remembers nothing."""
-        locations._open.clear()
+        locations.open_directories.close()
         limit = {} if self._most is None else {"maxOffsetsPerTrigger": self._most}
         return reader(self._data, **self._options, **limit)
 

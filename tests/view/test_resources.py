@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafkafs.disk import page_cache, prefetch
+from kafkafs.disk import prefetch
 from kafkafs.disk.access import Access
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.hints import Hints
+from kafkafs.disk.page_cache import LONG_READ, PageCache
 from kafkafs.errors import Crowded
 from kafkafs.format.memory import LARGE, MemoryBudget
 from kafkafs.search.key_indexes import KeyIndexes
@@ -30,48 +32,36 @@ def data(tmp_path, batches):
     return tmp_path
 
 
-@pytest.fixture
-def spared(monkeypatch) -> list[bool]:
-    """Of each long read from now on, at once or not, whether it took care of the page cache."""
-    told: list[bool] = []
-    read_blocking, flags_at_once = page_cache.read_blocking, page_cache.flags_at_once
+class WatchedCache(PageCache):
+    """Notes of each long read, at once or not, whether it spares the page cache."""
 
-    def flags(device: int, size: int, keep: bool) -> int | None:
-        found = flags_at_once(device, size, keep)
-        if size >= page_cache.LONG_READ:
-            told.append(found != 0)
+    def __init__(self) -> None:
+        super().__init__()
+        self.spared: list[bool] = []
+
+    def flags_at_once(self, device: int, size: int, keep: bool) -> int | None:
+        found = super().flags_at_once(device, size, keep)
+        if size >= LONG_READ:
+            self.spared.append(found != 0)
         return found
 
-    def reading(descriptor: int, buffer: memoryview, position: int, **how: Any) -> int:
-        if len(buffer) >= page_cache.LONG_READ:
-            told.append(False)
-        return read_blocking(descriptor, buffer, position, **how)
-
-    def note(call):
-        def noting(*arguments):
-            if told and (call is not fill or page_cache.RWF_DONTCACHE in arguments[3:]):
-                told[-1] = True
-            return call(*arguments)
-
-        return noting
-
-    fill = page_cache._fill
-    monkeypatch.setattr(page_cache, "flags_at_once", flags)
-    monkeypatch.setattr(page_cache, "read_blocking", reading)
-    monkeypatch.setattr(page_cache, "_fill", note(fill))
-    monkeypatch.setattr(page_cache, "_absent", note(page_cache._absent))
-    return told
+    def read_blocking(
+        self, descriptor: int, buffer: memoryview, position: int, *, keep: bool, passing: bool = False
+    ) -> int:
+        if len(buffer) >= LONG_READ:
+            self.spared.append(not keep)
+        return super().read_blocking(descriptor, buffer, position, keep=keep, passing=passing)
 
 
 @pytest.mark.parametrize("keeps_first", [True, False])
-def test_each_tree_keeps_pages_or_not_as_it_was_told(data, spared, keeps_first):
+def test_each_tree_keeps_pages_or_not_as_it_was_told(data, keeps_first):
     """It was what the tree made last was told, for all of them."""
-    trees = [tree(data, cache_keep=keeps) for keeps in (keeps_first, not keeps_first)]
-    for root, keeps in zip(trees, (keeps_first, not keeps_first), strict=True):
-        spared.clear()
+    watched = WatchedCache()
+    trees = [(tree(data, cache_keep=keeps, hints=Hints(watched)), keeps) for keeps in (keeps_first, not keeps_first)]
+    for root, keeps in trees:
+        watched.spared.clear()
         cat(root, "t-0/by-offset/0..")
-        assert spared
-        assert set(spared) == {not keeps}
+        assert set(watched.spared) == {not keeps}
 
 
 def test_a_tree_without_memory_left_takes_none_from_another(data):
