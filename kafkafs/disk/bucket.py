@@ -11,7 +11,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from math import inf
 from typing import Any, NamedTuple, TypeVar
@@ -19,29 +19,14 @@ from urllib.parse import quote, unquote, urlsplit
 
 from pyarrow import fs
 
+from kafkafs.disk import store_session
 from kafkafs.disk.blocking import may_block, patience_left
 from kafkafs.disk.objects import Object, Objects, shown, whole
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.signed_reads import PART, SignedRead, SignedReads
+from kafkafs.disk.store_session import StoreLimits
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
 from kafkafs.format.memory import Bytes
-
-CONNECT_S, REQUEST_S, _ATTEMPTS = 3.0, 5.0, 2
-"""How long a store may take to answer at all, and how long it may send nothing; and how often it is asked."""
-
-LIMIT_S, SUSPECT_S = 15.0, 2.0
-"""How long one question may take in all; once one took too long, until one is answered. Less than a mount grants a call
-(`fuse.serve.workers`), so that the sentence is the store's."""
-
-LISTING_S = 300.0
-"""How long one listing may take, in which a request asks for a thousand keys: a data directory can have a million."""
-
-REFUSE_S = 5.0
-"""How long a store that did not answer is not asked again: one caller has waited for it, others need not. A caller that
-had less patience than a question may take speaks for its like alone: others may have the time that the store needs."""
-
-WAITS_S = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
-"""Pauses before a question is asked again, within its limit of time, if the store has failed for the moment."""
 
 _PASSING = re.compile(
     r"AWS Error (SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|THROTTLING|REQUEST_TIMEOUT|NETWORK_CONNECTION)"
@@ -71,10 +56,6 @@ _OF_THE_OBJECT = ("HTTP status 416", "INVALID_OBJECT_STATE", "code 136")
 """What a store says of an object that it has: it is shorter than it was, it is archived. All else that is no answer
 (too many requests, expired credentials, an error of its own) says nothing of the object: that is no damage."""
 
-_PAGE = 1000
-"""Names that a store tells at a time. If a proxy sends another page than the store's, pyarrow takes it for the end of
-the listing. So a listing that ends with a full page is asked for twice."""
-
 _BLANK, _OTHER = b"\xa5", b"\x5a"
 """Fills bytes that a store did not send. If an object's own bytes end so, one time in 256, they are read again."""
 
@@ -100,6 +81,7 @@ class BucketObjects(Objects):
         self.shown_as = shown(uri)
         self.called = f"{kind}{self.shown_as}"
         self._uri = uri
+        self._limits = store_session.current.limits
         self._begin()
         if urlsplit(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
             raise UsageError(f"{self.called} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
@@ -128,7 +110,7 @@ class BucketObjects(Objects):
     def entries(self, folder: str) -> tuple[list[str], list[Object]]:
         """The folders and the objects in a folder, listed in one pass; none where it is not there."""
         try:
-            found = self._listed(folder, LISTING_S)
+            found = self._listed(folder, self._limits.listing_s)
         except NotFound:
             found = []
         found = found or self._surely_empty(folder)
@@ -156,7 +138,7 @@ class BucketObjects(Objects):
                 raise OSError("the store listed nothing in a folder that it had named")
             return found
 
-        return self._asked(question, folder or "the top", LISTING_S)
+        return self._asked(question, folder or "the top", self._limits.listing_s)
 
     def read_versioned(self, key: str, position: int, size: int) -> tuple[list[Bytes], Version, Version]:
         """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it.
@@ -206,11 +188,14 @@ class BucketObjects(Objects):
         )
 
     def _listed(self, folder: str, limit_s: float = 0.0) -> list[Any]:
+        """A folder's names. If a proxy sends a page of its own, pyarrow takes it for the end of the listing. So a
+        listing that ends with a full page is asked for twice."""
+
         def listing() -> list[Any]:
             """One request for a thousand keys; twice as many if all pages are full."""
             found = self._names_in(folder, allow_not_found=bool(folder))
-            ends_with_a_page = found and -len(found) % _PAGE <= 1  # a folder's own object counts, and is not told
-            if ends_with_a_page and len(self._names_in(folder, allow_not_found=bool(folder))) != len(found):
+            is_full = found and -len(found) % self._limits.page <= 1  # a folder's own object counts, and is not listed
+            if is_full and len(self._names_in(folder, allow_not_found=bool(folder))) != len(found):
                 raise OSError(f"the store listed nothing behind {len(found):,} names, or more the next time")
             return found
 
@@ -245,17 +230,17 @@ class BucketObjects(Objects):
         """The store's client, and the path of the tier's top; made by the first question."""
         with self._opening:
             if self._client is None:
-                is_s3 = self._uri.startswith("s3://")
-                self._client = _s3(self._uri) if is_s3 else fs.FileSystem.from_uri(_limited(self._uri))
+                limits, is_s3 = self._limits, self._uri.startswith("s3://")
+                self._client = _s3(self._uri, limits) if is_s3 else fs.FileSystem.from_uri(limited(self._uri, limits))
                 if is_s3:
-                    self._signed = SignedReads.of(place_of(self._uri), self._client[0].region, REQUEST_S)
+                    self._signed = SignedReads.of(place_of(self._uri), self._client[0].region, limits.request_s)
             return self._client[0], self._client[1].rstrip("/")
 
     def _asked(self, question: Callable[[], Answer], what: str, most_s: float = 0.0) -> Answer:
         may_block()
         if self._process != os.getpid():
             self._begin()
-        usual_s = SUSPECT_S if self._is_suspect else max(LIMIT_S, most_s)
+        usual_s = self._limits.suspect_s if self._is_suspect else max(self._limits.question_s, most_s)
         limit_s = min(usual_s, patience_left())
         is_impatient, began = patience_left() < inf, time.monotonic()
         place = f"{what!r} of {self.called}" if what else self.called
@@ -291,14 +276,16 @@ class BucketObjects(Objects):
             raise kind(f"{place} cannot be read: {reason}") from None
 
     def _refuse(self, is_impatient: bool) -> None:
-        until = time.monotonic() + REFUSE_S
+        """Do not ask for a while. A caller that had less patience than a question may take speaks only for its like:
+        others may have the time that the store needs."""
+        until = time.monotonic() + self._limits.refuse_s
         self._refused_until[True] = until
         if not is_impatient:
             self._refused_until[False] = until
 
     def _ask(self, question: Callable[[], Answer], limit_s: float, future: "Future[Answer]") -> None:
         try:
-            answer = _persistently(question, time.monotonic() + limit_s)
+            answer = _persistently(question, time.monotonic() + limit_s, self._limits.waits_s)
         except BaseException as error:  # the waiting thread raises it
             future.set_exception(error)
         else:
@@ -319,9 +306,9 @@ class BucketObjects(Objects):
         return text
 
 
-def _persistently(question: Callable[[], Answer], until: float) -> Answer:
+def _persistently(question: Callable[[], Answer], until: float, waits_s: Sequence[float]) -> Answer:
     """The answer; the store is asked again if it has failed for the moment, up to a time."""
-    for wait_s in WAITS_S:
+    for wait_s in waits_s:
         try:
             return question()
         except FileNotFoundError:
@@ -361,19 +348,19 @@ def _read_fully(handle: Any, position: int, size: int) -> bytes:
     return got.rstrip(_OTHER)
 
 
-def _limited(uri: str) -> str:
+def limited(uri: str, limits: StoreLimits) -> str:
     """The address with a limit of time for retries: by itself, Google's client tries for a quarter of an hour."""
     parts = urlsplit(uri)
     if parts.scheme not in ("gs", "gcs") or "retry_limit_seconds" in parts.query:
         return uri
-    return f"{uri}{'&' if parts.query else '?'}retry_limit_seconds={LIMIT_S:.0f}"
+    return f"{uri}{'&' if parts.query else '?'}retry_limit_seconds={limits.question_s:.0f}"
 
 
-def _s3(uri: str) -> tuple[Any, str]:
+def _s3(uri: str, limits: StoreLimits) -> tuple[Any, str]:
     """S3 with limits of time, which no part of its address can set; credentials are those of the environment."""
     place = place_of(uri)
     if not (place.region or place.endpoint or place.proxy):
         place = place._replace(region=fs.resolve_s3_region(place.bucket))
-    strategy = fs.AwsStandardS3RetryStrategy(max_attempts=_ATTEMPTS)
-    limits = {"connect_timeout": CONNECT_S, "request_timeout": REQUEST_S, "retry_strategy": strategy}
-    return fs.S3FileSystem(**place.arguments(), **limits), f"{place.bucket}/{place.folder}"
+    strategy = fs.AwsStandardS3RetryStrategy(max_attempts=limits.attempts)
+    times = {"connect_timeout": limits.connect_s, "request_timeout": limits.request_s, "retry_strategy": strategy}
+    return fs.S3FileSystem(**place.arguments(), **times), f"{place.bucket}/{place.folder}"

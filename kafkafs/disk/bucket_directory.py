@@ -40,9 +40,6 @@ LISTED_S = 10.0
 _SAME_S = 1.0
 """A listing may tell parts of a second of a time, and the object itself whole ones."""
 
-_MOST_NAMES = 500_000
-"""Names that a directory keeps; a folder that is listed once more must be as it was."""
-
 _MOST_VERSIONS = 10_000
 _SMALL = 1 << 16
 
@@ -130,6 +127,7 @@ class BucketDirectory(Directory):
         self.options = options
         self._objects = BucketObjects(address, "")
         self._device = inode_of(address)
+        self._most_names = store_session.current.limits.names
         self._lock = threading.Lock()
         self._listings: dict[str, _Listing] = {}
         self._stamps: dict[str, int] = {}  # of what was listed, by folder
@@ -285,7 +283,7 @@ class BucketDirectory(Directory):
         stamp = crc32(text.encode("utf-8", "surrogateescape"))
         if self._stamps.setdefault(folder, stamp) != stamp:
             raise self._failed(f"{folder!r} is not as it was listed before")
-        if sum(len(each.files) for each in self._listings.values()) + len(objects) > _MOST_NAMES:
+        if sum(len(each.files) for each in self._listings.values()) + len(objects) > self._most_names:
             self._listings.clear()
         newest = max((each.mtime_ns for each in objects), default=0)
         changed_ns = newest // 10**9 * 10**9 + stamp % 10**9  # another one for each state

@@ -50,7 +50,9 @@ class DescriptorBudget:
     and read without it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, spare: Callable[[], int] = lambda: _spare()) -> None:
+        """`spare` says how many descriptors are left for files."""
+        self._spare = spare
         self._lock = threading.Lock()
         self._keepers: tuple[ReferenceType[FileKeeper], ...] = ()
 
@@ -61,14 +63,14 @@ class DescriptorBudget:
 
     def trim(self) -> None:
         """Close the files over the limit, when one more file is kept."""
-        most, keepers = min(KEPT_FILES, _spare() // 4), self._present()
+        most, keepers = min(KEPT_FILES, self._spare() // 4), self._present()
         while sum(keeper.kept for keeper in keepers) > most:
             max(keepers, key=lambda keeper: keeper.kept).evict()
 
     def may_hold_more(self, beside: int = 0) -> bool:
         """True if handles may hold more files open for as long as they live: at most half of the descriptors to spare,
         and less if one handle reads from very many others at once."""
-        spare, taken = _spare(), 0
+        spare, taken = self._spare(), 0
         for keeper in self._present():
             taken += keeper.open_files
         return taken < min(spare // 2, spare - beside)

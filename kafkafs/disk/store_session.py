@@ -9,20 +9,38 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.errors import StoreError
 
-TOGETHER_NS = 10**9
-"""Paths that a user names within this time belong to one query."""
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """The patience with a store, in seconds, and what is kept of it.
+
+    One question takes less time than a mount grants a call (`fuse.serve.workers`), so that the sentence is the store's.
+    """
+
+    connect_s: float = 3.0  # until a store answers at all
+    request_s: float = 5.0  # between two parts of an answer
+    attempts: int = 2  # of the store's client, for one request
+    question_s: float = 15.0  # for one question in all
+    suspect_s: float = 2.0  # for one question, once one took too long, until one is answered
+    listing_s: float = 300.0  # for a listing, a thousand keys a request: a data directory can have a million
+    refuse_s: float = 5.0  # for so long a store that did not answer is not asked again: one caller has waited already
+    waits_s: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # pauses before a question that failed is asked again
+    page: int = 1000  # names that a store lists at a time (see `bucket`)
+    names: int = 500_000  # names that a directory keeps; a folder that is listed once more must be as it was
+    together_ns: int = 10**9  # paths that a user names within this time belong to one query
 
 
 class StoreSession:
     """See the module."""
 
-    def __init__(self, together_ns: int = TOGETHER_NS) -> None:
-        self._together_ns = together_ns
+    def __init__(self, limits: StoreLimits = StoreLimits()) -> None:
+        self.limits = limits
         self._first = mmap.mmap(-1, 1 << 12)  # the first failure, shared with forked processes
         self._latest = ""
         self._failures = 0
@@ -58,7 +76,7 @@ class StoreSession:
     def named_ns(self) -> int:
         """The time at which a user names a path: the same for all paths of one query."""
         now = time.time_ns()
-        if now - self._named_ns > self._together_ns:
+        if now - self._named_ns > self.limits.together_ns:
             self._named_ns = now
         return self._named_ns
 

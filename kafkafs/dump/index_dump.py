@@ -19,9 +19,10 @@ from kafkafs.dump.entries import UnreadableEntry, entry_at, fatal_at, sequence_b
 from kafkafs.dump.single_lines import optional_long
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import LARGEST_HEADER, NO_TIMESTAMP, Batch, walk
-from kafkafs.format.index import ABORTED, OffsetIndex, TimeIndex
+from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.producer_snapshot import HEADER_SIZE, ProducerState, check_size, parse_producer_snapshot
 from kafkafs.format.records import Records, decode
+from kafkafs.format.transaction_index import ABORTED
 
 PADDING = (0, 0)
 NOT_FOUND = -1

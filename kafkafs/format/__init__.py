@@ -12,7 +12,8 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     codecs           compressed bytes, in Kafka's frames, unpacked within bounds
     memory           what large batches may take together; large buffers that are used again
     varints          a batch's numbers of variable length
-    index            offset index and time index: sorted entries; the transaction index: what was aborted
+    index            offset index and time index: sorted entries
+    transaction_index  the transactions that were aborted
     java_properties  `meta.properties` and `server.properties`
     trace            the listener that hears the steps of a lookup in indexes and logs
     producer_snapshot, control, checkpoints   the files and records that brokers write for themselves

@@ -1,5 +1,4 @@
-"""A segment's indexes: of offsets and of times, sorted entries of fixed size, no header, no checksum; and of
-transactions.
+"""A segment's indexes of offsets and of times: sorted entries of fixed size, no header, no checksum.
 
 Whole entries count; a remainder at the end does not. The file of a segment that still grows is preallocated, so zeros
 follow its entries, and after a truncation old entries may stand between the two. An index is therefore a hint: what
@@ -13,13 +12,11 @@ ended in are remembered for later ones.
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from kafkafs.errors import CorruptData
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.tables import Flags, Numbers
 
@@ -374,42 +371,3 @@ class TimeIndex(AbstractIndex[TimestampOffset]):
             and bool((timestamps[1:] > timestamps[:-1]).all())
             and bool((offsets[1:] >= offsets[:-1]).all())
         )
-
-
-# --- the transaction index: transactions that were aborted. Sources: TransactionIndex, AbortedTxn
-#
-#     int16  version, 0
-#     int64  producer id
-#     int64  first offset of the transaction's data
-#     int64  last offset: that of its abort marker, which lies in this segment
-#     int64  last stable offset when the marker was written
-#
-# Appended in marker order and never preallocated; a cut entry at the end does not count.
-
-ABORTED = np.dtype(
-    [("version", ">i2"), ("producer_id", ">i8"), ("first", ">i8"), ("last", ">i8"), ("last_stable", ">i8")]
-)
-ABORTED_SIZE = ABORTED.itemsize
-
-
-@dataclass(frozen=True, slots=True)
-class AbortedTransaction:
-    """One entry: the data of `producer_id` from `first_offset` up to the marker at `last_offset` counts for nothing."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    last_stable_offset: int
-
-
-def parse_transaction_index(data: bytes, base_offset: int) -> tuple[AbortedTransaction, ...]:
-    """All entries in file order; CorruptData where one cannot be true."""
-    rows = np.frombuffer(data, ABORTED, len(data) // ABORTED_SIZE)
-    firsts, lasts, versions = rows["first"], rows["last"], rows["version"]
-    before = np.append(np.int64(base_offset - 1), lasts)[: len(rows)]
-    corrupt = np.flatnonzero((versions != 0) | (before >= lasts) | (firsts > lasts))
-    for slot in corrupt[:1].tolist():  # looked for before objects are made of what a file of any size says
-        if versions[slot] != 0:
-            raise CorruptData(f"entry {slot} has version {versions[slot]}, and only 0 is known")
-        raise CorruptData(f"entry {slot} is out of order: {firsts[slot]} to {lasts[slot]}")
-    return tuple(AbortedTransaction(*row[1:]) for row in rows.tolist())

@@ -28,7 +28,7 @@ from kafkafs.format.tables import Numbers
 
 SEED_SIZE = 16
 _BUCKETS = 1 << 11
-_FEW = 1 << 18
+FEW = 1 << 18
 """Records that are collected before they are sorted; where more keys are known already, as many as those."""
 
 
@@ -49,11 +49,12 @@ class KeyRows(NamedTuple):
 class KeyCollector:
     """Makes rows of records that come in the order of their offsets, in memory for the different keys."""
 
-    def __init__(self, base: int, seed: bytes) -> None:
-        """`base`: offsets are counted from it, and none is more than 2**32 behind it."""
+    def __init__(self, base: int, seed: bytes, few: int = FEW) -> None:
+        """`base`: offsets are counted from it, and none is more than 2**32 behind it. `few`: rows collected at once."""
+        self._few = few
         self._base, self._seed = base, seed
         self._settled: tuple[Numbers, Numbers] = np.empty(0, np.int64), np.empty(0, np.int64)
-        self._pending = np.empty((2, _FEW), np.int64)
+        self._pending = np.empty((2, few), np.int64)
         self._count = 0
 
     @property
@@ -65,7 +66,7 @@ class KeyCollector:
         """The keys of more records. CorruptData where an offset is too far from the base."""
         if self._count + len(records) > self._pending.shape[1]:
             self._settle()
-            self._pending = np.empty((2, max(_FEW, len(records), len(self._settled[0]))), np.int64)
+            self._pending = np.empty((2, max(self._few, len(records), len(self._settled[0]))), np.int64)
         rows, checks = self._pending[0, self._count :], self._pending[1, self._count :]
         self._count += _hash(records, self._seed, self._base, rows, checks)
 

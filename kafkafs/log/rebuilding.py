@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.format.batch import Batches
-from kafkafs.format.index import ABORTED as TRANSACTION
 from kafkafs.format.index import OffsetIndex, TimeIndex, rises
 from kafkafs.format.tables import Numbers, Table
+from kafkafs.format.transaction_index import ABORTED as TRANSACTION
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.outcomes import Aborted, Tracker, events
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
-from kafkafs.format.index import ABORTED, ABORTED_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS, segment_file
+from kafkafs.format.transaction_index import ABORTED, ABORTED_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition

@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol
 
 from kafkafs.format.batch import batch_bytes, is_control
 from kafkafs.format.control import ControlType, transaction_marker
-from kafkafs.format.index import AbortedTransaction
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.tables import chosen
+from kafkafs.format.transaction_index import AbortedTransaction
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
 

@@ -25,7 +25,7 @@ _PROGRESS = "revive.progress"
 _UNFINISHED, _TMP = "unfinished-partition", ".tmp"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 STATE, REQUEST, BOOT = "state", "request", "bootId"
 CORRUPT, REFUSE = "corrupt", "refuse"
 
@@ -111,8 +111,8 @@ def _is_partition(name: str) -> bool:
 class NewDirectory(Target):
     """NEW_DIR, ours: made by this command, or by the same one before. `done` has what was said of each partition."""
 
-    def __init__(self, path: Path, request: Mapping[str, Any]) -> None:
-        """`request` is what makes two commands the same. UsageError where the directory is not ours to write."""
+    def __init__(self, path: Path, request: Mapping[str, Any], boot_id: Path = BOOT_ID) -> None:
+        """`request` is what makes two commands the same. UsageError if the directory is not ours to write."""
         check_target(path, request)
         with _errors_named(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ class NewDirectory(Target):
             os.fchmod(descriptor, 0o700)
         super().__init__(path, descriptor)
         self.done: dict[str, dict[str, Any]] = {}
-        boot = _boot_id()
+        boot = _boot_id(boot_id)
         if boot and _earlier_report(path).get(BOOT) == boot:
             self._read_progress()
         else:
@@ -217,10 +217,10 @@ def _earlier_report(path: Path) -> dict[str, Any]:
     return report if isinstance(report, dict) else {}
 
 
-def _boot_id() -> str:
+def _boot_id(place: Path) -> str:
     """Changes whenever the machine starts; empty if it is unknown."""
     try:
-        return _BOOT_ID.read_text().strip()
+        return place.read_text().strip()
     except OSError:
         return ""
 

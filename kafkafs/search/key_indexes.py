@@ -40,7 +40,7 @@ from kafkafs.format.key_index import (
 from kafkafs.format.records import Refusal
 from kafkafs.format.tables import Numbers
 from kafkafs.log.look import Look, Reader
-from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.read_options import INDEXES_FRESH_S, ReadOptions
 from kafkafs.log.segment import BatchRun, Damage, Segment
 
 _LOW = 0xFFFFFFFF
@@ -154,9 +154,6 @@ def _runs(reader: Reader, start: int, end: int) -> Iterator[tuple[Segment, Batch
 
 logger = logging.getLogger(__name__)
 
-_FRESH_S = 1.0
-"""For how long the names in the directory count as those of now."""
-
 _UNUSABLE = (*UNREADABLE, Exhausted)
 
 
@@ -179,10 +176,11 @@ class _Files(NamedTuple):
 class KeyIndexes:
     """See the module. Nothing is opened before the first question."""
 
-    def __init__(self, directory: Directory, partition: str) -> None:
+    def __init__(self, directory: Directory, partition: str, fresh_s: float = INDEXES_FRESH_S) -> None:
+        """`fresh_s`: for so long the names in the directory count as those of now."""
         self._directory = directory
         self._partition = partition
-        self._files: CachedValue[_Files] = CachedValue(_FRESH_S, directory.options.clock)
+        self._files: CachedValue[_Files] = CachedValue(fresh_s, directory.options.clock)
 
     def of(self, segment: Segment) -> KeyIndex | None:
         """That of a closed segment; None where there is none that can be relied on."""

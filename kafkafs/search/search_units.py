@@ -18,8 +18,15 @@ from kafkafs.log.reading import resume
 from kafkafs.log.segment import Damage, Segment
 from kafkafs.search.selection import FieldMaker, Selection
 
-UNIT_BYTES = 16 << 20
-_FIRST_UNIT_BYTES = 1 << 20
+
+class UnitSizes(NamedTuple):
+    """Bytes of log that a search reads at a time."""
+
+    first: int = 1 << 20  # so that the first match comes soon
+    others: int = 16 << 20
+
+
+UNITS = UnitSizes()
 OPTIONS = ReadOptions()
 
 
@@ -35,8 +42,9 @@ class SearchUnit(NamedTuple):
 class Searched:
     """The window of one partition, as of one look at its log; of later looks where files vanish under it."""
 
-    def __init__(self, partition: Partition, window: Between) -> None:
+    def __init__(self, partition: Partition, window: Between, sizes: UnitSizes = UNITS) -> None:
         self._partition = partition
+        self._sizes = sizes
         partition.log()  # waits for a tier
         self._log, self._start, self._end = partition.answer(lambda log: (log, *window.offsets(Look(log, OPTIONS))))
 
@@ -47,7 +55,7 @@ class Searched:
     def whole(self) -> SearchUnit | None:
         """All of it in one unit; None if it is larger than the first of several."""
         size = self.size()
-        return None if size > _FIRST_UNIT_BYTES else SearchUnit(self._partition, self._start, self._end, size)
+        return None if size > self._sizes.first else SearchUnit(self._partition, self._start, self._end, size)
 
     def _renew(self) -> None:
         self._partition.look_again()
@@ -57,7 +65,7 @@ class Searched:
         for segment in self._log.segments_between(start, self._end):
             low = max(start, segment.base_offset)
             high = self._end if segment.next_base is None else min(self._end, segment.next_base)
-            for stop, size in _cuts(self._log, segment, high):
+            for stop, size in _cuts(self._log, segment, high, self._sizes):
                 if stop > low and low < high:
                     yield SearchUnit(self._partition, low, min(stop, high), size)
                     low = stop
@@ -78,14 +86,14 @@ def size_of(partition: Partition, window: Between) -> int:
     return Searched(partition, window).size()
 
 
-def _cuts(log: Log, segment: Segment, behind: int) -> Iterator[tuple[int, int]]:
+def _cuts(log: Log, segment: Segment, behind: int, sizes: UnitSizes) -> Iterator[tuple[int, int]]:
     """Offsets at which a segment is cut, and the bytes before each; `behind` is the last. The first come early. A
     remote segment is not: whoever searches it fetches its index, and nobody else."""
     offsets, positions, end = log.cuts(segment)
-    at, want = 0, _FIRST_UNIT_BYTES
+    at, want = 0, sizes.first
     while (number := int(np.searchsorted(positions, at + want))) < len(positions):
         yield int(offsets[number]), int(positions[number]) - at
-        at, want = int(positions[number]), min(2 * want, UNIT_BYTES)
+        at, want = int(positions[number]), min(2 * want, sizes.others)
     yield behind, max(end - at, 0)
 
 

@@ -19,7 +19,7 @@ from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.records import Records
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
-from kafkafs.search.search_units import Searched, SearchUnit, selected
+from kafkafs.search.search_units import UNITS, Searched, SearchUnit, UnitSizes, selected
 from kafkafs.search.selection import FieldMaker, Selection
 
 AHEAD = 64 << 20
@@ -64,6 +64,7 @@ class SearchTask(NamedTuple):
     lines_of: Callable[[str], LineMaker] | None = None
     fields_of: Callable[[str], FieldMaker] | None = None
     most: int | None = None
+    sizes: UnitSizes = UNITS
 
 
 _Cut = tuple[str, int, int, int]
@@ -85,13 +86,17 @@ _Heard = Event | _Looked
 
 
 def search(
-    partitions: Mapping[str, Partition], task: SearchTask, is_over: Callable[[str], bool], processes: int | None = None
+    partitions: Mapping[str, Partition],
+    task: SearchTask,
+    is_over: Callable[[str], bool],
+    processes: int | None = None,
+    ahead: int = AHEAD,
 ) -> Iterator[Event]:
     """Yield the results, in order within each partition. Those of which `is_over` says so are not searched any
     further."""
     count = processes or len(os.sched_getaffinity(0))
-    jobs = _Jobs(partitions, task.window, is_over, count)
-    rules = Rules[_Heard](lambda event: isinstance(event, Done | _Looked), _size, AHEAD)
+    jobs = _Jobs(partitions, task, is_over, count)
+    rules = Rules[_Heard](lambda event: isinstance(event, Done | _Looked), _size, ahead)
     with closing(in_order(jobs.all(), _searcher(partitions, task), count, rules)) as events:
         for _, event in events:
             if isinstance(event, _Looked):
@@ -109,10 +114,10 @@ class _Jobs:
     """The jobs of a search: looks at several partitions each, and the units of the large ones that a look has found."""
 
     def __init__(
-        self, partitions: Mapping[str, Partition], window: Between, is_over: Callable[[str], bool], processes: int
+        self, partitions: Mapping[str, Partition], task: SearchTask, is_over: Callable[[str], bool], processes: int
     ) -> None:
         self._partitions = partitions
-        self._window = window
+        self._task = task
         self._is_over = is_over
         self._shares = _SHARES * processes
         self._left = deque(partitions)
@@ -141,7 +146,7 @@ class _Jobs:
     def _cut(self, name: str) -> Iterator[Job[_Sent] | Ready[_Heard]]:
         """The units of a partition, cut one by one; why it cannot be cut, or not be read at all."""
         try:
-            searched = Searched(self._partitions[name], self._window)
+            searched = Searched(self._partitions[name], self._task.window, self._task.sizes)
             for unit in searched.units():
                 if self._is_over(name):
                     break
@@ -184,7 +189,7 @@ def _looked(
             if partition.may_be_in_a_tier:  # which answers the process that was there before the others
                 large.append(name)
                 continue
-            searched = Searched(partition, task.window)
+            searched = Searched(partition, task.window, task.sizes)
             unit = searched.whole()
             if unit is None:
                 large.append(name)

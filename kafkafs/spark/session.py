@@ -54,22 +54,27 @@ _RAISED = re.compile(r"^(?:.*: )?kafkafs\.errors\.(\w+): (.+)$", re.MULTILINE)
 _LAST_ERROR = re.compile(r"^(?:Caused by: |: )?([\w.]*(?:Error|Exception)): (.+)$", re.MULTILINE)
 
 
+Start = Callable[[str, str, "IO[bytes]"], "SparkSession"]
+"""(master, the session's name, a file for what Spark says) -> a session."""
+
+
 @contextlib.contextmanager
-def session(master: str | None, name: str, meanwhile: Callable[[], None] = nothing) -> Iterator["SparkSession"]:
+def session(
+    master: str | None, name: str, meanwhile: Callable[[], None] = nothing, start: "Start | None" = None
+) -> Iterator["SparkSession"]:
     """A Spark session for one command. Every error inside becomes one of the family.
 
-    `meanwhile` is called some times a second while Spark starts, which takes seconds.
+    `meanwhile` is called some times a second while Spark starts, which takes seconds. `start` starts it.
     """
     if master is not None and not _MASTER.fullmatch(master):
         raise UsageError(f"{master!r} is not a Spark master; write for example local[4], spark://host:7077 or yarn")
-    _check_standalone(master or EMBEDDED)
     known = jvm.children()
     logging.getLogger().addFilter(_is_news)
     logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # it complains of the end of what it talks to
     with jvm.private_directories():
         try:
             with tempfile.NamedTemporaryFile() as said:
-                spark = awaited(lambda: _started(master or EMBEDDED, name, said), meanwhile)
+                spark = awaited(lambda: (start or _started)(master or EMBEDDED, name, said), meanwhile)
                 try:
                     yield spark
                 except Exception as error:
@@ -172,6 +177,7 @@ def in_one_sentence(error: Exception) -> KafkafsError:
 
 
 def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
+    _check_standalone(master)
     try:
         import pyspark
     except ImportError:

@@ -17,16 +17,10 @@ from kafkafs.format.batch import Batch
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import Passing
-from kafkafs.view.streams import Pieces, Place, Stream, TextBudget
+from kafkafs.view.streams import USUAL, Pieces, Place, Stream, TextBudget, TextLimits
 
 BUDGET = 64 << 20
 """Bytes of text that are kept for reads to come."""
-
-_KEPT = 32 << 20
-"""Bytes of one text, at most."""
-
-_TEXTS = 128
-"""Texts whose size is remembered."""
 
 _REPLACED = 16
 """Older texts that are kept although there are newer ones: for a caller that has the size of one, and will open it."""
@@ -142,7 +136,7 @@ class ExactText(Generic[From]):
     def measure(self) -> None:
         """Finds its size. Unfinished and the like where that takes longer; Vanished where the log has changed."""
         if self._length is None:
-            length, error = self._readers[0].make_all(_KEPT)
+            length, error = self._readers[0].make_all(self._budget.limits.measured)
             if isinstance(error, Vanished):
                 raise error
             self._error = error
@@ -272,8 +266,8 @@ class ExactContent:
 class ExactTexts:
     """The texts of a tree that were asked for last, by what asks for them."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.budget = TextBudget(clock, BUDGET)
+    def __init__(self, clock: Callable[[], float], limits: TextLimits = USUAL) -> None:
+        self.budget = TextBudget(clock, BUDGET, limits)
         self._lock = threading.Lock()
         self._known: OrderedDict[Hashable, ExactText[Any]] = OrderedDict()
         self._replaced: deque[ExactText[Any]] = deque()
@@ -331,7 +325,7 @@ class ExactTexts:
             if key in self._known:
                 self._replaced.append(self._known.pop(key))
             self._known[key] = text
-            gone = [self._known.popitem(last=False)[1]] if len(self._known) > _TEXTS else []
+            gone = [self._known.popitem(last=False)[1]] if len(self._known) > self.budget.limits.texts else []
             gone += [self._replaced.popleft()] if len(self._replaced) > _REPLACED else []
         for each in gone:
             each.let_go()

@@ -17,7 +17,7 @@ ANSWERS = 16 << 20
 OVERHEAD = 2048
 """Bytes that an answer takes besides itself, more or less."""
 
-_BUDGET = 32 << 20
+MADE = 32 << 20
 """Bytes of made texts that are kept for an `open` to come; of one that has a size, too, whatever the options say."""
 
 _numbers = count(1)
@@ -74,9 +74,9 @@ class MadeText:
 class MadeTexts:
     """The texts that were made last, kept for the `open` that follows. `limit`: bytes up to which they have a size."""
 
-    def __init__(self, limit: int) -> None:
-        self.limit = min(limit, _BUDGET)
-        self._kept: AnswerCache[MadeText] = AnswerCache(_BUDGET)
+    def __init__(self, limit: int, budget: int = MADE) -> None:
+        self.limit = min(limit, budget)
+        self._kept: AnswerCache[MadeText] = AnswerCache(budget)
 
     def keep(self, text: MadeText) -> None:
         """Keeps it for a while."""

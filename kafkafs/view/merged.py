@@ -25,14 +25,11 @@ from kafkafs.view.exact import ExactContent, ExactText, LogSpan, span_of
 from kafkafs.view.node import Attributes, NoXattrs
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.range_file import SizedFile, is_small
-from kafkafs.view.streams import MARK_EVERY, TEXT_MEMORY, Pieces, Stream
+from kafkafs.view.streams import TEXT_MEMORY, Pieces, Stream, TextLimits
 
 _EACH = 1 << 20
 """Bytes that a partition takes, more or less, while it is merged; those of one range never count as more than a part of
 what all streams may hold, or two that are read side by side would start again with each read."""
-
-_APART = 64 << 10
-"""Bytes of text for each partition between two places to start again at: each takes eight bytes a partition."""
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -172,7 +169,7 @@ class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
         lines = self._lines(view)
         keys = tuple(part.view.key for part in state)
         together = _Spans(spans, keys, lines.made_by, sum(span.end for span in spans))
-        return view.resources.exact.measured(self._key, together, _text(lines, state))
+        return view.resources.exact.measured(self._key, together, _text(lines, state, view.resources.text.limits))
 
     def _has(self, state: Sequence[_Part], span: _Spans) -> bool:
         return span.are_in(state)
@@ -183,8 +180,9 @@ class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
     def _stream(self, state: Sequence[_Part]) -> Stream:
         view = state[0].view
         besides = min(len(state) * _EACH, TEXT_MEMORY // 4)
-        make, starts = _text(self._lines(view), state), array("q", [part.start for part in state])
-        return Stream(make, starts, view.resources.text, held=_held(state), besides=besides)
+        budget, starts = view.resources.text, array("q", [part.start for part in state])
+        make = _text(self._lines(view), state, budget.limits)
+        return Stream(make, starts, budget, held=_held(state), besides=besides)
 
 
 class MergedFollower(_OfTopic):
@@ -195,8 +193,9 @@ class MergedFollower(_OfTopic):
         views, target = self._targeted()
         each_there(views, lambda view: view.ask(lambda look: target.check_end(look, isolated=True)))
         followers = each_there(views, lambda view: (view, view.ask(lambda look: Follower(view, look, target))))
-        text = _Followed(self._lines(views[0]), followers)
-        return Stream(text.pieces, 0, views[0].resources.text, text.has_more)
+        budget = views[0].resources.text
+        text = _Followed(self._lines(views[0]), followers, budget.limits)
+        return Stream(text.pieces, 0, budget, text.has_more)
 
 
 def each_there(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answer]) -> list[Answer]:
@@ -256,10 +255,10 @@ def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[],
         yield places if is_whole else None, piece
 
 
-def _text(lines: Lines, parts: Sequence[_Part]) -> Callable[[Sequence[int]], Pieces]:
+def _text(lines: Lines, parts: Sequence[_Part], limits: TextLimits) -> Callable[[Sequence[int]], Pieces]:
     """Make the maker of their text, as a stream takes it. A place is the offset of each part at which its next line
     begins."""
-    apart = max(MARK_EVERY, len(parts) * _APART)
+    apart = max(limits.mark_every, len(parts) * limits.mark_part)
 
     def pieces(starts: Sequence[int]) -> Pieces:
         """The text from those offsets on."""
@@ -281,8 +280,9 @@ class _Followed:
     """The present and later records, as a stream takes them. It remembers the newest place, the last place that a
     stream may go back to, and the end of each round since that one."""
 
-    def __init__(self, lines: Lines, followers: Sequence[tuple[PartitionView, Follower]]) -> None:
+    def __init__(self, lines: Lines, followers: Sequence[tuple[PartitionView, Follower]], limits: TextLimits) -> None:
         self._lines = lines
+        self._mark_every = limits.mark_every
         self._followers = followers
         self._places = {0: (0, tuple(follower.earliest for _, follower in followers))}
         self._mark = 0
@@ -331,7 +331,7 @@ class _Followed:
         """Goes on, in a round, with these offsets from a place on."""
         for (_, follower), offset in zip(self._followers, offsets, strict=True):
             follower.give(offset)
-        if place - self._mark >= MARK_EVERY:
+        if place - self._mark >= self._mark_every:
             self._mark = place
             self._rounds = {each: ends for each, ends in self._rounds.items() if each >= number}
         kept = {at: known for at, known in self._places.items() if at == self._mark}

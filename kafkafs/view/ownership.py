@@ -30,9 +30,9 @@ class Owner:
     alone: bool
 
 
-def owner_of(directories: Sequence[DataDirectory]) -> Owner:
-    """The owner of most of what is there."""
-    found = list(islice(_attributes(directories), LOOKED_AT))
+def owner_of(directories: Sequence[DataDirectory], most: int = LOOKED_AT) -> Owner:
+    """The owner of most of what is there, as far as `most` files and directories tell."""
+    found = list(islice(_attributes(directories), most))
     uid = Counter(about.st_uid for about in found).most_common(1)[0][0]
     gid = Counter(about.st_gid for about in found if about.st_uid == uid).most_common(1)[0][0]
     return Owner(uid, gid, all(_may_read(about, uid, gid) for about in found))

@@ -124,8 +124,9 @@ class PartitionView:
         return self._cache.keys
 
     def _keys(self) -> PartitionKeys:
-        directory = self.data_directory.indexes
-        return PartitionKeys(self.resources.keys, None if directory is None else KeyIndexes(directory, self._name))
+        directory, fresh_s = self.data_directory.indexes, self.options.indexes_fresh_s
+        indexes = None if directory is None else KeyIndexes(directory, self._name, fresh_s)
+        return PartitionKeys(self.resources.keys, indexes)
 
     @property
     def lane(self) -> str:

@@ -19,7 +19,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY
 from kafkafs.view import made
 from kafkafs.view.exact import ExactTexts
-from kafkafs.view.streams import TextBudget
+from kafkafs.view.streams import USUAL, TextBudget, TextLimits
 from kafkafs.view.topic_access import TopicAccess
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ WARNINGS = 64
 class Resources:
     """See the module."""
 
-    def __init__(self, options: ReadOptions, directories: Sequence[DataDirectory]) -> None:
+    def __init__(self, options: ReadOptions, directories: Sequence[DataDirectory], limits: TextLimits = USUAL) -> None:
         """`directories` are all that the tree shows."""
         self.options = options
         self.partitions: LruCache[Any] = LruCache()  # a PartitionCache each
@@ -41,8 +41,8 @@ class Resources:
             made.ANSWERS
         )  # of points: see `partition_view.PointView`
         self.prefetch = Budget(prefetch.MEMORY, options.clock)
-        self.text = TextBudget(options.clock)
-        self.exact = ExactTexts(options.clock)
+        self.text = TextBudget(options.clock, limits=limits)
+        self.exact = ExactTexts(options.clock, limits)
         self.made = made.MadeTexts(options.exact)
         self.dumps: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # the files of each that is open
         self.keys = Budget(KEY_MEMORY, options.clock)

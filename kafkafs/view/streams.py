@@ -19,6 +19,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from kafkafs.disk.blocking import acquired, check_time_slice, may_block
@@ -26,29 +27,17 @@ from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, KafkafsError, Lost, TooLarge, Vanished, WouldBlock
 from kafkafs.format.memory import Buffers
 
-MARK_EVERY = 1 << 20
-"""Bytes between two marks, at least."""
-
 _BYTES_AHEAD = 4 << 20
 """Bytes that are made before they are asked for."""
 
-_KEPT = 512 << 10
-"""Bytes behind the newest piece that are kept for readers that are a little late."""
-
 _LITTLE = 64 << 10
 """Bytes behind the end of a log that a follower waits for there; more is history again."""
-
-_SMALL = 16 << 10
-"""Bytes up to which pieces are put together."""
 
 TEXT_MEMORY = 128 << 20
 """Bytes that the streams of one tree hold: a few dozen of large batches, or hundreds of small ones."""
 
 _TURN_S = 0.05
 """Seconds that a piece of text should take at most."""
-
-_LEAST_S = 0.25
-"""Seconds that a part of the work lasts at least, whatever a look at the logs has taken of its time slice."""
 
 _ROOMS = Buffers(1 << 20, keep=4)
 """For what is asked for at once and lies in two pieces."""
@@ -61,11 +50,28 @@ Pieces = Iterator[tuple[Place | None, bytes | memoryview]]
 """Pieces of text, each with the place from which what follows can be made; None inside what is made in one go."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextLimits:
+    """How much of each text a tree keeps. Sizes are bytes of text."""
+
+    mark_every: int = 1 << 20  # between two marks, at least
+    mark_part: int = 64 << 10  # the same for each of many partitions, since a mark has an offset of each
+    kept: int = 512 << 10  # behind the newest piece, for readers that are a little late
+    small: int = 16 << 10  # pieces up to this size are put together
+    measured: int = 32 << 20  # of a text whose size was asked for, for the read that follows
+    texts: int = 128  # texts whose size is remembered
+    part_s: float = 0.25  # seconds that a part of the work lasts at least, after a look at the logs
+
+
+USUAL = TextLimits()
+
+
 class TextBudget(Budget):
     """The memory that the streams of one tree hold together, and how many of them make text at the same time."""
 
-    def __init__(self, clock: Callable[[], float], limit: int = TEXT_MEMORY) -> None:
+    def __init__(self, clock: Callable[[], float], limit: int = TEXT_MEMORY, limits: TextLimits = USUAL) -> None:
         super().__init__(limit, clock)
+        self.limits = limits
         self._turns = threading.Semaphore(max(1, len(os.sched_getaffinity(0)) - 1))
 
     @contextmanager
@@ -86,15 +92,17 @@ class TextBudget(Budget):
 class Marks:
     """Places that a text can be made again from, each with the byte of the text that is made there."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, every: int) -> None:
+        """`every`: the bytes between two marks, at least."""
         self._bytes, self._places = array("q", (0,)), [place]
+        self._every = every
 
     def __getitem__(self, number: int) -> tuple[int, Place]:
         return self._bytes[number], self._places[number]
 
     def add(self, at: int, place: Place) -> None:
         """One more, if it is a good way behind the last."""
-        if at - self._bytes[-1] >= MARK_EVERY:
+        if at - self._bytes[-1] >= self._every:
             self._bytes.append(at)
             self._places.append(place)
 
@@ -104,7 +112,7 @@ class Marks:
 
     def copy(self) -> "Marks":
         """The same, to be added to."""
-        other = Marks(0)
+        other = Marks(0, self._every)
         other._bytes, other._places = self._bytes[:], self._places[:]
         return other
 
@@ -133,6 +141,7 @@ class Stream:
         """
         self._make = make
         self._budget = budget
+        self._limits = limits = budget.limits
         self._held = held
         self._besides = besides
         self._grown = grown
@@ -140,7 +149,7 @@ class Stream:
         self._making = threading.Lock()
         self._state = threading.Lock()  # held for moments only: around `_kept` and what is known of it
         self._read_to = 0
-        self.marks, self._marks_it = Marks(place) if marks is None else marks, marks is None
+        self.marks, self._marks_it = Marks(place, limits.mark_every) if marks is None else marks, marks is None
         self._kept: deque[tuple[int, bytes | memoryview]] = deque()
         self._pieces: Pieces | None = None
         self._position = 0
@@ -184,7 +193,7 @@ class Stream:
         """
         may_block()
         with acquired(self._making):
-            until = time.monotonic() + _LEAST_S
+            until = time.monotonic() + self._limits.part_s
             try:
                 while self._end is None and self._advance():
                     if self._position > keep:
@@ -213,7 +222,7 @@ class Stream:
         """True if a reader there goes on in the present place, rather than at a mark."""
         with self._state:
             first = self._kept[0][0] if self._kept else self._position
-            return first <= offset <= self._position + MARK_EVERY
+            return first <= offset <= self._position + self._limits.mark_every
 
     def release(self) -> bool:
         """Free the text and its source, unless a read makes more of it; see `Budget`."""
@@ -292,9 +301,9 @@ class Stream:
 
     def _keep(self, text: bytes | memoryview) -> None:
         """Small pieces become one: a follower gets thousands, and each would keep the buffer that it was made in."""
-        if len(text) > _SMALL:
+        if len(text) > self._limits.small:
             self._kept.append((self._position, text))
-        elif self._kept and len(self._kept[-1][1]) + len(text) <= _SMALL:
+        elif self._kept and len(self._kept[-1][1]) + len(text) <= self._limits.small:
             position, before = self._kept[-1]
             self._kept[-1] = position, b"".join((before, text))
         else:
@@ -313,7 +322,7 @@ class Stream:
 
     def _forget(self, reading_at: int) -> None:
         with self._state:
-            while len(self._kept) > 1 and self._kept[1][0] <= reading_at - _KEPT:
+            while len(self._kept) > 1 and self._kept[1][0] <= reading_at - self._limits.kept:
                 self._kept.popleft()
 
     def _go_to(self, offset: int) -> None:

@@ -24,6 +24,7 @@ from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.real_files import Segments
 from kafkafs.view.replica_directories import REPLICAS, PartitionNames, Place, ReplicasDirectory
 from kafkafs.view.resources import Resources
+from kafkafs.view.streams import USUAL, TextLimits
 from kafkafs.view.topic_directories import TopicsDirectory
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ class Root:
 
     lane = ""
 
-    def __init__(self, data_dirs: Sequence[Path], options: ReadOptions) -> None:
-        """Opens the data directories; UsageError says which is none, and why."""
+    def __init__(self, data_dirs: Sequence[Path], options: ReadOptions, limits: TextLimits = USUAL) -> None:
+        """Open the data directories. UsageError names one that is no data directory, and says why."""
         self._directories = [open_data_directory(path, options) for path in data_dirs]
         for directory in self._directories:
             directory.stand_beside(self._directories)
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
-        self._resources = Resources(options, self._directories)
+        self._resources = Resources(options, self._directories, limits)
         self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()
         self._names = PartitionNames(self._disks, self._resources.partitions.keep_only)
         self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self._resources)

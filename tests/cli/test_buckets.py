@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.cli.main import main
-from kafkafs.disk import bucket, store_session
+from kafkafs.disk import store_session
 from tests.kafka.buckets import bucket_of
 from tests.kafka.dataset import Dataset
 
@@ -96,12 +96,10 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("fails", ["500", "short", "changed"])
 def test_a_store_that_fails_in_the_midst_is_an_error(
-    command, fails, data, capfdbinary, monkeypatch, tmp_path, forgotten
+    command, fails, data, capfdbinary, store_limits, tmp_path, forgotten
 ):
     """Each object in turn that the command reads; nothing passes for damage, or for a file that is not there."""
-    monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
-    monkeypatch.setattr(bucket, "REFUSE_S", 0.0)
-    monkeypatch.setattr(bucket, "WAITS_S", ())
+    store_limits(attempts=1, refuse_s=0.0, waits_s=())
     shutil.copytree(data, tmp_path / data.name, symlinks=True)
     with bucket_of(tmp_path) as store:
         place = store.address(data.name)

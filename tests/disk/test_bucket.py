@@ -14,15 +14,15 @@ from pyarrow import fs
 from kafkafs.disk import bucket
 from kafkafs.disk.blocking import patience, patience_left
 from kafkafs.disk.bucket import BucketObjects
+from kafkafs.disk.store_session import StoreLimits
 from kafkafs.errors import DiskError, NotFound, Unanswered
 from tests.kafka import buckets, tiers
 from tests.kafka.buckets import bucket_of
 from tests.promises import at_most
 
 
-def test_a_store_that_never_answers_is_given_up_and_then_sooner(monkeypatch):
-    monkeypatch.setattr(bucket, "LIMIT_S", 1.0)
-    monkeypatch.setattr(bucket, "SUSPECT_S", 0.1)
+def test_a_store_that_never_answers_is_given_up_and_then_sooner(store_limits):
+    store_limits(question_s=1.0, suspect_s=0.1)
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         port = deaf.getsockname()[1]
         far = BucketObjects(f"s3://key:secret@b?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1")
@@ -116,9 +116,9 @@ def test_bytes_that_are_like_those_of_a_blank_buffer_are_read(ends):
 
 
 @pytest.mark.parametrize("code", [400, 403, 429, 500, 503])
-def test_a_store_that_refuses_or_is_too_busy_says_nothing_of_the_object(code, monkeypatch):
+def test_a_store_that_refuses_or_is_too_busy_says_nothing_of_the_object(code, store_limits):
     """Regression: but for a lost connection all of it counted as damage, which an audit tells and a revival cuts."""
-    monkeypatch.setattr(bucket, "WAITS_S", ())
+    store_limits(waits_s=())
     body = b"<Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
     # one that was slow, as on a busy machine, is not asked again at once: each question has a store of its own
     with store(lambda _: (code, body), 3000) as objects, pytest.raises(Unanswered, match="cannot be read: AWS Error"):
@@ -153,7 +153,10 @@ def test_a_response_that_lacks_a_few_bytes_is_an_error(lacking):
 
 def test_a_store_of_google_gives_up_in_time():
     """Regression: a bucket that no name server knows took five minutes. Google's client tries for fifteen."""
-    limited = bucket._limited
+
+    def limited(uri: str) -> str:
+        return bucket.limited(uri, StoreLimits())
+
     assert limited("gs://b/p") == "gs://b/p?retry_limit_seconds=15"
     assert limited("gs://b/p?endpoint_override=h:1") == "gs://b/p?endpoint_override=h:1&retry_limit_seconds=15"
     for kept in ("gs://b/p?retry_limit_seconds=3", "abfs://c@a/x", "hdfs://h/x"):
@@ -164,10 +167,9 @@ _FAULTS = ["500", "503", "429", "reset", "short", "page", "nothing"]
 
 
 @pytest.mark.parametrize("fault", _FAULTS)
-def test_a_fault_of_a_moment_is_passed_by_asking_again(fault, tmp_path, monkeypatch):
+def test_a_fault_of_a_moment_is_passed_by_asking_again(fault, tmp_path, store_limits):
     """A listing, and a read by pyarrow: each request fails once. A page of a proxy was an empty folder once."""
-    monkeypatch.setattr(bucket, "WAITS_S", (0.01,) * 6)
-    monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
+    store_limits(waits_s=(0.01,) * 6, attempts=1)
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "a").write_bytes(b"0123")
     seen: set[tuple[str, str]] = set()
@@ -187,9 +189,9 @@ def test_a_fault_of_a_moment_is_passed_by_asking_again(fault, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("fault", ["page", "nothing"])
-def test_a_folder_that_the_store_has_named_is_not_taken_for_an_empty_one(fault, tmp_path, monkeypatch):
+def test_a_folder_that_the_store_has_named_is_not_taken_for_an_empty_one(fault, tmp_path, store_limits):
     """Regression: a page that a proxy sent instead of a listing was one without names, and a partition was empty."""
-    monkeypatch.setattr(bucket, "WAITS_S", ())
+    store_limits(waits_s=())
     (tmp_path / "x").mkdir()
     (tmp_path / "x" / "a").write_bytes(b"0123")
     with bucket_of(tmp_path) as failing:
@@ -200,10 +202,9 @@ def test_a_folder_that_the_store_has_named_is_not_taken_for_an_empty_one(fault, 
 
 
 @pytest.mark.parametrize("fault", ["page", "nothing"])
-def test_a_listing_of_full_pages_that_may_go_on_is_asked_for_again(fault, tmp_path, monkeypatch):
+def test_a_listing_of_full_pages_that_may_go_on_is_asked_for_again(fault, tmp_path, store_limits):
     """Regression: a proxy's own page for the second one of a listing ended it, and the names behind were missed."""
-    monkeypatch.setattr(bucket, "WAITS_S", (0.0,))
-    monkeypatch.setattr(bucket, "_PAGE", 4)
+    store_limits(waits_s=(0.0,), page=4)
     (tmp_path / "x").mkdir()
     for number in range(6):
         (tmp_path / "x" / str(number)).write_bytes(b"0123")

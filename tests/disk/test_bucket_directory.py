@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk import bucket, bucket_directory, store_session
+from kafkafs.disk import bucket_directory, store_session
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.bucket_directory import BucketDirectory
 from kafkafs.disk.data_file import DiskOptions
@@ -162,9 +162,8 @@ def test_a_change_between_the_version_and_the_bytes_is_an_error(top, monkeypatch
 
 @pytest.mark.parametrize("fault", ["500", "reset", "slow", "short"])
 @pytest.mark.parametrize("at", ["HEAD", "GET", "list"])
-def test_a_store_that_fails_is_an_error_in_one_sentence(top, fault, at, monkeypatch):
-    monkeypatch.setattr(bucket, "LIMIT_S", 0.3)
-    monkeypatch.setattr(bucket, "LISTING_S", 0.3)
+def test_a_store_that_fails_is_an_error_in_one_sentence(top, fault, at, monkeypatch, store_limits):
+    store_limits(question_s=0.3, listing_s=0.3)
     if fault == "short" and at != "GET":
         pytest.skip("there is nothing to be shortened")
     if at == "HEAD":
@@ -194,9 +193,9 @@ def test_a_mount_shows_a_later_copy_once_it_has_swept(top):
         assert "1.log" in _names(far, "t-0")
 
 
-def test_a_folder_that_was_forgotten_has_to_be_as_it_was(top, monkeypatch):
+def test_a_folder_that_was_forgotten_has_to_be_as_it_was(top, store_limits):
     """Memory is bounded: of very many names some are listed once more."""
-    monkeypatch.setattr(bucket_directory, "_MOST_NAMES", 2)
+    store_limits(names=2)
     with bucket_of(top) as store:
         far = BucketDirectory(store.address(), DiskOptions())
         assert len(_names(far, "t-0")) == len(_names(far, "t-0")) == 3

@@ -2,13 +2,11 @@
 
 import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from kafkafs.disk import budget
+from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.disk.data_file import DiskOptions, LocalFile
 from kafkafs.disk.directory import Directory
 from tests.disk.descriptors import few_descriptors, open_below
@@ -16,18 +14,14 @@ from tests.disk.descriptors import few_descriptors, open_below
 DISKS, FILES = 6, 300
 
 
-@contextmanager
-def spared() -> Iterator[int]:
-    """As if the limit left so many, however many other tests have left open in this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(budget, "_spare", lambda: 100)
-        yield 100
+LIMIT = 100
+"""As if so many descriptors were left, however many other tests have left open in this process."""
 
 
 @pytest.fixture
 def disks(tmp_path: Path) -> list[Directory]:
     """Those of one tree, each with many files."""
-    options = DiskOptions()
+    options = DiskOptions(descriptors=DescriptorBudget(lambda: LIMIT))
     for disk in range(DISKS):
         (tmp_path / str(disk)).mkdir()
         for number in range(FILES):
@@ -51,24 +45,22 @@ def open_many(directories: list[Directory], count: int = FILES) -> None:
 def test_all_disks_together_keep_a_quarter_of_the_limit(disks, tmp_path):
     """Regression: each kept a quarter, so that five of them kept more than there are."""
     before = open_below(tmp_path)
-    with spared() as limit:
-        open_many(disks)
-        kept = len(open_below(tmp_path)) - len(before)
-        assert kept == limit // 4
+    open_many(disks)
+    kept = len(open_below(tmp_path)) - len(before)
+    assert kept == LIMIT // 4
 
 
 def test_handles_on_all_disks_together_hold_half_of_the_limit(disks):
     """What they hold cannot be let go of: the rest is for answers."""
     held: list[LocalFile] = []
-    with spared() as limit:
-        while disks[len(held) % DISKS].may_hold_more():
-            held.append(opened(disks[len(held) % DISKS], len(held) // DISKS))
-        assert len(held) == limit // 2
-        assert not any(disk.may_hold_more() for disk in disks)
-        held.clear()
-        for disk in disks:
-            disk.forget_cached()
-        assert all(disk.may_hold_more() for disk in disks)
+    while disks[len(held) % DISKS].may_hold_more():
+        held.append(opened(disks[len(held) % DISKS], len(held) // DISKS))
+    assert len(held) == LIMIT // 2
+    assert not any(disk.may_hold_more() for disk in disks)
+    held.clear()
+    for disk in disks:
+        disk.forget_cached()
+    assert all(disk.may_hold_more() for disk in disks)
 
 
 @pytest.mark.parametrize("left", [0, 1])
@@ -94,26 +86,23 @@ def test_when_descriptors_run_out_all_disks_let_go(disks, left):
 def test_the_disk_that_keeps_most_lets_go_first(disks):
     """A scan of one disk must not close the few files that lookups on another go to."""
     quiet, busy, *_ = disks
-    with spared():
-        looked_up = [opened(quiet, number).descriptor for number in range(5)]
-        open_many([busy])
-        assert [opened(quiet, number).descriptor for number in range(5)] == looked_up
+    looked_up = [opened(quiet, number).descriptor for number in range(5)]
+    open_many([busy])
+    assert [opened(quiet, number).descriptor for number in range(5)] == looked_up
 
 
 def test_one_disk_alone_may_keep_all_of_it(disks, tmp_path):
     before = open_below(tmp_path)
-    with spared() as limit:
-        open_many(disks[:1])
-        assert len(open_below(tmp_path)) - len(before) == limit // 4
+    open_many(disks[:1])
+    assert len(open_below(tmp_path)) - len(before) == LIMIT // 4
 
 
 def test_what_a_closed_directory_had_is_free_again(disks, tmp_path):
     """A process of Spark's opens another directory where one was replaced."""
-    with spared() as limit:
-        open_many(disks)
-        last = disks.pop()
-        disks.clear()
-        last.forget_cached()
-        before = open_below(tmp_path)
-        open_many([last])
-        assert len(open_below(tmp_path)) - len(before) == limit // 4
+    open_many(disks)
+    last = disks.pop()
+    disks.clear()
+    last.forget_cached()
+    before = open_below(tmp_path)
+    open_many([last])
+    assert len(open_below(tmp_path)) - len(before) == LIMIT // 4

@@ -15,7 +15,6 @@ import pytest
 
 import kafkafs
 from kafkafs.cli.main import main
-from kafkafs.disk import bucket
 from kafkafs.errors import KafkafsError
 from tests.kafka.buckets import Store, bucket_of
 
@@ -163,17 +162,15 @@ def _compared(name, copy, data, tmp_path, run, clean) -> tuple[int, bytes, int]:
 
 
 @pytest.fixture(autouse=True)
-def _soon(monkeypatch):
-    monkeypatch.setattr(bucket, "WAITS_S", (0.01,) * 6)
-    monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
-    monkeypatch.setattr(bucket, "REFUSE_S", 0.0)
+def _soon(store_limits):
+    store_limits(waits_s=(0.01,) * 6, attempts=1, refuse_s=0.0)
 
 
 @pytest.mark.parametrize(("name", "fault"), _pairs(PASSING))
-def test_the_answer_is_whole_after_a_fault_of_a_moment(name, fault, copy, data, tmp_path, run, clean, monkeypatch):
+def test_the_answer_is_whole_after_a_fault_of_a_moment(name, fault, copy, data, tmp_path, run, clean, store_limits):
     _, answer, requests = _compared(name, copy, data, tmp_path, run, clean)
     if fault == "slow":
-        monkeypatch.setattr(bucket, "REQUEST_S", 1.0)
+        store_limits(request_s=1.0)
     copy.fault = script = _Script(copy, fault, requests // 2, lasts=False)
     code, found, said = run(name, copy.address(data.name), tmp_path / "out")
     assert script.has_failed
@@ -181,12 +178,10 @@ def test_the_answer_is_whole_after_a_fault_of_a_moment(name, fault, copy, data, 
 
 
 @pytest.mark.parametrize(("name", "fault"), _pairs(LASTING))
-def test_a_fault_that_lasts_is_one_sentence(name, fault, copy, data, tmp_path, run, clean, monkeypatch):
+def test_a_fault_that_lasts_is_one_sentence(name, fault, copy, data, tmp_path, run, clean, store_limits):
     _, answer, requests = _compared(name, copy, data, tmp_path, run, clean)
     if fault == "slow":
-        monkeypatch.setattr(bucket, "REQUEST_S", 0.2)
-        monkeypatch.setattr(bucket, "LIMIT_S", 0.5)
-        monkeypatch.setattr(bucket, "LISTING_S", 0.5)
+        store_limits(request_s=0.2, question_s=0.5, listing_s=0.5)
     copy.page = 3 if fault == "listing" else copy.page
     copy.fault = script = _Script(copy, fault, requests // 2, lasts=True)
     code, found, said = run(name, copy.address(data.name), tmp_path / "out")

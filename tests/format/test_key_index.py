@@ -99,9 +99,8 @@ def test_merging_is_collecting_both():
     assert merged(one.finish(), other.finish()).rows.tolist() == both.finish().rows.tolist()
 
 
-def test_more_keys_than_are_collected_at_once(monkeypatch):
-    monkeypatch.setattr("kafkafs.format.key_index._FEW", 64)
-    collector = KeyCollector(0, new_seed())
+def test_more_keys_than_are_collected_at_once():
+    collector = KeyCollector(0, new_seed(), 64)
     for number in range(50):
         collector.add(records(number * 50, [b"%d" % (number * 50 + at) for at in range(50)]))
     assert sorted(collector.finish().rows & 0xFFFFFFFF) == list(range(2500))

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.index import AbortedTransaction, parse_transaction_index
+from kafkafs.format.transaction_index import AbortedTransaction, parse_transaction_index
 
 GOLDEN = bytes.fromhex("00000000000000001092000000000000006e00000000000000710000000000000072")
 """Kafka's own bytes (kafka-format.md, section 11)."""

@@ -97,8 +97,18 @@ def test_no_signal_meets_the_thread_of_a_call():
 @pytest.mark.parametrize(("number", "stale"), [(107, True), (103, True), (13, False), (0, False), (None, False)])
 def test_only_a_mount_without_a_daemon_is_stale(number, stale, tmp_path, monkeypatch):
     """One that does not answer in time may be slow: what reads from it would lose it."""
-    monkeypatch.setattr(mountpoint, "_errno_of", lambda call, limit_s: number)
+    answered = threading.Event()
+
+    def statvfs(_: object) -> None:
+        if number is None:
+            answered.wait(30)
+        elif number:
+            raise OSError(number, "injected")
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    monkeypatch.setattr(mountpoint, "ANSWER_S", 0.05 if number is None else 30)
     assert is_stale(tmp_path) is stale
+    answered.set()
 
 
 def found_there(monkeypatch: pytest.MonkeyPatch, mount: Mount | None, stale: bool) -> list[object]:
@@ -187,8 +197,14 @@ def test_a_disk_that_does_not_answer_is_named(tmp_path, monkeypatch):
     """The mount would hang before it stands, and no sentence would say why."""
     (tmp_path / "data").mkdir()
     (tmp_path / "mount").mkdir()
-    opening = threading.Event()
-    monkeypatch.setattr(mountpoint, "_open", lambda directory: opening.wait(10))
+    opening, really_open = threading.Event(), os.open
+
+    def slow(path: str | os.PathLike[str], *flags: int) -> int:
+        if path == tmp_path / "data":
+            opening.wait(30)
+        return really_open(path, *flags)
+
+    monkeypatch.setattr(os, "open", slow)
     monkeypatch.setattr(mountpoint, "DISK_S", 0.05)
     with pytest.raises(UsageError, match=re.escape(f"the disk of '{tmp_path / 'data'}' does not answer")):
         check(tmp_path / "mount", [tmp_path / "data"])

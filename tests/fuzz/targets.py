@@ -18,7 +18,7 @@ from kafkafs.format import codecs
 from kafkafs.format.batch import crc_holds, parse_batch, walk
 from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpoint, parse_partition_metadata
 from kafkafs.format.control import ControlType, control_type, coordinator_epoch
-from kafkafs.format.index import OffsetIndex, TimeIndex, parse_transaction_index
+from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.kernels import crc32c
 from kafkafs.format.messages.message_json import decoded_json, jackson_string
@@ -28,6 +28,7 @@ from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import make_decoder
+from kafkafs.format.transaction_index import parse_transaction_index
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view import made
 from kafkafs.view.grammar import parse_offset_name, parse_time_name

@@ -7,7 +7,9 @@ No test writes into either: a test that changes a copy makes its own.
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +25,21 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     def forget() -> None:
         """Once more."""
         open_directories.close()
-        monkeypatch.setattr(store_session, "current", store_session.StoreSession())
+        monkeypatch.setattr(store_session, "current", store_session.StoreSession(store_session.current.limits))
 
     return forget
+
+
+@pytest.fixture
+def store_limits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Have this process ask stores within other limits than usual: fields of `StoreLimits`, further ones each time."""
+    from kafkafs.disk import store_session
+
+    def limit(**limits: Any) -> None:
+        known = replace(store_session.current.limits, **limits)
+        monkeypatch.setattr(store_session, "current", store_session.StoreSession(known))
+
+    return limit
 
 
 @pytest.fixture

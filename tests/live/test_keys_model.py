@@ -144,7 +144,7 @@ class KeysBesideBroker(RuleBasedStateMachine):
 
 def tree_of(home: Path) -> Root:
     """What a mount serves that looks at its disks for each question."""
-    options = ReadOptions(index_dir=home / "indexes", log_fresh_s=0.0, names_fresh_s=0.0)
+    options = ReadOptions(index_dir=home / "indexes", log_fresh_s=0.0, names_fresh_s=0.0, indexes_fresh_s=0.0)
     return Root([home / "data"], options)
 
 
@@ -167,9 +167,8 @@ def history(root: Root, key: str) -> list[int] | type[CorruptData] | None:
         return CorruptData
 
 
-def test_keys_beside_a_broker_are_those_of_a_dictionary(tmp_path, monkeypatch):
+def test_keys_beside_a_broker_are_those_of_a_dictionary(tmp_path):
     """Appended, rolled, retained, cut, compacted, made anew; indexes whole, stale, damaged, foreign, cut in use."""
-    monkeypatch.setattr("kafkafs.search.key_indexes._FRESH_S", 0.0)
     place = staticmethod(lambda: Path(tempfile.mkdtemp(dir=tmp_path)))
     run_state_machine_as_test(
         type("Machine", (KeysBesideBroker,), {"place": place}),
@@ -180,9 +179,8 @@ def test_keys_beside_a_broker_are_those_of_a_dictionary(tmp_path, monkeypatch):
     )  # fmt: skip
 
 
-def test_lookups_while_the_broker_goes_on(tmp_path, monkeypatch):
+def test_lookups_while_the_broker_goes_on(tmp_path):
     """Each answer is of a moment between question and answer, though segments come, go and are indexed meanwhile."""
-    monkeypatch.setattr("kafkafs.search.key_indexes._FRESH_S", 0.0)
     broker, over, problems = Moves(tmp_path / "data"), threading.Event(), list[str]()
     (tmp_path / "indexes").mkdir()
     root, answers = tree_of(tmp_path), [0]

@@ -3,6 +3,7 @@
 import gzip
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def log(chance: random.Random) -> bytes:
     return b"".join(batch.data for batch in batches)
 
 
-def answers(place: Path, **options: object) -> list[tuple[str, object]]:
+def answers(place: Path, **options: Any) -> list[tuple[str, object]]:
     root, found = tree(place, **options), []
     for path in PATHS:
         try:

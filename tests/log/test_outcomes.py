@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import WouldBlock
-from kafkafs.format.index import ABORTED
+from kafkafs.format.transaction_index import ABORTED
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look, Reader

@@ -3,11 +3,11 @@
 import errno
 import os
 import time
-from collections import deque
 from typing import NamedTuple
 
 import pytest
 
+from kafkafs.disk import directory as directory_module
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import NotFound, WouldBlock
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
@@ -123,10 +123,13 @@ def test_an_error_of_the_kernels_takes_a_worker(looked_at, monkeypatch):
                 looked_at.partition.root.stat_at_once(name)
 
 
-def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(looked_at):
-    looked_at.partition.root._remote = deque()
+def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(tmp_path, monkeypatch):
+    monkeypatch.setattr(directory_module, "is_remote", lambda _: True)
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    partition = open_data_directory(tmp_path, ReadOptions(log_fresh_s=0.0)).partition(NAME)
+    partition.log()
     with non_blocking(), pytest.raises(WouldBlock):
-        looked_at.partition.log()
+        partition.log()
 
 
 def test_what_is_known_of_open_transactions_is_the_partitions(tmp_path):

@@ -16,9 +16,9 @@ import numpy as np
 from kafkafs.format.batch import batch_bytes
 from kafkafs.format.checkpoints import LeaderEpoch, leader_epochs_bytes
 from kafkafs.format.control import ControlType, transaction_marker
-from kafkafs.format.index import ABORTED
 from kafkafs.format.names import LEADER_EPOCHS, segment_file
 from kafkafs.format.producer_snapshot import ProducerState, producer_snapshot_bytes
+from kafkafs.format.transaction_index import ABORTED
 
 START_MS = 1_700_000_000_000
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kafkafs.format.batch import CONTROL, is_control
-from kafkafs.format.index import ABORTED
 from kafkafs.format.names import segment_file
+from kafkafs.format.transaction_index import ABORTED
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.broker_notes import brokers_aborts

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import IsolationLevel
 from confluent_kafka.admin import OffsetSpec
 
-from kafkafs.format.index import AbortedTransaction
+from kafkafs.format.transaction_index import AbortedTransaction
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.outcomes import Event

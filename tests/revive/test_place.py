@@ -88,13 +88,13 @@ def test_after_a_start_of_the_machine_it_begins_again(tmp_path):
     assert sorted(os.listdir(tmp_path / "n")) == [REPORT, "t-0"]
 
 
-def test_where_nothing_tells_whether_the_machine_started_it_begins_again(tmp_path, monkeypatch):
-    monkeypatch.setattr("kafkafs.revive.place._BOOT_ID", tmp_path / "missing")
-    begun = NewDirectory(tmp_path / "n", REQUEST)
+def test_where_nothing_tells_whether_the_machine_started_it_begins_again(tmp_path):
+    unknown = tmp_path / "missing"
+    begun = NewDirectory(tmp_path / "n", REQUEST, unknown)
     with begun.partition("t-0") as target:
         target.write("x", b"whole")
     begun.note({"directory": "t-0"})
-    assert NewDirectory(tmp_path / "n", REQUEST).done == {}
+    assert NewDirectory(tmp_path / "n", REQUEST, unknown).done == {}
 
 
 def test_what_the_first_moment_leaves_is_nothing(tmp_path):

@@ -99,9 +99,8 @@ def test_an_index_that_is_cut_while_it_is_in_use(log, tmp_path):
     assert_like_a_dictionary(keys, seen)
 
 
-def test_new_indexes_are_found_by_a_mount_that_stands(log, tmp_path, monkeypatch):
+def test_new_indexes_are_found_by_a_mount_that_stands(log, tmp_path):
     """`reindex --keys` runs every night beside it."""
-    monkeypatch.setattr("kafkafs.search.key_indexes._FRESH_S", 0.0)
     (tmp_path / "later").mkdir()
     keys = indexed(log, tmp_path / "later")
     assert last_of(keys, reader(log), b"none") is None
@@ -125,7 +124,7 @@ def write_indexes(log: Log, place: Path) -> list[str]:
 
 
 def indexed(log: Log, place: Path) -> PartitionKeys:
-    return PartitionKeys(Budget(KEY_MEMORY), KeyIndexes(Directory(str(place)), log.name.directory))
+    return PartitionKeys(Budget(KEY_MEMORY), KeyIndexes(Directory(str(place)), log.name.directory, fresh_s=0.0))
 
 
 def test_indexes_of_real_logs_answer_as_a_scan_does(stopped: Dataset, tmp_path):

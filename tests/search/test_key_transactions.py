@@ -60,9 +60,8 @@ class Producers:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_both_isolations_see_what_a_consumer_would(tmp_path, seed, monkeypatch):
+def test_both_isolations_see_what_a_consumer_would(tmp_path, seed):
     """One index serves both, and whoever asked before a transaction ended hears of its end."""
-    monkeypatch.setattr("kafkafs.search.key_indexes._FRESH_S", 0.0)
     chance, writer = random.Random(seed), Producers(write_partition(tmp_path / "data", {}, indexed=False))
     writer.plain(b"a")
     partition = partition_of(tmp_path / "data")

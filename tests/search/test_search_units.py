@@ -11,7 +11,7 @@ from kafkafs.format.times import FromEnd
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
 from kafkafs.log.segment import Segment
-from kafkafs.search.search_units import Searched, selected
+from kafkafs.search.search_units import UNITS, Searched, UnitSizes, selected
 from kafkafs.search.selection import Pattern, Selection
 from tests.kafka.dataset import Dataset, Record
 from tests.log.making import made, partition_of, spread, write_partition
@@ -21,10 +21,12 @@ from tests.log.reading import rows_of
 EVERYTHING = Between()
 
 
-def offsets_of(partition: Partition, selection: Selection, window: Between = EVERYTHING) -> tuple[list[int], list[str]]:
+def offsets_of(
+    partition: Partition, selection: Selection, window: Between = EVERYTHING, sizes: UnitSizes = UNITS
+) -> tuple[list[int], list[str]]:
     """The offsets that are selected, and what could not be read."""
     problems: list[str] = []
-    every = Searched(partition, window).units()
+    every = Searched(partition, window, sizes).units()
     pieces = (piece for unit in every for piece in selected(unit, selection, problems.append))
     found = [row.offset for piece in pieces for row in rows_of(piece)]
     return found, problems
@@ -64,15 +66,14 @@ def test_fixed_strings_in_real_logs(stopped: Dataset, text: str) -> None:
         assert offsets_of(partition, inverted)[0] == sorted({each.offset for each in records} - set(wanted))
 
 
-def test_units_tile_the_window(tmp_path, monkeypatch):
+def test_units_tile_the_window(tmp_path):
     """However a log is cut, each record is searched once."""
-    monkeypatch.setattr("kafkafs.search.search_units._FIRST_UNIT_BYTES", 300)
-    monkeypatch.setattr("kafkafs.search.search_units.UNIT_BYTES", 1000)
+    sizes = UnitSizes(300, 1000)
     write_partition(tmp_path, spread([made(number * 3, [number * 10] * 3) for number in range(60)], 20))
     partition, everything = partition_of(tmp_path), Selection(Pattern(""))
-    assert len(list(Searched(partition, Between()).units())) > 10
-    assert offsets_of(partition, everything)[0] == list(range(180))
-    assert offsets_of(partition, everything, Between(7, 100))[0] == list(range(7, 100))
+    assert len(list(Searched(partition, Between(), sizes).units())) > 10
+    assert offsets_of(partition, everything, sizes=sizes)[0] == list(range(180))
+    assert offsets_of(partition, everything, Between(7, 100), sizes)[0] == list(range(7, 100))
     assert offsets_of(partition, everything, Between(from_time=100, to_time=200))[0] == list(range(30, 60))
     assert offsets_of(partition, everything, Between(from_time=10_000))[0] == []
     assert offsets_of(partition, everything, Between(from_time=200, to_time=100))[0] == []

@@ -14,17 +14,17 @@ from kafkafs.format.memory import Buffers
 from kafkafs.format.records import Records
 from kafkafs.log.places import Between
 from kafkafs.log.segment import Segment
-from kafkafs.search.search_units import Searched
+from kafkafs.search.search_units import Searched, UnitSizes
 from kafkafs.search.selection import Pattern, Selection
 from kafkafs.search.side_by_side import Done, FoundLines, SearchTask, Trouble, search
 from tests.log.making import made, partition_of, spread, write_partition
 from tests.mounting import wait_until
 
+SIZES = UnitSizes(20_000, 20_000)
+
 
 @pytest.fixture
-def partitions(tmp_path, monkeypatch):
-    monkeypatch.setattr("kafkafs.search.search_units._FIRST_UNIT_BYTES", 20_000)
-    monkeypatch.setattr("kafkafs.search.search_units.UNIT_BYTES", 20_000)
+def partitions(tmp_path):
     batches = [made(number * 5, [number] * 5, size=200) for number in range(400)]
     for name in ("t-0", "t-1"):
         write_partition(tmp_path, spread(batches, 200), name)
@@ -32,13 +32,12 @@ def partitions(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("processes", "ahead"), [(1, 64 << 20), (2, 64 << 20), (5, 64 << 20), (3, 0), (3, 5000)])
-def test_each_partition_comes_in_order(partitions, processes, ahead, monkeypatch):
+def test_each_partition_comes_in_order(partitions, processes, ahead):
     """However many processes take part; they were forked from one that has read with the same buffers."""
-    monkeypatch.setattr("kafkafs.search.side_by_side.AHEAD", ahead)
-    every = [unit for partition in partitions.values() for unit in Searched(partition, Between()).units()]
+    every = [unit for partition in partitions.values() for unit in Searched(partition, Between(), SIZES).units()]
     assert len(every) > 20
-    task = SearchTask(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])))
-    events = list(search(partitions, task, lambda _: False, processes))
+    task = SearchTask(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])), sizes=SIZES)
+    events = list(search(partitions, task, lambda _: False, processes, ahead))
     for name in ("t-0", "t-1"):
         lines = b"".join(each.lines for each in events if isinstance(each, FoundLines) and each.partition == name)
         assert [int(line.split(b'"offset":')[1].split(b",")[0]) for line in lines.splitlines()] == list(range(2000))
@@ -60,12 +59,13 @@ class _Slow:
         yield memoryview(b"%d\n" % first + b"x" * (1 << 20 if first else 0))
 
 
-def test_a_process_that_is_ahead_goes_on(tmp_path, monkeypatch):
+def test_a_process_that_is_ahead_goes_on(tmp_path):
     """What it finds is kept for its turn: `grep .` keeps all processors at work, not the one whose turn it is."""
-    monkeypatch.setattr("kafkafs.search.search_units._FIRST_UNIT_BYTES", 20_000)
     write_partition(tmp_path, spread([made(at * 100, [1] * 100) for at in range(11)], 1))
     partitions = {"t-0": partition_of(tmp_path)}
-    task = SearchTask(Selection(Pattern("v")), lines_of=lambda _: _Slow(tmp_path / "done"))
+    task = SearchTask(
+        Selection(Pattern("v")), lines_of=lambda _: _Slow(tmp_path / "done"), sizes=UnitSizes(first=20_000)
+    )
     events = list(search(partitions, task, lambda _: False, 2))
     assert [int(each.lines.split(b"\n")[0]) for each in events if isinstance(each, FoundLines)] == list(
         range(0, 1100, 100)
@@ -89,7 +89,7 @@ def test_what_a_process_ends_with_is_raised_and_no_traceback_is_printed(partitio
 
 def test_a_process_that_was_killed_while_it_had_nothing_to_do_is_an_error(partitions):
     """Regression: BrokenPipeError, by which `grep` ended as if its reader had left: without a word."""
-    events = search(partitions, SearchTask(Selection(Pattern("v"))), lambda _: False, 1)
+    events = search(partitions, SearchTask(Selection(Pattern("v")), sizes=SIZES), lambda _: False, 1)
     assert isinstance(next(events), FoundLines)
     (process,) = multiprocessing.active_children()
     wait_until(lambda: Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S")
@@ -103,7 +103,7 @@ def test_a_partition_that_is_over_is_left(partitions):
     """One process, so that none can be ahead by more than the one unit that is given out."""
     found: Counter[str] = Counter()
     done = 0
-    for event in search(partitions, SearchTask(Selection(Pattern("v"))), lambda name: found[name] > 0, 1):
+    for event in search(partitions, SearchTask(Selection(Pattern("v")), sizes=SIZES), lambda name: found[name] > 0, 1):
         if isinstance(event, FoundLines):
             found[event.partition] += event.records
         done += isinstance(event, Done)
@@ -125,7 +125,7 @@ def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeyp
         raise Denied("not for you")
 
     monkeypatch.setattr(partitions["t-0"], "log", refuse)
-    events = list(search(partitions, SearchTask(Selection(Pattern("v"))), lambda _: False, 2))
+    events = list(search(partitions, SearchTask(Selection(Pattern("v")), sizes=SIZES), lambda _: False, 2))
     assert [each for each in events if isinstance(each, Trouble)] == [Trouble("t-0", "t-0: not for you")]
     assert sum(each.records for each in events if isinstance(each, FoundLines)) == 2000
 
@@ -146,7 +146,9 @@ def test_small_partitions_are_looked_at_together_and_the_large_ones_among_them_a
 
     monkeypatch.setattr(ForkedProcess, "give", counted)
     found = Counter[str]()
-    for event in search({**small, **partitions}, SearchTask(Selection(Pattern("v"))), lambda _: False, processes):
+    for event in search(
+        {**small, **partitions}, SearchTask(Selection(Pattern("v")), sizes=SIZES), lambda _: False, processes
+    ):
         assert not isinstance(event, Trouble)
         found[event.partition] += event.records if isinstance(event, FoundLines) else 0
     wanted = {f"small-{number}": number % 3 for number in range(60)} | {"t-0": 2000, "t-1": 2000}

@@ -15,8 +15,6 @@ from pyspark.sql import SparkSession
 
 import kafkafs
 from kafkafs.cli.main import main
-from kafkafs.disk import bucket, store_session
-from kafkafs.disk.store_session import StoreSession
 from kafkafs.errors import StoreError
 from tests.kafka import tiers
 from tests.kafka.buckets import bucket_of
@@ -115,9 +113,9 @@ def test_what_is_written_must_be_on_this_machine(command, store, data, capfdbina
     assert not Path("s3:").exists()
 
 
-def test_a_process_that_lives_on_sees_a_later_copy(data, tmp_path, monkeypatch):
+def test_a_process_that_lives_on_sees_a_later_copy(data, tmp_path, store_limits):
     """Regression: what was listed for one query counted for all queries of the process."""
-    monkeypatch.setattr(store_session, "current", StoreSession(together_ns=0))
+    store_limits(together_ns=0)
     copy = Path(shutil.copytree(data, tmp_path / data.name))
     shutil.rmtree(copy / "orders-0")
     with bucket_of(tmp_path) as store:
@@ -167,10 +165,8 @@ def _jobs(out: Path) -> dict[str, Callable[[str], int]]:
 @pytest.mark.skipif("KAFKAFS_BUCKETS" not in os.environ, reason="minutes; tests/faults/test_stores has the rest")
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize("fails", ["short", "changed", "500", "reset"])
-def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, monkeypatch, tmp_path, forgotten):
-    monkeypatch.setattr(bucket, "_ATTEMPTS", 1)
-    monkeypatch.setattr(bucket, "REFUSE_S", 0.0)
-    monkeypatch.setattr(bucket, "WAITS_S", ())
+def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, store_limits, tmp_path, forgotten):
+    store_limits(attempts=1, refuse_s=0.0, waits_s=())
     shutil.copytree(data, tmp_path / data.name, symlinks=True)
     out = tmp_path / "out"
     with bucket_of(tmp_path) as store:

@@ -78,26 +78,26 @@ def test_what_is_no_master_is_told_before_anything_starts(master):
         raise AssertionError
 
 
-def test_a_session_that_does_not_start_leaves_one_that_runs(spark: SparkSession, monkeypatch):
+def test_a_session_that_does_not_start_leaves_one_that_runs(spark: SparkSession):
     """Regression: it took the other session's SparkContext away, and later tests in the process failed."""
-    monkeypatch.setattr(own, "_check_standalone", lambda _: None)
-    monkeypatch.setattr(own, "_started", lambda *_: (_ for _ in ()).throw(UsageError("no")))
-    with pytest.raises(UsageError, match="no"), session("yarn", "test"):
+
+    def refused(*_: object) -> NoReturn:
+        raise UsageError("no")
+
+    with pytest.raises(UsageError, match="no"), session("yarn", "test", start=refused):
         raise AssertionError
     assert SparkContext._active_spark_context is spark.sparkContext
     assert spark.range(3).count() == 3
 
 
 @pytest.mark.parametrize("master", MASTERS)
-def test_a_master_is_taken_as_spark_takes_it(master, monkeypatch):
+def test_a_master_is_taken_as_spark_takes_it(master):
     """And on this machine with as many tries of a task as a cluster has: a log may be cut while it is read."""
 
     def started(given: str, *_: object) -> NoReturn:
         raise UsageError(f"would start on {given}")
 
-    monkeypatch.setattr(own, "_started", started)
-    monkeypatch.setattr(own, "_check_standalone", lambda _: None)
-    with pytest.raises(UsageError) as raised, session(master, "test"):
+    with pytest.raises(UsageError) as raised, session(master, "test", start=started):
         raise AssertionError
     assert str(raised.value) == f"would start on {master}"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.format.index import ABORTED_SIZE
+from kafkafs.format.transaction_index import ABORTED_SIZE
 from kafkafs.log.outcomes import Event, EventKind
 from kafkafs.spark.audit.findings import Finding, Where
 from kafkafs.spark.audit.index_check import SegmentTransactions, check_transactions

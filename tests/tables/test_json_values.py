@@ -50,7 +50,6 @@ def test_no_two_odd_values_join_into_others():
         checked([b'{"a":1}', one, other, b'{"a":2}'])
 
 
-def test_values_are_parsed_in_lists_of_bounded_length(monkeypatch):
-    monkeypatch.setattr(json_values, "_MANY", 3)
+def test_values_are_parsed_in_lists_of_bounded_length():
     values = [b'{"a":%d}' % number for number in range(10)]
-    assert all_parsed(values) == [{"a": number} for number in range(10)]
+    assert all_parsed(values, 3) == [{"a": number} for number in range(10)]

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from kafkafs.disk.blocking import time_slice
 from kafkafs.errors import CorruptData, Unfinished, Vanished
 from kafkafs.log.segment import Segment
-from kafkafs.view import exact, streams
 from kafkafs.view.exact import ExactContent, ExactText, ExactTexts, LogSpan
-from kafkafs.view.streams import Pieces
+from kafkafs.view.streams import Pieces, TextLimits
 from tests.view.trees import assert_random_access, read
 
 SEGMENTS = cast(tuple[Segment, ...], ("first", "second"))
@@ -66,44 +65,42 @@ def texts() -> ExactTexts:
 @given(st.data())
 def test_each_text_keeps_its_size_and_bytes_while_its_name_goes_on(data):
     """Of a log that grows, is cut, is damaged and rests: what is open is a prefix of what its log ever was."""
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("_KEPT", "MARK_EVERY", "_SMALL"):
-            patch.setattr(streams, name, data.draw(st.integers(1, 300)))
-        patch.setattr(exact, "_KEPT", data.draw(st.integers(0, 2000)))
-        patch.setattr(exact, "_TEXTS", 2)
-        texts, log, generation = ExactTexts(time.monotonic), Log([]), 0
-        open_texts: list[tuple[ExactContent, bytes, bool]] = []
-        for step in range(data.draw(st.integers(1, 12))):
-            move = data.draw(st.sampled_from(["append", "append", "cut", "damage", "rest", "another"]))
-            if move == "append":
-                log.lines += [b"%d.%d " % (step, number) * 9 for number in range(data.draw(st.integers(1, 30)))]
-            elif move == "cut":
-                log, generation = Log([b"%d;" % step] * data.draw(st.integers(0, 9))), generation + 1
-            elif move == "damage" and log.lines:
-                log, generation = Log(log.lines), generation + 1
-                log.fails_at = data.draw(st.integers(0, len(log.lines) - 1))
-            elif move == "rest":
-                texts.budget.release_idle()
-                for content, _, _ in open_texts:
-                    for reader in content._text._readers:
-                        reader.release()
+    kept, mark_every, small = (data.draw(st.integers(1, 300)) for _ in range(3))
+    measured_bytes = data.draw(st.integers(0, 2000))
+    limits = TextLimits(kept=kept, mark_every=mark_every, small=small, measured=measured_bytes, texts=2)
+    texts, log, generation = ExactTexts(time.monotonic, limits), Log([]), 0
+    open_texts: list[tuple[ExactContent, bytes, bool]] = []
+    for step in range(data.draw(st.integers(1, 12))):
+        move = data.draw(st.sampled_from(["append", "append", "cut", "damage", "rest", "another"]))
+        if move == "append":
+            log.lines += [b"%d.%d " % (step, number) * 9 for number in range(data.draw(st.integers(1, 30)))]
+        elif move == "cut":
+            log, generation = Log([b"%d;" % step] * data.draw(st.integers(0, 9))), generation + 1
+        elif move == "damage" and log.lines:
+            log, generation = Log(log.lines), generation + 1
+            log.fails_at = data.draw(st.integers(0, len(log.lines) - 1))
+        elif move == "rest":
+            texts.budget.release_idle()
+            for content, _, _ in open_texts:
+                for reader in content._text._readers:
+                    reader.release()
+        else:
+            texts.measured(step, log.span(len(log.lines)), log.make(len(log.lines)))
+        segments = cast(tuple[Segment, ...], (f"generation {generation}",))
+        text = measured(texts, log, len(log.lines), segments)
+        wanted, fails = log.text(len(log.lines) if log.fails_at is None else log.fails_at), text.ends_in_error
+        assert fails == (log.fails_at is not None)
+        assert text.size == len(wanted) + fails
+        open_texts.append((opened(text), wanted, fails))
+        for content, wanted, fails in open_texts:
+            at, size = data.draw(st.integers(0, len(wanted) + 9)), data.draw(st.integers(1, 700))
+            if fails and at + size > len(wanted) and (at >= len(wanted) or at != content._read_to):
+                with pytest.raises(CorruptData):
+                    content.read(at, size)
             else:
-                texts.measured(step, log.span(len(log.lines)), log.make(len(log.lines)))
-            segments = cast(tuple[Segment, ...], (f"generation {generation}",))
-            text = measured(texts, log, len(log.lines), segments)
-            wanted, fails = log.text(len(log.lines) if log.fails_at is None else log.fails_at), text.ends_in_error
-            assert fails == (log.fails_at is not None)
-            assert text.size == len(wanted) + fails
-            open_texts.append((opened(text), wanted, fails))
-            for content, wanted, fails in open_texts:
-                at, size = data.draw(st.integers(0, len(wanted) + 9)), data.draw(st.integers(1, 700))
-                if fails and at + size > len(wanted) and (at >= len(wanted) or at != content._read_to):
-                    with pytest.raises(CorruptData):
-                        content.read(at, size)
-                else:
-                    assert bytes(content.read(at, size)) == wanted[at : at + size]
-        for content, _, _ in open_texts:
-            content.close()
+                assert bytes(content.read(at, size)) == wanted[at : at + size]
+    for content, _, _ in open_texts:
+        content.close()
 
 
 def test_what_was_made_for_the_size_is_not_made_again_for_the_read(texts):
@@ -135,9 +132,9 @@ def test_what_came_behind_is_all_that_is_made_when_the_log_grew(texts):
     assert log.made == 1000
 
 
-def test_a_read_anywhere_makes_little_and_memory_does_not_grow_with_the_range(texts, monkeypatch):
+def test_a_read_anywhere_makes_little_and_memory_does_not_grow_with_the_range():
     """Two megabytes at most for a page of 40 MiB, and what is held is bounded."""
-    monkeypatch.setattr(exact, "_KEPT", 1 << 20)
+    texts = ExactTexts(time.monotonic, TextLimits(measured=1 << 20))
     log = Log([b"%07d" % number + b"." * 992 + b"\n" for number in range(40_000)])
     content = opened(measured(texts, log, 40_000))
     whole, chance = log.text(40_000), random.Random(1)
@@ -168,9 +165,9 @@ def test_many_readers_get_the_same_bytes(texts):
     assert wrong == []
 
 
-def test_a_text_that_its_log_lost_is_vanished_and_never_short(texts, monkeypatch):
+def test_a_text_that_its_log_lost_is_vanished_and_never_short():
     """A page of it that the kernel kept would be filled up with zeros."""
-    monkeypatch.setattr(exact, "_KEPT", 0)
+    texts = ExactTexts(time.monotonic, TextLimits(measured=0))
     log = Log([b"x" * 999 + b"\n"] * 3000)
     content = opened(measured(texts, log, 3000))
     for reader in content._text._readers:
@@ -183,9 +180,9 @@ def test_a_text_that_its_log_lost_is_vanished_and_never_short(texts, monkeypatch
         measured(texts, log, 3100)
 
 
-def test_a_long_measurement_is_made_in_parts(texts, monkeypatch):
+def test_a_long_measurement_is_made_in_parts():
     """Each call keeps what it has made, and no worker is taken for one that hangs."""
-    monkeypatch.setattr(streams, "_LEAST_S", 0.0)
+    texts = ExactTexts(time.monotonic, TextLimits(part_s=0.0))
     log, parts = Log([b"x" * 1000] * 2000), 0
     while True:
         try:
@@ -198,9 +195,9 @@ def test_a_long_measurement_is_made_in_parts(texts, monkeypatch):
     assert (text.size, log.made) == (2_000_000, 2000)
 
 
-def test_a_log_that_grows_while_it_is_measured_adds_nothing_to_what_there_was(texts, monkeypatch):
+def test_a_log_that_grows_while_it_is_measured_adds_nothing_to_what_there_was():
     """The text that is begun ends where its log did, whatever there is by the time that it goes on."""
-    monkeypatch.setattr(streams, "_LEAST_S", 0.0)
+    texts = ExactTexts(time.monotonic, TextLimits(part_s=0.0))
     log = Log([b"line %d\n" % number for number in range(20_000)])
     with pytest.raises(Unfinished), time_slice(0.0):
         measured(texts, log, 10_000)
@@ -210,8 +207,8 @@ def test_a_log_that_grows_while_it_is_measured_adds_nothing_to_what_there_was(te
     assert read(opened(text)) == log.text(20_000)
 
 
-def test_what_nobody_has_open_is_closed_when_it_is_pushed_out(texts, monkeypatch):
-    monkeypatch.setattr(exact, "_TEXTS", 3)
+def test_what_nobody_has_open_is_closed_when_it_is_pushed_out():
+    texts = ExactTexts(time.monotonic, TextLimits(texts=3))
     log = Log([b"x"] * 10)
     first = texts.measured(0, log.span(10), log.make(10))
     content = opened(first)

@@ -8,6 +8,7 @@ import pytest
 
 from kafkafs.errors import Vanished
 from kafkafs.view.node import Content
+from kafkafs.view.streams import TextLimits
 from tests.live.moves import Moves
 from tests.log.making import Made, made, write_partition
 from tests.log.transactional import data, marker
@@ -93,11 +94,8 @@ def test_now_is_followed_by_whatever_comes_next(tmp_path, suffix):
     assert offsets(read()) == [1] if suffix else read() == late.data
 
 
-@pytest.fixture
-def _nothing_kept(monkeypatch):
-    """What was given out is made again for who goes back."""
-    monkeypatch.setattr("kafkafs.view.streams._KEPT", 0)
-    monkeypatch.setattr("kafkafs.view.streams._SMALL", 0)
+NOTHING_KEPT = TextLimits(kept=0, small=0)
+"""Text that was given out is made again for a reader that goes back."""
 
 
 def delete(broker: Moves) -> None:
@@ -110,14 +108,13 @@ def compact(broker: Moves) -> None:
         pass
 
 
-@pytest.mark.usefixtures("_nothing_kept")
 @pytest.mark.parametrize("move", [delete, compact])
 def test_what_was_given_is_there_again_or_the_handle_is_stale(tmp_path, move):
     """Also after a look forward, behind what was deleted or compacted meanwhile."""
     broker = Moves(tmp_path)
     broker.append([2, 2])
     broker.roll()
-    follower = opened(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0...follow.jsonl")
+    follower = opened(tree(tmp_path, limits=NOTHING_KEPT, log_fresh_s=0.0), "t-0/by-offset/0...follow.jsonl")
     read = reader(follower)
     assert offsets(read()) == [0, 1, 2, 3]
     broker.append([2])

@@ -117,7 +117,7 @@ def test_who_may_read_it_is_told_by_the_look_that_its_text_takes(tmp_path, monke
     for log in logs:
         log.chmod(0o644)
     shown = cast(FileNode, node(tree(tmp_path), "t-0/info.json"))
-    monkeypatch.setattr(partition_view, "_granted_by_all", None)
+    monkeypatch.setattr(partition_view, "attributes_of_logs", None)
     for number, mode in ((0, 0o640), (7, 0o604), (19, 0o644)):
         logs[number].chmod(mode)
         about = shown.attributes()

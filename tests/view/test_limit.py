@@ -3,7 +3,7 @@
 import gzip
 import json
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -25,7 +25,7 @@ def target(path: Path, name: str) -> str:
     return cast(LinkNode, node(tree(path, max_batch=LIMIT), f"t-0/{name}")).target()
 
 
-def offsets(path: Path, name: str, limit: int = LIMIT, **options: object) -> list[object]:
+def offsets(path: Path, name: str, limit: int = LIMIT, **options: Any) -> list[object]:
     """The offsets that a name hands out, and the error's type at the end if there is one."""
     found: list[object] = []
     text = b""

@@ -4,7 +4,6 @@ import itertools
 
 import pytest
 
-from kafkafs.view import made
 from kafkafs.view.made import MadeFile, MadeTexts
 from kafkafs.view.node import Attributes, Passing
 from tests.view.trees import read
@@ -53,10 +52,9 @@ def test_a_text_over_the_limit_is_a_stream(limit):
         assert len(read(content)) >= number
 
 
-def test_what_was_forgotten_is_made_anew(monkeypatch):
+def test_what_was_forgotten_is_made_anew():
     """Its size may be another one, and then the mount refuses to open it."""
-    monkeypatch.setattr(made, "_BUDGET", 1000)
-    texts = MadeTexts(100)
+    texts = MadeTexts(100, budget=1000)
     file = Counting(texts)
     file.attributes()
     for _ in range(11):

@@ -20,9 +20,9 @@ from kafkafs.disk.blocking import time_slice
 from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.errors import CorruptData, Unfinished, Vanished
 from kafkafs.format.names import segment_file
-from kafkafs.view import merged, streams
+from kafkafs.view import merged
 from kafkafs.view.node import Content, FileNode
-from kafkafs.view.streams import MARK_EVERY
+from kafkafs.view.streams import TextLimits
 from kafkafs.view.tree import Root
 from tests.disk.descriptors import few_descriptors
 from tests.format.batch_maker import v2_batch
@@ -130,7 +130,7 @@ def test_any_read_gives_the_same_bytes(tmp_path):
         write_partition(tmp_path, spread(batches, 400), f"t-{number}")
     root = tree(tmp_path)
     whole = naive(own(root, "t", 5, "0...jsonl"))
-    assert len(whole) > 6 * MARK_EVERY
+    assert len(whole) > 6 * TextLimits().mark_every
     content = opened(root, ".topics/t/by-time/0...jsonl")
     assert_random_access(content, whole, reads=80)
     content.release()  # type: ignore[attr-defined]
@@ -261,13 +261,12 @@ def test_one_that_ends_in_an_error_is_one_byte_longer(tmp_path):
     assert told(root)[0] == size  # the line of t-0 behind which it stands is behind the damage
 
 
-def test_the_size_of_a_topic_that_is_written_to_is_found(tmp_path, monkeypatch):
+def test_the_size_of_a_topic_that_is_written_to_is_found(tmp_path):
     """What takes longer than a part of the work goes on with the logs that it began with."""
-    monkeypatch.setattr(streams, "_LEAST_S", 0.0)
     for number in range(2):
         batches = [made(base, [base] * 50, size=2000) for base in range(0, 2000, 50)]
         write_partition(tmp_path, {0: batches}, f"t-{number}")
-    root = tree(tmp_path, log_fresh_s=0.0, exact=(1 << 63) - 1)
+    root = tree(tmp_path, limits=TextLimits(part_s=0.0), log_fresh_s=0.0, exact=(1 << 63) - 1)
     before, offset, size = len(naive(own(root, "t", 2, "0...jsonl"))), 2000, 0
     while not size:
         assert offset < 2100
@@ -330,11 +329,11 @@ def test_a_follower_makes_the_same_text_again_where_making_it_failed(tmp_path, m
             offsets[number] += 50
         if chance.random() < 0.5:
             with monkeypatch.context() as patched:
-                patched.setattr(merged, "_merged", _out_of_memory)
+                patched.setattr(merged, "MergedLines", _out_of_memory)
                 with pytest.raises(MemoryError):
                     content.read(len(text), 1 << 20)
         text += bytes(content.read(len(text), 1 << 22))
-    assert len(text) > 2 * MARK_EVERY
+    assert len(text) > 2 * TextLimits().mark_every
     lines = [json.loads(line) for line in text.splitlines()]
     for number in range(3):
         assert [line["offset"] for line in lines if line["partition"] == number] == list(range(offsets[number]))

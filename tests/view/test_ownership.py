@@ -7,7 +7,6 @@ import pytest
 
 from kafkafs.disk.directory import Directory
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory, open_data_directory
-from kafkafs.view import ownership
 from kafkafs.view.ownership import Owner, mode_of_copies, owner_of
 from tests.log.making import made, write_partition
 from tests.nobody import let_in, takes_root
@@ -104,17 +103,18 @@ def test_what_is_no_regular_file_and_what_vanishes_is_passed_over(data):
 
 
 def test_no_more_is_looked_at_than_is_needed_to_tell(data, monkeypatch):
-    looked: list[os.stat_result] = []
-    may_read = ownership._may_read
+    looked, stat = list[str](), Directory.stat
 
-    def asked(about: os.stat_result, uid: int, gid: int) -> bool:
-        looked.append(about)
-        return may_read(about, uid, gid)
+    def noted(directory: Directory, name: str = ".") -> os.stat_result:
+        looked.append(name)
+        return stat(directory, name)
 
-    monkeypatch.setattr(ownership, "_may_read", asked)
-    monkeypatch.setattr(ownership, "LOOKED_AT", 3)
-    owner(data)
-    assert len(looked) == 3
+    opened = open_data_directory(data)
+    opened.names()
+    looked.clear()
+    monkeypatch.setattr(Directory, "stat", noted)
+    owner_of([opened], most=2)
+    assert [name for name in looked if name != "."] in (["t-0"], ["t-1"])
 
 
 MODES = [

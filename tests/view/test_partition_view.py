@@ -3,16 +3,17 @@
 import os
 import shutil
 import subprocess
-from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from kafkafs.disk import directory as directory_module
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import Vanished, WouldBlock
+from kafkafs.log.health import attributes_of_logs
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view import partition_view
@@ -113,8 +114,9 @@ def test_a_directory_is_told_of_at_once(tmp_path, monkeypatch):
         assert node(root, "t-0").attributes().mode == 0o500
 
 
-def test_a_directory_that_somebody_else_must_be_asked_for_takes_a_worker(view, monkeypatch):
-    monkeypatch.setattr(view.data_directory.root, "_remote", deque())
+def test_a_directory_that_somebody_else_must_be_asked_for_takes_a_worker(tmp_path, monkeypatch):
+    monkeypatch.setattr(directory_module, "is_remote", lambda _: True)
+    view = first_view(tmp_path)
     with non_blocking(), pytest.raises(WouldBlock):
         view.directory_attributes()
     assert view.directory_attributes().kind == "directory"
@@ -127,22 +129,22 @@ def test_an_empty_view_is_the_directorys(view, tmp_path):
     assert (view.link_attributes().kind, view.link_attributes().mode) == ("symlink", 0o777)
 
 
-def test_what_many_logs_grant_is_asked_once_a_moment(view, monkeypatch, tmp_path):
+def test_what_many_logs_grant_is_asked_once_a_moment(monkeypatch, tmp_path):
     """Tools ask for attributes several times; a change of modes shows within a second all the same."""
     looks = []
 
     def look(segments):
         looks.append(segments)
-        return granted(segments)
+        return attributes_of_logs(segments)
 
-    granted = partition_view._granted_by_all
-    monkeypatch.setattr(partition_view, "_MANY", 1)
-    monkeypatch.setattr(partition_view, "_granted_by_all", look)
+    monkeypatch.setattr(partition_view, "attributes_of_logs", look)
+    logs = write_partition(tmp_path, {base: [made(base, [1])] for base in range(20)}).glob("*.log")
+    view = cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
     first = view.stream_attributes(view.look(), 0, None)
     assert view.stream_attributes(view.look(), 0, None) == first
     assert len(looks) == 1
-    (tmp_path / "t-0" / f"{0:020}.log").chmod(0o600)
-    (tmp_path / "t-0" / f"{1:020}.log").chmod(0o600)
+    for log in logs:
+        log.chmod(0o600)
     wait_until(lambda: view.stream_attributes(view.look(), 0, None).mode == 0o400)
 
 

@@ -11,11 +11,11 @@ from kafkafs.disk.blocking import time_slice
 from kafkafs.errors import Unfinished, Vanished
 from kafkafs.format import merged_lines
 from kafkafs.format.memory import Buffers
-from kafkafs.view import decoded, streams
+from kafkafs.view import decoded
 from kafkafs.view.exact import ExactContent
 from kafkafs.view.node import FileNode
 from kafkafs.view.partition_view import PartitionView
-from kafkafs.view.streams import Stream
+from kafkafs.view.streams import Stream, TextLimits
 from kafkafs.view.tree import Root
 from tests.counting import counted
 from tests.log.making import Made, made, spread, write_partition
@@ -158,12 +158,11 @@ def test_one_that_was_never_looked_up_is_a_stream(tmp_path):
 @pytest.mark.parametrize("name", [RANGE, ".topics/t/by-time/0...jsonl"])
 def test_a_measurement_goes_on_without_another_look_at_the_logs(tmp_path, monkeypatch, name):
     """Regression: of 3,000 partitions or 20,000 segments a look filled the whole time slice, and no size was found."""
-    monkeypatch.setattr(streams, "_LEAST_S", 0.0)
     monkeypatch.setattr(merged_lines, "_ROOMS", Buffers(20_000, keep=4))
     monkeypatch.setattr(merged_lines, "LITTLE", 9_000)
     for number in range(3):
         write_partition(tmp_path, spread(BATCHES, 3), f"t-{number}")
-    root, asked, slices = tree(tmp_path), [], 0
+    root, asked, slices = tree(tmp_path, limits=TextLimits(part_s=0.0)), [], 0
 
     def ask(view, question, ask=PartitionView.ask):
         asked.append(view)

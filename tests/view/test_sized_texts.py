@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
-from kafkafs.view import exact, merged, streams
 from kafkafs.view.exact import ExactContent
 from kafkafs.view.node import FileNode
+from kafkafs.view.streams import TextLimits
 from tests.log.making import made, spread, write_partition
 from tests.view.trees import node, opened, read, tree
 
@@ -25,13 +25,8 @@ KINDS = {
 
 
 @pytest.fixture
-def root(tmp_path, monkeypatch):
+def root(tmp_path):
     """Three partitions of some hundred kilobytes of text, with a place to begin at every few of them."""
-    for name in ("_KEPT", "MARK_EVERY", "_SMALL"):
-        monkeypatch.setattr(streams, name, 3000)
-    monkeypatch.setattr(merged, "MARK_EVERY", 5000)
-    monkeypatch.setattr(merged, "_APART", 10)
-    monkeypatch.setattr(exact, "_KEPT", 20_000)
     chance = random.Random(2)
     for number in range(3):
         batches = [
@@ -39,7 +34,7 @@ def root(tmp_path, monkeypatch):
             for base in range(0, 1000, 10)
         ]
         write_partition(tmp_path, spread(batches, 70), f"t-{number}")
-    return tree(tmp_path)
+    return tree(tmp_path, limits=TextLimits(kept=3000, mark_every=3000, small=3000, mark_part=3000, measured=20_000))
 
 
 @pytest.mark.parametrize("kind", KINDS)

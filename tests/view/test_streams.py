@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkafs.disk.blocking import may_block, non_blocking
 from kafkafs.errors import CorruptData, DiskError, WouldBlock
 from kafkafs.view import streams
-from kafkafs.view.streams import _TURN_S, Pieces, Stream, TextBudget
+from kafkafs.view.streams import _TURN_S, Pieces, Stream, TextBudget, TextLimits
 from tests.promises import at_most
 
 
@@ -100,7 +100,7 @@ def test_what_is_kept_is_bounded():
     stream = Stream(make, 0, TextBudget(time.monotonic))
     for at in [*range(0, 40_000_000, 130_000), 39_999_999, 5, 20_000_000]:
         stream.read(at, 130_000)
-        assert sum(len(piece) for _, piece in stream._kept) < streams._KEPT + 400_000
+        assert sum(len(piece) for _, piece in stream._kept) < TextLimits().kept + 400_000
 
 
 def test_small_pieces_keep_no_large_buffers():
@@ -113,7 +113,7 @@ def test_small_pieces_keep_no_large_buffers():
     for at in range(0, 1_000_000, 100):
         assert len(stream.read(at, 100)) == 100
     held = sum(memoryview(getattr(piece, "obj", piece)).nbytes for _, piece in stream._kept)
-    assert held < 2 * streams._KEPT
+    assert held < 2 * TextLimits().kept
     assert len(stream._kept) < 100
 
 

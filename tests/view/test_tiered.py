@@ -5,6 +5,7 @@ The truth is the same broker's data directory when all had been uploaded and not
 
 import itertools
 import json
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ TIERED = Tiered()
 PARTITIONS = ("orders-0", "orders-1", "payments-0", "with.dots-and-9-0", "plain-0")
 
 
-def both(source: TierSource, **options: object) -> tuple[Root, Root]:
+def both(source: TierSource, **options: Any) -> tuple[Root, Root]:
     return tree(TIERED.whole, **options), tree(TIERED.left, tiered=source, **options)
 
 

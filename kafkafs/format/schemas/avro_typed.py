@@ -25,7 +25,7 @@ from kafkafs.format.schemas.avro_program import TIMES, AvroProgram, Compiler, de
 from kafkafs.format.schemas.shape import MOST_COLUMNS, MOST_DIGITS, Shape
 from kafkafs.format.strings import json_string
 
-_MOST_INSTRUCTIONS, _MOST_BRANCHES = 50_000, 1000  # of a union each branch is held against each
+MOST_INSTRUCTIONS, _MOST_BRANCHES = 50_000, 1000  # of a union each branch is held against each
 _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-nanos")
 
 
@@ -39,12 +39,12 @@ class ColumnSchema:
         except RecursionError:
             raise CorruptData("the schema is nested too deep") from None
 
-    def program(self, text: str, references: Sequence[str] = ()) -> AvroProgram:
+    def program(self, text: str, references: Sequence[str] = (), most: int = MOST_INSTRUCTIONS) -> AvroProgram:
         """Compile a reader of data of the schema `text` for these columns. It raises CorruptData for data that do not
         fit."""
         writer, names = parse_schema(text, references)
         try:
-            return _Resolving(names, self).resolved(writer)
+            return _Resolving(names, self, most).resolved(writer)
         except RecursionError:
             raise CorruptData("the schema is nested too deep") from None
 
@@ -115,8 +115,9 @@ def _leaf(found: ResolvedType) -> Shape:
 class _Resolving(Compiler):
     """Compiles a writer's schema for a reader's columns."""
 
-    def __init__(self, names: Names, reader: ColumnSchema) -> None:
+    def __init__(self, names: Names, reader: ColumnSchema, most: int) -> None:
         super().__init__(names)
+        self._most = most
         self._reader = reader
         self._open: list[int] = []  # the reader's records that the place is in
 
@@ -134,7 +135,7 @@ class _Resolving(Compiler):
 
     def _pair(self, schema: Json, namespace: str, wanted: Json, wanted_namespace: str) -> None:
         """A value of the writer's type `schema` as the reader's type `wanted`; CorruptData where it cannot be one."""
-        if len(self._code) > _MOST_INSTRUCTIONS:
+        if len(self._code) > self._most:
             raise CorruptData("the schema is too large for columns")
         writer = resolved_type(schema, namespace, self._names)
         reader = resolved_type(wanted, wanted_namespace, self._reader.names)
@@ -223,7 +224,7 @@ class _Resolving(Compiler):
             return b"null"
         names = self._reader.names
         payload = default_bytes(field["type"], namespace, field["default"], names)
-        compiler = _Resolving(names, self._reader)
+        compiler = _Resolving(names, self._reader, self._most)
         compiler._open = list(self._open)
         compiler._pair(field["type"], namespace, field["type"], namespace)
         return text_of(compiler._finished(), payload)

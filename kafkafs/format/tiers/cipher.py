@@ -80,7 +80,7 @@ def _unwrapped(key: RSAPrivateKey, key_id: str, given: bytes) -> bytes:
     refused = DiskError(f"the private key given as {key_id!r} does not fit the segment's")
     if len(given) != size or wrapped >= modulus or size < 2 * _HASH_SIZE + 2:
         raise refused
-    block = _decrypted(key, wrapped).to_bytes(size)
+    block = rsa_decrypted(key, wrapped).to_bytes(size)
     masked_seed, masked = block[1 : 1 + _HASH_SIZE], block[1 + _HASH_SIZE :]
     seed = _xor(masked_seed, _mask(masked, _HASH_SIZE))
     data = _xor(masked, _mask(seed, len(masked)))
@@ -90,7 +90,7 @@ def _unwrapped(key: RSAPrivateKey, key_id: str, given: bytes) -> bytes:
     return padded[1:]
 
 
-def _decrypted(key: RSAPrivateKey, wrapped: int) -> int:
+def rsa_decrypted(key: RSAPrivateKey, wrapped: int) -> int:
     """c^d mod n, of its remainders by both primes: in a quarter of the time (RFC 8017, 5.1.2)."""
     numbers = key.private_numbers()
     by_q = pow(wrapped % numbers.q, numbers.dmq1, numbers.q)

@@ -11,8 +11,8 @@ from pathlib import Path
 from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.errors import UNREADABLE, Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
-from kafkafs.format.index import ABORTED_SIZE
 from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_LOG, parse_partition_name
+from kafkafs.format.transaction_index import ABORTED_SIZE
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.producer_snapshots import open_at

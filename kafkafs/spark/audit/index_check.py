@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.format.batch import LARGEST_HEADER, parse_batch, walk
-from kafkafs.format.index import ABORTED, ABORTED_SIZE, OffsetIndex, TimeIndex, rises
+from kafkafs.format.index import OffsetIndex, TimeIndex, rises
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.tables import Flags, Numbers
+from kafkafs.format.transaction_index import ABORTED, ABORTED_SIZE
 from kafkafs.log.outcomes import Aborted, Event, Tracker
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment

@@ -17,7 +17,8 @@ from kafkafs.format.tables import Numbers
 from kafkafs.tables.typed.json_values import Kind, kind_of_values, merged
 from kafkafs.tables.typed.typed_columns import FieldName
 
-_MOST_SHAPES = 1 << 16  # that are known at a time
+MOST_SHAPES = 1 << 16
+"""Shapes that are known at a time: names that are numbers would make millions of them."""
 
 
 class Shapes:
@@ -40,7 +41,8 @@ class Shapes:
 class ShapeKinds:
     """The type of the keys or values of all pieces of records so far."""
 
-    def __init__(self, field: FieldName) -> None:
+    def __init__(self, field: FieldName, most: int = MOST_SHAPES) -> None:
+        self._most = most
         self.kind: Kind = None
         self._field = field
         self._shapes = Shapes(field)
@@ -61,12 +63,12 @@ class ShapeKinds:
 
     def _know(self, shapes: Numbers) -> None:
         known = np.union1d(self._known, shapes)
-        self._known = known if len(known) <= _MOST_SHAPES else np.array([SHAPE_ODD])
+        self._known = known if len(known) <= self._most else np.array([SHAPE_ODD])
 
 
-def kind_of_records(pieces: Iterable[Records], field: FieldName) -> Kind:
+def kind_of_records(pieces: Iterable[Records], field: FieldName, most: int = MOST_SHAPES) -> Kind:
     """The type of all keys or values that are JSON objects; None without any."""
-    kinds = ShapeKinds(field)
+    kinds = ShapeKinds(field, most)
     for piece in pieces:
         kinds.take(piece)
     return kinds.kind

@@ -100,14 +100,14 @@ def _is_within(levels: int, value: Any) -> bool:
     return not inner or (levels > 0 and all(_is_within(levels - 1, each) for each in inner))
 
 
-_MANY = 1 << 10  # values that are parsed at once
+MANY = 1 << 10  # values that are parsed at once
 _MARK = 734_918_250_617_395_283
 """Stands between values. No other text of JSON is this number: no double is equal to it."""
 
 
-def all_parsed(values: Sequence[bytes | None]) -> list[dict[str, Any] | None]:
+def all_parsed(values: Sequence[bytes | None], many: int = MANY) -> list[dict[str, Any] | None]:
     """`parsed` of each value."""
-    return [each for first in range(0, len(values), _MANY) for each in _parsed_at_once(values[first : first + _MANY])]
+    return [each for first in range(0, len(values), many) for each in _parsed_at_once(values[first : first + many])]
 
 
 def _parsed_at_once(values: Sequence[bytes | None]) -> Sequence[dict[str, Any] | None]:

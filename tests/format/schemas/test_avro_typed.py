@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from kafkafs.errors import CorruptData
 from kafkafs.format.decoding import DecodedLines
 from kafkafs.format.native.layout import WAY_AVRO
-from kafkafs.format.schemas import avro_typed
 from kafkafs.format.schemas.avro_typed import ColumnSchema
 from kafkafs.format.schemas.decoders import Decoder
 from kafkafs.format.schemas.shape import Shape, double_bits, float_bits
@@ -199,12 +198,11 @@ def test_a_schema_that_columns_cannot_follow_is_a_sentence(schema: Any, sentence
         columns(schema)
 
 
-def test_a_pair_that_would_become_too_long_a_program_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pair_that_would_become_too_long_a_program_is_a_sentence() -> None:
     """Two unions of unions have as many pairs as there are products of their branches."""
-    monkeypatch.setattr(avro_typed, "_MOST_INSTRUCTIONS", 100)
     wide = record(*((f"f{number}", "int") for number in range(200)))
     with pytest.raises(CorruptData, match="too large for columns"):
-        columns(wide).program(json.dumps(wide))
+        columns(wide).program(json.dumps(wide), most=100)
 
 
 def test_an_enum_of_many_fields_has_its_symbols_once() -> None:

@@ -42,13 +42,13 @@ def test_an_unknown_id_and_a_key_that_does_not_fit_are_told_apart(pair):
 def test_a_segments_key_is_unwrapped_once(pair, monkeypatch):
     """Its log and each of its indexes have the same, and each look opens them: RSA takes Python milliseconds."""
     unwrapped: list[int] = []
-    decrypted = cipher._decrypted
+    decrypted = cipher.rsa_decrypted
 
     def noting(key, wrapped):
         unwrapped.append(wrapped)
         return decrypted(key, wrapped)
 
-    monkeypatch.setattr(cipher, "_decrypted", noting)
+    monkeypatch.setattr(cipher, "rsa_decrypted", noting)
     keys, segments = Keys({"k1": pair.pem}), [sealed(pair, b"one"), sealed(pair, b"another")]
     for _ in range(3):
         assert [keys.cipher(encryption).decrypt(piece) for encryption, piece in segments] == [b"one", b"another"]

@@ -46,7 +46,7 @@ def copied(tmp_path_factory) -> Callable[[Path, str], Path]:
     return copied
 
 
-def read_from(tier: Path, disk: Path = TIERED.left, key: str = "right", **options: object) -> Root:
+def read_from(tier: Path, disk: Path = TIERED.left, key: str = "right", **options: Any) -> Root:
     return tree(disk, tiered=TierSource(str(tier), (("k1", tier.parent / f"{key}.pem"),)), **options)
 
 
