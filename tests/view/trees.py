@@ -6,12 +6,13 @@ from typing import Any, cast
 
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.node import Content, DirectoryNode, FileNode, LinkNode, Node
-from kafkafs.view.streams import USUAL, TextLimits
+from kafkafs.view.streams import USUAL
 from kafkafs.view.tree import Root
 
 
-def tree(*data_dirs: Path, limits: TextLimits = USUAL, **options: Any) -> Root:
-    """The tree over some data directories."""
+def tree(*data_dirs: Path, **options: Any) -> Root:
+    """The tree over some data directories. `limits` are `TextLimits`, all others are of `ReadOptions`."""
+    limits = options.pop("limits", USUAL)
     return Root(data_dirs, ReadOptions(**options), limits)
 
 
