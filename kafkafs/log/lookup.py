@@ -175,7 +175,7 @@ class Lookup:
             self._learn(len(self._largest), segments)
         for number in range(max(0, min(at, len(segments) - 1) - 1), len(segments)):
             segment = segments[number]
-            if self._is_surely_before(timestamp, segments[number : number + 2]):
+            if self.is_surely_before(timestamp, segments[number : number + 2]):
                 continue
             largest = self.largest_of(segment)
             if largest >= timestamp:
@@ -183,7 +183,7 @@ class Lookup:
                     trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({moment(largest)})")
                 yield segment
 
-    def _is_surely_before(self, timestamp: int, pair: tuple[Segment, ...]) -> bool:
+    def is_surely_before(self, timestamp: int, pair: tuple[Segment, ...]) -> bool:
         """True if the first one's log need not tell that it ends before `timestamp`.
 
         If times rise, a false entry of an index can only hide an answer right in front of a segment that reaches the

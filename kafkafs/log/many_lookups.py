@@ -129,7 +129,8 @@ class _TimeFinder:
     def _by_index(self, time: int) -> int:
         while self._number < len(self._segments):
             segment = self._segments[self._number]
-            largest = self._largest(segment)
+            pair = self._segments[self._number : self._number + 2]
+            largest = None if self._lookup.is_surely_before(time + 1, pair) else self._largest(segment)
             if largest is not None and largest > time:
                 self._walk = self._candidates(segment, time)
                 for candidate in self._walk:

@@ -14,6 +14,7 @@ from kafkafs.log.look import Reader
 from kafkafs.log.many_lookups import first_timestamps, offsets_after
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ISOLATIONS, ReadOptions
+from tests.counting import logs_opened
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 
@@ -95,3 +96,22 @@ def test_times_in_disorder_over_several_segments(tmp_path):
         found = offsets_after(Reader(log, ReadOptions(), OpenTransactions()), asked)
         assert found == {time: scanned(log, time) for time in asked}
         assert np.all(np.diff([found[time] for time in asked]) >= 0)
+
+
+@pytest.mark.parametrize("segments", [6, 60])
+def test_logs_in_front_of_a_time_are_not_opened(segments, tmp_path):
+    """Regression: the largest timestamp of each segment in front was asked of its log."""
+    parts = {
+        4 * number: [made(offset, [1000 + offset]) for offset in range(4 * number, 4 * number + 4)]
+        for number in range(segments)
+    }
+    place = write_partition(tmp_path, parts)
+    found = dict[int, int]()
+
+    def ask() -> None:
+        log = open_data_directory(place.parent).partition(place.name).log()
+        times = (1000 + 4 * segments - 7, 2000)
+        found.update(offsets_after(Reader(log, ReadOptions(), OpenTransactions()), times))
+
+    assert logs_opened(ask) <= 3
+    assert found == {1000 + 4 * segments - 7: 4 * segments - 6, 2000: 4 * segments}
