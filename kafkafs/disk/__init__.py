@@ -15,6 +15,7 @@
     budget              a limit on memory or open files for many holders together; chooses the holder that frees some
     bucket_directory    a copy of a data directory in a bucket, with the same interface; `roots` opens either kind
     s3_place            the location of an S3 bucket, from its address and the environment
+    stamps              folders of a bucket as they were listed first, in any process of a command
     signed_reads        reads an S3 object's bytes and its version in one request
     store_session       what this process has had to do with object stores: failures, chunks in memory
     objects             the location of a remote tier's objects: a directory or a `bucket`

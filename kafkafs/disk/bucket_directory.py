@@ -28,6 +28,7 @@ from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.disk.objects import Object, counted
 from kafkafs.disk.signed_reads import PART
+from kafkafs.disk.stamps import Stamps
 from kafkafs.errors import DiskError, KafkafsError, NotFound, StoreError, Vanished
 from kafkafs.format.memory import Bytes
 
@@ -130,7 +131,7 @@ class BucketDirectory(Directory):
         self._most_names = store_session.current.limits.names
         self._lock = threading.Lock()
         self._listings: dict[str, _Listing] = {}
-        self._stamps: dict[str, int] = {}  # of what was listed, by folder
+        self._stamps = Stamps()  # of what was listed, by folder
         self._versions: dict[str, tuple[Object, Version]] = {}  # of what was read, by key
         self._files: LruCache[ChunkedFile] = LruCache()
         self._relisting = threading.Lock()
@@ -146,6 +147,15 @@ class BucketDirectory(Directory):
             found.key: (found, version, self._made(found, self._about(found)).read(0, found.size))
             for found, version in small
         })  # fmt: skip
+
+    def stamp(self, folder: str) -> int | None:
+        """The folder's stamp, if it was listed."""
+        return self._stamps.get(folder)
+
+    def expect(self, folder: str, stamp: int) -> None:
+        """StoreError if the folder was listed with another stamp, now or if it is listed later."""
+        if not self._stamps.settle(folder, stamp):
+            raise self._failed(f"{folder!r} is not as it was listed before")
 
     def is_replaced(self) -> bool:
         """See `Directory`: an address stays that of one place."""
@@ -229,7 +239,7 @@ class BucketDirectory(Directory):
         with self._lock:
             old = [folder for folder, listing in self._listings.items() if listing.at < until]
             for folder in old:
-                self._stamps.pop(folder, None)
+                self._stamps.forget(folder)
                 if folder != ".":
                     del self._listings[folder]
         if "." in old and self._relisting.acquire(blocking=False):
@@ -273,7 +283,7 @@ class BucketDirectory(Directory):
         try:
             folders, objects = self._ask(lambda: self._objects.entries(key))
         except NotFound:
-            if folder in self._stamps:
+            if self._stamps.get(folder) is not None:
                 raise self._failed(f"{folder!r} is not there any more") from None
             raise NotFound(f"there is nothing at {self._objects.shown_as}") from None
         return self._keep_listing(folder, folders, objects)
@@ -281,8 +291,7 @@ class BucketDirectory(Directory):
     def _keep_listing(self, folder: str, folders: list[str], objects: list[Object]) -> _Listing:
         text = repr((sorted(folders), sorted(objects)))
         stamp = crc32(text.encode("utf-8", "surrogateescape"))
-        if self._stamps.setdefault(folder, stamp) != stamp:
-            raise self._failed(f"{folder!r} is not as it was listed before")
+        self.expect(folder, stamp)
         if sum(len(each.files) for each in self._listings.values()) + len(objects) > self._most_names:
             self._listings.clear()
         newest = max((each.mtime_ns for each in objects), default=0)

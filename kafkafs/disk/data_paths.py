@@ -22,8 +22,11 @@ class BucketPath(PosixPath):
     """The time at which a user named it for one query, 0 if unknown. A process that lives on lists it again for the
     next query. Equal addresses are equal, whatever this says."""
 
+    listed: tuple[str, int] | None = None
+    """A folder in it, and its stamp (`stamps`) in the process that sent this path."""
+
     def __reduce__(self) -> tuple[object, ...]:
-        return _unpickled, (str(self), self.named_ns)
+        return _unpickled, (str(self), self.named_ns, self.listed)
 
     def __str__(self) -> str:
         return _OF_PATH.sub(r"\1://\2", super().__str__())
@@ -40,15 +43,20 @@ class BucketPath(PosixPath):
         return self
 
 
-def _unpickled(address: str, named_ns: int) -> BucketPath:
+def _unpickled(address: str, named_ns: int, listed: tuple[str, int] | None) -> BucketPath:
     found = BucketPath(address)
-    found.named_ns = named_ns
+    found.named_ns, found.listed = named_ns, listed
     return found
+
+
+def with_listing(path: BucketPath, folder: str, stamp: int | None) -> BucketPath:
+    """The same path for another process, in which the folder has to have that stamp."""
+    return _unpickled(str(path), path.named_ns, None if stamp is None else (folder, stamp))
 
 
 def named_now(path: Path) -> Path:
     """The same path; of a bucket, one that a process lists again."""
-    return _unpickled(str(path), store_session.current.named_ns()) if isinstance(path, BucketPath) else path
+    return _unpickled(str(path), store_session.current.named_ns(), None) if isinstance(path, BucketPath) else path
 
 
 def local_place(path: Path, what: str) -> Path:

@@ -20,7 +20,7 @@ from kafkafs.log.reading import ask_again
 from kafkafs.log.segment import BatchRun, Damage, Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.tables.choice import Replicas
-from kafkafs.tables.locations import Tiered, data_directories, data_directory, every_location
+from kafkafs.tables.locations import Tiered, as_listed, data_directories, data_directory, every_location
 
 Answer = TypeVar("Answer")
 
@@ -68,6 +68,10 @@ class SegmentUnit:
     base_offset: int
     weight: int
     tiered: Tiered | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        path = as_listed(self.data_directory, self.partition_directory, self.tiered)
+        return SegmentUnit, (path, self.partition_directory, self.base_offset, self.weight, self.tiered)
 
     def ask(self, question: Callable[[SegmentLook], Answer]) -> Answer | None:
         """The answer of one moment; None where the broker has deleted the segment.

@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
-from kafkafs.disk.data_paths import BucketPath
+from kafkafs.disk.data_paths import BucketPath, with_listing
 from kafkafs.errors import UsageError, did_you_mean
 from kafkafs.format.names import INTERNAL_TOPICS, METADATA_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -18,6 +19,9 @@ from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.replicas import read_from
 from kafkafs.tables.choice import Choice, Replicas
 from kafkafs.tables.offsets import TopicPartition, names
+
+if TYPE_CHECKING:
+    from kafkafs.disk.bucket_directory import BucketDirectory
 
 _NOT_BY_PATTERN = INTERNAL_TOPICS | {METADATA_TOPIC}
 """Topics that a pattern does not choose, as a client's own subscription would not; by name they are read."""
@@ -38,6 +42,10 @@ class Location:
     data_directory: Path
     name: TopicPartition
     tiered: Tiered | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        path = as_listed(self.data_directory, str(self.name), self.tiered)
+        return Location, (path, self.name, self.tiered)
 
 
 class OpenDirectories:
@@ -61,6 +69,11 @@ class OpenDirectories:
                     known[1].stand_beside([self.get(each, tiered) for each in tiered.beside])
             return known[1]
 
+    def known(self, path: Path, tiered: Tiered | None) -> DataDirectory | None:
+        """The directory at `path`, if it is open."""
+        with self._lock:
+            return self._open.get((path, tiered), (None, None))[1]
+
     def close(self) -> None:
         """Forget all, and close their files, as soon as nobody reads from them any more."""
         with self._lock:
@@ -77,7 +90,17 @@ def data_directory(path: Path, tiered: Tiered | None = None) -> DataDirectory:
 
     A process of Spark's lives on from job to job, and finds another directory under a name that it knows.
     """
-    return open_directories.get(path, tiered)
+    found = open_directories.get(path, tiered)
+    if isinstance(path, BucketPath) and path.listed is not None:
+        cast("BucketDirectory", found.root).expect(*path.listed)
+    return found
+
+
+def as_listed(path: Path, folder: str, tiered: Tiered | None = None) -> Path:
+    """The path of a data directory for a task in another process: of a bucket, with a folder's listing in this one."""
+    if not isinstance(path, BucketPath) or (known := open_directories.known(path, tiered)) is None:
+        return path
+    return with_listing(path, folder, cast("BucketDirectory", known.root).stamp(folder))
 
 
 def data_directories(paths: Iterable[Path], tiered: Tiered | None = None) -> list[DataDirectory]:

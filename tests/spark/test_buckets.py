@@ -15,7 +15,12 @@ from pyspark.sql import SparkSession
 
 import kafkafs
 from kafkafs.cli.main import main
+from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import StoreError
+from kafkafs.log.topic_choice import TopicChoice
+from kafkafs.spark.audit.audit_job import audit
+from kafkafs.spark.diff.diff_job import by_offset
+from kafkafs.spark.diff.sides import paired
 from tests.kafka import tiers
 from tests.kafka.buckets import bucket_of
 from tests.spark.reading import frame, rows
@@ -94,6 +99,31 @@ def test_spark_reads_it(spark: SparkSession, store, data, tmp_path):
         failing.fault = lambda method, key: "short" if method == "GET" and key.endswith(".log") else ""
         with pytest.raises(Exception, match=r"StoreError: .*orders-0.* ends [0-9]+ bytes before it should"):
             rows(read)
+
+
+@pytest.mark.parametrize("way", ["source", "audit", "diff"])
+def test_a_copy_that_changes_between_the_plan_and_a_task_is_an_error(way, spark: SparkSession, data, tmp_path):
+    """Regression: each process listed a folder by itself, so a task took a deleted segment for one that retention had
+    deleted, and the answer lacked it."""
+    log = shutil.copytree(data, tmp_path / "top" / data.name) / "orders-0" / f"{0:020}.log"
+    with bucket_of(tmp_path / "top") as store:
+
+        def fault(_method: str, key: str) -> str:
+            is_again = sum(each.endswith("orders-0%2F") for each in store.asked) > 1
+            if is_again and key.endswith("orders-0/"):
+                log.unlink(missing_ok=True)
+            return ""
+
+        store.fault = fault
+        place, orders = data_path(store.address(data.name)), TopicChoice.parse(["orders"], None)
+        ways: dict[str, Callable[[], object]] = {
+            "source": lambda: rows(frame(spark, str(place), subscribe="orders")),
+            "audit": lambda: audit(spark, [place], topics=orders),
+            "diff": lambda: list(by_offset(spark, paired((place,), (place,), orders).pairs)),
+        }
+        with pytest.raises(Exception, match=r"StoreError: .*'orders-0' is not as it was listed before"):
+            ways[way]()
+        assert not log.exists()
 
 
 def test_a_revival_has_the_same_logs(store, data, tmp_path, capfdbinary):

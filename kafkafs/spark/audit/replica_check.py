@@ -18,7 +18,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of, progress
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.audit.findings import Finding, Where
-from kafkafs.tables.locations import data_directory
+from kafkafs.tables.locations import as_listed, data_directory
 
 _END = (1 << 63) - 1
 
@@ -34,6 +34,10 @@ class Pair:
     end: int
     cleaned: bool
     weight: int
+
+    def __reduce__(self) -> tuple[object, ...]:
+        one, other = (as_listed(path, self.partition_directory) for path in (self.one, self.other))
+        return Pair, (one, other, self.partition_directory, self.start, self.end, self.cleaned, self.weight)
 
 
 def pairs_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[Pair]:
