@@ -15,9 +15,11 @@ from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.iceberg import Committed, IcebergTable
 from kafkafs.spark.export.output import output
+from kafkafs.tables import locations
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from tests.kafka.dataset import Dataset
+from tests.log.making import made, write_partition
 from tests.spark.test_compacting import Killed, expected, grow, no_waiting, run
 
 __all__ = ["no_waiting"]
@@ -87,6 +89,24 @@ def test_whenever_it_is_killed_or_refused_each_record_stands_once(tmp_path, monk
     export(tmp_path, 21)
     assert rows() == expected(21)
     assert commits[0] == (2 if moment == "before" else 1)
+
+
+@pytest.mark.parametrize("far", [2**53, 253_402_300_800_000, -62_135_596_800_001])
+def test_a_time_that_python_has_no_date_for_is_taken(tmp_path, capsys, far):
+    """Regression: pyiceberg makes dates of the smallest and the largest value, and one time in other units than
+    milliseconds kept all files out of the table."""
+    times = [1_790_000_000_000, 1_790_000_000_001, far, 1_790_000_000_002]
+    for count in (2, 3, 4):
+        batches = [made(number, [time]) for number, time in enumerate(times[:count])]
+        write_partition(tmp_path / "data", {0: batches})
+        locations.open_directories.close()
+        assert main(["export", str(tmp_path / "data"), "--to", str(tmp_path / "out"), "--iceberg", TABLE]) == 0
+        assert "1 files are new" in capsys.readouterr().err
+    table = load_catalog().load_table(TABLE)
+    found = table.scan().to_arrow().sort_by("offset")
+    assert found["timestamp"].cast(pa.int64()).to_pylist() == [time * 1000 for time in times]
+    later = table.scan(row_filter="timestamp > '2026-09-21T14:13:20.001+00:00' and offset == 3").to_arrow()
+    assert later["offset"].to_pylist() == [3]
 
 
 def test_maintenance_of_the_table_brings_nothing_back(tmp_path):

@@ -20,7 +20,11 @@ from kafkafs.tables import arrow, ranges
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionRange
-from tests.log.making import made, spread, write_partition
+from kafkafs.tables.typed.json_column import JsonColumn
+from kafkafs.tables.typed.typed_columns import Column, FieldName
+from tests.format import golden
+from tests.format.batch_maker import v2_batch
+from tests.log.making import Made, made, spread, write_partition
 
 DAY_MS = 24 * 3_600_000
 START_MS = 1_790_000_000_000
@@ -192,3 +196,22 @@ def test_what_a_killed_run_wrote_of_records_that_are_gone_is_removed(tmp_path):
     assert (out / other).exists()
     assert all((out / name).exists() for name in [*tables, each.mark])
     assert json.loads((out / each.mark).read_text()).keys() == tables.keys()
+
+
+@pytest.mark.parametrize("by", ["", "day"])
+def test_a_range_without_records_is_written_and_counted(tmp_path, by):
+    """Regression: a row group without rows has no statistics, and the export of a range of markers ended in a bug."""
+    marker = v2_batch([golden.Record(0, START_MS, 0, b"\0\0\0\1", b"\0\0\0\0\0\0")], attributes=0x30)
+    write_partition(tmp_path / "data", {0: [Made(marker, ())]}, "t-0")
+    place = PartitionRange(Location(tmp_path / "data", TopicPartition("t", 0)), 0, 1)
+    each, out = FileUnit(place, 1, f"topic=t/partition=0/{NAME.format(1)}", by), output(str(tmp_path / "out"))
+    if by:
+        assert write(each, tmp_path / "out") == {}
+        return
+    typed: dict[FieldName, Column] = {"value": JsonColumn("value", ["object", {"a": "long"}])}
+    parquet.write(each, out, "read_uncommitted", "none", parquet.columns_of(each, typed))
+    assert parquet.counts(out, each.file) == parquet.Counts(0, 0)
+    with out.writing(each.file) as file:
+        pq.write_table(parquet.columns_of(each, typed).schema.empty_table(), file)  # as earlier releases wrote it
+    assert parquet.counts(out, each.file) == parquet.Counts(0, 0)
+    assert pq.read_table(tmp_path / "out" / each.file, partitioning=None).num_rows == 0

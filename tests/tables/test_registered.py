@@ -54,6 +54,14 @@ def typed(
     known: Registry, *values: bytes | None, reader: ReaderSchema | None = None, topic: str = "t"
 ) -> list[dict[str, Any]]:
     """`value`, `valueBytes` and `valueError` of these values."""
+    rows: list[dict[str, Any]] = table_of(known, *values, reader=reader, topic=topic).to_pylist(
+        maps_as_pydicts="strict"
+    )
+    return rows
+
+
+def table_of(known: Registry, *values: bytes | None, reader: ReaderSchema | None = None, topic: str = "t") -> pa.Table:
+    """The same as a table."""
     pieces = [records_of(*values)]
     reader = reader or next(reader_schemas_of(known, topic, "value", ()), ReaderSchema())
     column = RegisteredColumn("value", topic, reader, known, column_type(reader.shape()))
@@ -61,8 +69,7 @@ def typed(
     made = pa.Table.from_batches(columns.batches(pieces), columns.schema)
     made.validate(full=True)
     assert made.column("offset").to_pylist() == list(range(len(values)))
-    rows: list[dict[str, Any]] = made.select(["value", "valueBytes", "valueError"]).to_pylist(maps_as_pydicts="strict")
-    return rows
+    return made.select(["value", "valueBytes", "valueError"])
 
 
 def values_of(known: Registry, *values: bytes | None) -> list[Any]:

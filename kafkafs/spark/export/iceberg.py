@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 _PROPERTY = "kafkafs.export."
 _ATTEMPTS = 10
+_NO_BOUNDS = {"write.metadata.metrics.column.timestamp": "counts"}
+"""Has pyiceberg add files without their smallest and largest timestamp, of which it makes Python's dates."""
+
 _ELSEWHERE = "name another table"
 Taken = dict[tuple[str, int], tuple[int, int]]
 """The first offset of each partition that a table took, and the one behind the last."""
@@ -85,6 +88,7 @@ class IcebergTable:
         if plan.table != self._name:
             plan.table = self._name
             export_plan.save(out, request, plan)  # from here on nothing else rewrites these files
+        more: dict[str, str] = {}
         for _ in range(_ATTEMPTS):
             still_ours()
             with self._errors_named("was not changed"):
@@ -97,10 +101,15 @@ class IcebergTable:
                 files = _files(out, new)
                 try:
                     with table.transaction() as change:
+                        change.set_properties({_PROPERTY + plan.id: _words(taken, new)} | more)
                         if files:
                             places = [f"{out.location}/{name}" for name in files]
                             change.add_files(places, {"kafkafs.export": plan.id})
-                        change.set_properties({_PROPERTY + plan.id: _words(taken, new)})
+                except OverflowError:  # a time outside of the years 1 to 9999
+                    if more:
+                        raise
+                    more = _NO_BOUNDS
+                    continue
                 except (CommitFailedException, CommitStateUnknownException):
                     continue  # another writer was faster, or it is unknown: the table shows what it has
                 return Committed(len(files), sum(files.values()))

@@ -75,7 +75,8 @@ class FileWriter:
                 columns = with_durations(self._kind)
                 writer = pq.ParquetWriter(self._sink, columns, **settings(self._compression, rows))
                 self._writer = self._open.enter_context(writer)
-            self._writer.write_table(rows, row_group_size=ROW_GROUP)
+            if rows.num_rows:
+                self._writer.write_table(rows, row_group_size=ROW_GROUP)
         self.rows += self._waiting_rows
         self._waiting, self._waiting_rows, self.size = [], 0, 0
 
@@ -121,8 +122,9 @@ def counts(out: Output, name: str) -> Counts:
 
     def nulls(name: str) -> int:
         """The number of nulls in a column."""
-        groups = (footer.row_group(number).column(columns.index(name)) for number in range(footer.num_row_groups))
-        return sum(group.statistics.null_count for group in groups)
+        groups = map(footer.row_group, range(footer.num_row_groups))
+        wanted = [group.column(columns.index(name)) for group in groups if group.num_rows]
+        return sum(column.statistics.null_count for column in wanted)
 
     as_bytes = footer.num_rows - nulls("valueBytes") if "valueBytes" in columns else 0
     return Counts(footer.num_rows, as_bytes, nulls("timestamp"))

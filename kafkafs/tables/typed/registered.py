@@ -98,8 +98,8 @@ class TypedLines:
 
 
 def converted(read: pa.Array, shape: Shape) -> pa.Array:
-    """The values that were read, as the wanted column. `read` begins at its buffers' beginning, as a reader makes
-    it."""
+    """The values that were read, as the wanted column; ArrowException for what it cannot hold. `read` begins at its
+    buffers' beginning, as a reader makes it."""
     bits, kind = read.buffers()[0], column_type(shape)
     match shape.kind:
         case "record" | "union" if shape.fields:
@@ -118,7 +118,10 @@ def converted(read: pa.Array, shape: Shape) -> pa.Array:
             return _from_base64(read)
     if read.type == kind:
         return read
-    return pa.Array.from_buffers(kind, len(read), read.buffers())
+    made = pa.Array.from_buffers(kind, len(read), read.buffers())
+    if pa.types.is_timestamp(kind) and kind.unit == "ms":
+        made.cast(pa.timestamp("us", kind.tz))  # raises for a time for which readers of the file would do so
+    return made
 
 
 def _from_base64(read: pa.Array) -> pa.Array:
