@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.utils.config import Config
 
+from tests.iceberg_catalogue import configure
 from tests.pages import DOCS, Session, blocks
 
 PAGE = DOCS / "lakes.md"
@@ -22,7 +23,7 @@ def lake(session: Session, monkeypatch: pytest.MonkeyPatch) -> Session:
     (settings,) = blocks(PAGE, "yaml")
     (session.scratch / ".pyiceberg.yaml").write_text(session.real(settings))
     monkeypatch.setenv("PYICEBERG_HOME", str(session.scratch))
-    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # another test may have imported it before
+    configure(monkeypatch, Config().config)
     return session
 
 

@@ -15,9 +15,9 @@ from kafkafs.format.memory import Array, Buffers
 from kafkafs.format.records import Records, Rows
 
 _AHEAD = 32 << 20
-"""Bytes of lines that are made ahead, if that is no less than `_LEAST` and no more than `_MOST` of each partition."""
+"""Bytes of lines that are made ahead, if that is no less than `_LEAST` and no more than `MOST` of each partition."""
 
-_LEAST, _MOST = 128 << 10, 1024 << 10
+_LEAST, MOST = 128 << 10, 1024 << 10
 _SHORTEST = 100
 """Bytes; no line is shorter."""
 
@@ -34,9 +34,11 @@ _NEW_LINE = ord("\n")
 class MergedLines:
     """The lines of partitions, for one reader."""
 
-    def __init__(self, sources: Sequence[tuple[LineMaker, Iterator[Records]]], offsets: Sequence[int]) -> None:
+    def __init__(
+        self, sources: Sequence[tuple[LineMaker, Iterator[Records]]], offsets: Sequence[int], most: int = MOST
+    ) -> None:
         """For each partition: the maker of its lines, its records, and the offset that the records begin at."""
-        share = min(max(_AHEAD // max(len(sources), 1), _LEAST), _MOST)
+        share = min(max(_AHEAD // max(len(sources), 1), _LEAST), most)
         most = share // _SHORTEST
         self._text = np.empty(len(sources) * share + _BEHIND, np.uint8)
         self._stamps = np.empty(len(sources) * most, np.int64)

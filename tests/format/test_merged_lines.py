@@ -3,7 +3,6 @@
 import heapq
 from collections.abc import Iterator, Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,9 +46,7 @@ def test_the_smallest_time_comes_next_and_places_are_where_to_go_on(parts):
     ]
     whole = b"".join(line for _, line in heapq.merge(*timed, key=lambda line: line[0]))
     sources = [(JsonLines("t", number), found(part)) for number, part in enumerate(parts)]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(merged_lines, "_MOST", SHARE)
-        merged = merged_lines.MergedLines(sources, [10] * len(parts))
+    merged = merged_lines.MergedLines(sources, [10] * len(parts), SHARE)
     made = b""
     for is_end, piece in merged.pieces():
         made += piece

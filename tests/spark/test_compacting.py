@@ -40,7 +40,7 @@ Offsets = list[tuple[str, int, int]]
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that is killed leaves what it wrote to the kernel: waiting for the disk proves nothing here."""
-    monkeypatch.setattr("kafkafs.spark.export.output._sync", lambda _: None)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 def grow(data: Path, records: int) -> None:

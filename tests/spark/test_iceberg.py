@@ -18,6 +18,7 @@ from kafkafs.spark.export.output import output
 from kafkafs.tables import locations
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
+from tests.iceberg_catalogue import configure, configure_file
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 from tests.spark.test_compacting import Killed, expected, grow, no_waiting, run
@@ -30,11 +31,7 @@ BROKER = Dataset("4.3.1", "stopped")
 @pytest.fixture(autouse=True)
 def catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A catalogue in a file, as an environment names it to pyiceberg."""
-    (tmp_path / "warehouse").mkdir()
-    settings = {
-        "type": "sql", "uri": f"sqlite:///{tmp_path}/catalogue.db", "warehouse": f"file://{tmp_path}/warehouse",
-    }  # fmt: skip
-    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG.config", {"catalog": {"default": settings}})
+    configure_file(monkeypatch, tmp_path)
 
 
 def wanted(data: Path, by: Any = "") -> Request:
@@ -162,7 +159,7 @@ def test_a_name_that_is_none_is_refused(name):
 
 
 def test_a_catalogue_that_is_not_configured_is_refused(monkeypatch):
-    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG.config", {})
+    configure(monkeypatch, {})
     with pytest.raises(UsageError, match=r"the table 'a.b' cannot be reached: "):
         IcebergTable("a.b")
 

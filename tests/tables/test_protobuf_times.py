@@ -16,6 +16,7 @@ from pyiceberg.catalog import load_catalog
 import kafkafs
 from kafkafs.tables.typed.kinds import TIMES, ReaderSchema, reader_schemas_of
 from kafkafs.tables.typed.typed_columns import column_type
+from tests.iceberg_catalogue import configure_file
 from tests.kafka.registered import registered
 from tests.log.making import write_partition
 from tests.spark.test_newer_schemas import of, run, values
@@ -201,11 +202,7 @@ def test_a_directory_that_an_earlier_release_began_goes_on_with_text(tmp_path):
 
 def test_for_an_iceberg_table_a_duration_is_text(tmp_path, monkeypatch):
     """Such a table has no durations: without `--iceberg` in the first run it refuses the files."""
-    (tmp_path / "warehouse").mkdir()
-    settings = {
-        "type": "sql", "uri": f"sqlite:///{tmp_path}/catalogue.db", "warehouse": f"file://{tmp_path}/warehouse",
-    }  # fmt: skip
-    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG.config", {"catalog": {"default": settings}})
+    configure_file(monkeypatch, tmp_path)
     grow(tmp_path, (3, 5_999))
     run(tmp_path, "registry", "--iceberg", "lake.t")
     table = load_catalog().load_table("lake.t").scan().to_arrow()

@@ -39,14 +39,11 @@ reads = st.lists(st.tuples(st.integers(0, 9000), st.integers(1, 4000)), max_size
 def test_any_read_is_a_slice_of_the_text(pieces, asked, kept, mark, small):
     """Whoever goes back, or far ahead, gets the same bytes as who reads straight on."""
     whole = b"".join(piece for group in pieces for piece in group)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "_KEPT", kept)
-        patch.setattr(streams, "MARK_EVERY", mark)
-        patch.setattr(streams, "_SMALL", small)
-        stream = Stream(maker(pieces), 0, TextBudget(time.monotonic))
-        for at, size in asked:
-            got = bytes(stream.read(at, size))
-            assert got == whole[at : at + size]
+    limits = TextLimits(kept=kept, mark_every=mark, small=small)
+    stream = Stream(maker(pieces), 0, TextBudget(time.monotonic, limits=limits))
+    for at, size in asked:
+        got = bytes(stream.read(at, size))
+        assert got == whole[at : at + size]
 
 
 @settings(deadline=None)
@@ -55,20 +52,18 @@ def test_any_read_is_a_slice_of_the_text(pieces, asked, kept, mark, small):
 def test_who_rests_reads_on_as_if_he_had_not(pieces, asked, budget):
     """Streams that hold too much together let go of it; only who was read last may hold more than there is."""
     whole = b"".join(piece for group in pieces for piece in group)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(streams, "MARK_EVERY", 200)
-        text_budget = TextBudget(time.monotonic, budget)
-        opened = [Stream(maker(pieces), 0, text_budget) for _ in range(5)]
-        for number, places in asked:
-            for at, size in places:
-                assert bytes(opened[number].read(at, size)) == whole[at : at + size]
-                opened[number].prefetch()
-                others = [stream for stream in opened if stream is not opened[number]]
-                if opened[number]._kept:  # at its end it makes nothing, and the one before it is the last that did
-                    assert sum(len(text) for stream in others for _, text in stream._kept) <= budget
-        for stream in opened:
-            stream.close()
-        assert text_budget.has_spare
+    text_budget = TextBudget(time.monotonic, budget, TextLimits(mark_every=200))
+    opened = [Stream(maker(pieces), 0, text_budget) for _ in range(5)]
+    for number, places in asked:
+        for at, size in places:
+            assert bytes(opened[number].read(at, size)) == whole[at : at + size]
+            opened[number].prefetch()
+            others = [stream for stream in opened if stream is not opened[number]]
+            if opened[number]._kept:  # at its end it makes nothing, and the one before it is the last that did
+                assert sum(len(text) for stream in others for _, text in stream._kept) <= budget
+    for stream in opened:
+        stream.close()
+    assert text_budget.has_spare
 
 
 def test_who_is_read_does_not_rest():
