@@ -11,7 +11,7 @@ from kafkafs.cli.exit_codes import drop_output, say
 from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, file_to_write, is_local, named_directories
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
-from kafkafs.spark.audit.audit_job import Report, audit, untold
+from kafkafs.spark.audit.audit_job import Report, audit, ignore_finding
 from kafkafs.spark.audit.findings import Finding, Severity
 from kafkafs.tables.missing import missing_sentence, missing_topics, unknown
 
@@ -45,7 +45,7 @@ def _audit(arguments: argparse.Namespace) -> Report:
         missing = missing_topics(paths, topics.takes, source)
         with engine(arguments, "audit", progress) as where:
             report = audit(
-                where, paths, progress, topics, untold if place else partial(_print, progress),
+                where, paths, progress, topics, ignore_finding if place else partial(_print, progress),
                 deep=arguments.deep, compare_replicas=arguments.compare_replicas,
                 source=source,
                 missing=missing if arguments.fail_on_data_loss else (),
@@ -65,7 +65,7 @@ def _print(progress: SparkProgress, finding: Finding) -> None:
 
 
 def _write(lines: str, place: Path | None) -> None:
-    """To a file or to standard output. UsageError where it cannot be: no exit code may say "clean" or "findings"."""
+    """To a file or to standard output. UsageError if it cannot be: no exit code may say "clean" or "findings"."""
     try:
         if place is not None:
             place.write_text(lines)

@@ -265,12 +265,12 @@ def _opener(directory: str, progress: Progress, keys: "Sequence[tuple[str, Path]
         return BucketDirectory(directory, DiskOptions())
 
     def open_object(name: str) -> ReadableFile:
-        """NotFound where there is none."""
+        """NotFound if it does not exist."""
         is_remote = parse_tier_file(name) is not None
         return progress.of(name, remote(directory).open(name) if is_remote else copy().open_now(name))
 
     def open_file(name: str) -> ReadableFile:
-        """The file that a path names, links followed; NotFound where its directory cannot be opened."""
+        """The file that a path names, links followed; NotFound if its directory cannot be opened."""
         folder, name = os.path.split(os.path.realpath(os.path.join(directory, name)))
         try:
             is_remote = parse_tier_file(name) is not None

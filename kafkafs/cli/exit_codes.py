@@ -72,7 +72,7 @@ def run_to_exit_code(
 
 
 def _trouble_of_a_store() -> str:
-    """Why an answer may lack something that lies in a bucket, though no part of the command has failed."""
+    """Why an answer may lack something that is in a bucket, though no part of the command has failed."""
     stores = sys.modules.get("kafkafs.disk.store_session")
     return "" if stores is None else str(stores.current.first_failure())
 

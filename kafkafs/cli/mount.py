@@ -58,7 +58,7 @@ def _in_background(place: Path, daemon: Daemon) -> int:
 
 
 def _check_parts() -> None:
-    """UsageError where something is not installed that a mount needs, or that confines a daemon started by root."""
+    """UsageError if something is not installed that a mount needs, or that confines a daemon started by root."""
     missing = [name for name in ("pyfuse3", "trio") if find_spec(name) is None]
     if missing:
         raise UsageError(
@@ -76,7 +76,7 @@ def _check_parts() -> None:
 
 
 def _check_device() -> None:
-    """UsageError where the kernel's side of FUSE is not to be had, as in most containers."""
+    """UsageError if the kernel's side of FUSE is not to be had, as in most containers."""
     try:
         os.close(os.open(_DEVICE, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:

@@ -62,7 +62,7 @@ def _exact(options: MountOptions, value: str) -> MountOptions:
 
 
 def _size(name: str, value: str, example: str) -> int:
-    """The bytes that an option's value says; UsageError where it is no size."""
+    """The bytes that an option's value says; UsageError if it is no size."""
     number, unit = (value[:-1], value[-1:].upper()) if value[-1:].isalpha() else (value, "")
     if not (number.isascii() and number.isdigit()) or unit not in UNITS or not number.strip("0"):
         raise UsageError(

@@ -58,7 +58,7 @@ def _daemon_pid(place: Path) -> int | None:
     pids: list[int] = []
 
     def ask() -> None:
-        """Reads it from the mount; notes nothing where that gives none."""
+        """Reads it from the mount; notes nothing if that gives none."""
         with suppress(OSError, ValueError, KeyError):
             pids.append(int(json.loads((place / ".kafkafs/status.json").read_bytes())["pid"]))
 

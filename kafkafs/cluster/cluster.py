@@ -27,7 +27,7 @@ from kafkafs.errors import UNREADABLE
 from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, PARTITION_METADATA, TRANSACTIONS_TOPIC, PartitionName
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.meta_properties import telling
+from kafkafs.log.meta_properties import of_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
@@ -36,7 +36,7 @@ from kafkafs.log.replicas import furthest, replicas
 class FoundGroup(NamedTuple):
     """A group, and the partition of `__consumer_offsets` that it was found in.
 
-    `stale`: it is not the group's own; None where nobody knows how many partitions the topic has.
+    `stale`: it is not the group's own; None if nobody knows how many partitions the topic has.
     """
 
     name: bytes
@@ -82,7 +82,7 @@ class Cluster:
                 self._forget(name)
         self._problems.clear()
         for name, parsed in names.items():
-            chosen = furthest(replicas(self.telling, name))
+            chosen = furthest(replicas(self.state_directories, name))
             if chosen is None:
                 continue
             known = self._sources.get(name)
@@ -94,19 +94,19 @@ class Cluster:
                 self._problems[name] = f"{name} cannot be read: {error}"
 
     @cached_property
-    def telling(self) -> Sequence[DataDirectory]:
+    def state_directories(self) -> Sequence[DataDirectory]:
         """The directories from which the state is read; empty if they are of several clusters."""
-        return telling(self.directories)
+        return of_one_cluster(self.directories)
 
     def sources(self, topic: str) -> list[Partition]:
         """The partitions on these disks that tell about groups, transactions or metadata: those of that topic."""
         names = (name for name, parsed in self._source_names().items() if parsed.topic == topic)
-        found = (furthest(replicas(self.telling, name)) for name in names)
+        found = (furthest(replicas(self.state_directories, name)) for name in names)
         return [each for each in found if each is not None]
 
     def _source_names(self) -> dict[str, PartitionName]:
         found = {}
-        for directory in self.telling:
+        for directory in self.state_directories:
             for name, parsed in directory.names().items():
                 if not parsed.mark and (name == METADATA_LOG or parsed.topic in (GROUPS_TOPIC, TRANSACTIONS_TOPIC)):
                     found[name] = parsed
@@ -135,7 +135,7 @@ class Cluster:
 
     @property
     def image(self) -> Image | None:
-        """Topics, brokers and settings; None where no metadata log is here, or it cannot be understood."""
+        """Topics, brokers and settings; None if no metadata log is here, or it cannot be understood."""
         return self._metadata.image if self._metadata else None
 
     @property
@@ -144,7 +144,7 @@ class Cluster:
         return self._metadata.as_of if self._metadata else None
 
     def partition_count(self, topic: str) -> int | None:
-        """How many partitions a topic has; None where that is not known."""
+        """How many partitions a topic has; None if that is not known."""
         image, topic_id = self.image, self._topic_id(topic)
         return len(image.topics[topic_id].partitions) if image and topic_id else None
 
@@ -198,7 +198,7 @@ class Cluster:
             yield FoundGroup(name, partition.number, group, self._is_stale(name, partition.number))
 
     def group(self, path: str) -> FoundGroup | None:
-        """The group whose directory is called that, as its own partition knows it if that has it; None where there is
+        """The group whose directory is called that, as its own partition knows it if that has it; None if there is
         none."""
         name = named_by(path)
         there = [] if name is None else [each for each in self._groups.values() if each.values.kept.has(name)]
@@ -295,7 +295,7 @@ class Cluster:
         """All partitions on these disks that clients may write, each as the replica that counts."""
         names = {
             name: (parsed.topic, parsed.partition)
-            for directory in self.telling
+            for directory in self.state_directories
             for name, parsed in directory.names().items()
             if not parsed.mark and name != METADATA_LOG
         }
@@ -303,13 +303,13 @@ class Cluster:
         return [each for each in found if each is not None]
 
     def partition(self, topic: str, number: int) -> Partition | None:
-        """The replica on these disks that counts; None where none is here."""
+        """The replica on these disks that counts; None if none is here."""
         return self._counting(f"{topic}-{number}", topic)
 
     def _counting(self, name: str, topic: str) -> Partition | None:
         """That of those which are of the topic that the metadata knows: a broker that was down when it was deleted and
         created again still has the former one."""
-        found, topic_id = replicas(self.telling, name), self._topic_id(topic)
+        found, topic_id = replicas(self.state_directories, name), self._topic_id(topic)
         best = furthest(found)
         if best is None or len(found) < 2 or topic_id is None or _is_of(best, topic_id):
             return best

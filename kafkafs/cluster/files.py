@@ -44,7 +44,7 @@ class ListFile(NamedTuple):
     topics: tuple[str, ...]
     lines: Callable[[Cluster], Iterator[bytes] | None]
     version: Callable[[Cluster], object] = lambda _: None
-    """Another one whenever the lines may be others; None where nobody can tell."""
+    """Another one whenever the lines may be others; None if nobody can tell."""
 
     sources: Callable[[Cluster], Sequence[Partition]] | None = None
     """The partitions that tell it, where their topics have any name: it is there if there are some."""
@@ -76,7 +76,7 @@ def state(cluster: Cluster) -> Row:
 
 def _problems(cluster: Cluster) -> Iterator[str]:
     yield from cluster.problems()
-    cluster.connect.connectors(cluster.telling)
+    cluster.connect.connectors(cluster.state_directories)
     yield from cluster.connect.problems()
     if not cluster.sources(METADATA_TOPIC):
         yield (
@@ -204,8 +204,8 @@ LISTS: Mapping[str, ListFile] = {
     "producers.jsonl": ListFile((), lambda cluster: (line(rows.producer_row(each)) for each in cluster.producers())),
     "connectors.jsonl": ListFile(
         (),
-        lambda cluster: Rows(cluster.connect.connectors(cluster.telling), connector_row).all_lines(),
-        sources=lambda cluster: cluster.connect.sources(cluster.telling),
+        lambda cluster: Rows(cluster.connect.connectors(cluster.state_directories), connector_row).all_lines(),
+        sources=lambda cluster: cluster.connect.sources(cluster.state_directories),
     ),
     "topics.jsonl": _of_image(_topics),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),

@@ -14,7 +14,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, NotFound
 from kafkafs.format.batch import Batches
 from kafkafs.format.messages.topic_records import InternalTopic, Problem, Unreadable
 from kafkafs.format.records import Records, Refusal, decode
-from kafkafs.log.lineage import Went, place_behind, went_on
+from kafkafs.log.lineage import Change, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
@@ -74,7 +74,7 @@ class Following:
         self._read: Log | None = None
 
     def catch_up(self) -> bool:
-        """Reads what has come; False where nothing has. NotFound where the directory is gone."""
+        """Reads what has come; False if nothing has. NotFound if the directory is gone."""
         return ask_again(self._catch_up, self._look_again)
 
     def _look_again(self) -> None:
@@ -87,7 +87,7 @@ class Following:
             return False
         self._read = None  # until all of it is read
         place = None
-        if before is not None and before.segments and went_on(before, log).went in (Went.GROWN, Went.ROLLED):
+        if before is not None and before.segments and went_on(before, log).change in (Change.GROWN, Change.ROLLED):
             place = place_behind(before, log)
         if place is None:
             first = self._replay.begin(log)

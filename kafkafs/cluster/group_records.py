@@ -56,7 +56,7 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member. `topics` and `assignment` are None where its protocol is not Kafka's consumers'."""
+    """A member. `topics` and `assignment` are None if its protocol is not Kafka's consumers'."""
 
     member_id: str
     group_instance_id: str | None
@@ -99,11 +99,11 @@ class _Found:
         self.offset: dict[str, int] = {}
 
     def one(self, name: str) -> Mapping[str, Any] | None:
-        """The record of a type that a group has one of; None where it has none."""
+        """The record of a type that a group has one of; None if it has none."""
         return self.messages[name][-1].value if name in self.messages else None
 
     def by_member(self, name: str) -> dict[str, Mapping[str, Any]]:
-        """The records of a type that each member has one of, by member id; empty where there is none."""
+        """The records of a type that each member has one of, by member id; empty if there are no such records."""
         return {str((each.key or {})["memberId"]): each.value or {} for each in self.messages.get(name, ())}
 
 
@@ -188,7 +188,7 @@ def _classic_member(member: Mapping[str, Any], is_consumers: bool) -> Member:
 
 
 def _embedded(name: str, data: bytes) -> Mapping[str, Any] | None:
-    """A message that a client put into a record, behind its version; None where it is none."""
+    """A message that a client put into a record, behind its version; None if it is none."""
     if len(data) < _VERSION.size:
         return None
     (version,) = _VERSION.unpack_from(data)

@@ -58,7 +58,7 @@ class AsOf(NamedTuple):
 
 
 class Metadata(Replay):
-    """See the module. `image` is None where nothing is known: the log does not begin at 0, and no snapshot is whole.
+    """See the module. `image` is None if nothing is known: the log does not begin at 0, and no snapshot is whole.
     `is_dynamic`: a record of the quorum's voters was found (kraft.version 1)."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Metadata(Replay):
         self._is_unused = False
         self._snapshot_ms: int | None = None
         self._waiting: list[tuple[str, Message]] | None = None  # records of a transaction that has not ended
-        self._next: int | None = None  # the offset from which the log goes on; None where it does not
+        self._next: int | None = None  # the offset from which the log goes on; None if it does not
         self._is_gap_reported = False
 
     @property
@@ -298,7 +298,7 @@ def read_once(partition: Partition, options: ReadOptions) -> Metadata:
 
 
 def metadata_version(path: Path) -> int | None:
-    """The feature level that Kafka's releases count by; None where the data directory there does not tell."""
+    """The feature level that Kafka's releases count by; None if the data directory there does not tell."""
     try:
         image = read_once(open_data_directory(path).partition(METADATA_LOG), ReadOptions()).image
     except KafkafsError:

@@ -33,7 +33,7 @@ class ReferenceTo(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RegisteredSchema:
-    """One version of a subject. `text` is None where it is encrypted or too large to be kept."""
+    """One version of a subject. `text` is None if it is encrypted or too large to be kept."""
 
     subject: str
     version: int
@@ -65,7 +65,7 @@ def split_subject(subject: str) -> tuple[str, str]:
 
 
 def parse_schema_record(key: Mapping[str, object], value: Mapping[str, object], offset: int) -> RegisteredSchema:
-    """The schema of a record with keytype SCHEMA. CorruptData where a field is missing or of another type."""
+    """The schema of a record with keytype SCHEMA. CorruptData if a field is missing or of another type."""
     subject, version, number = (value.get(name, key.get(name)) for name in ("subject", "version", "id"))
     text, kind = value.get("schema"), value.get("schemaType") or "AVRO"
     if not isinstance(subject, str) or not _is_int(version) or not _is_int(number):
@@ -200,7 +200,7 @@ class Registry:
         return known_decoder(schema.type, schema.text, references)
 
     def references(self, schema: RegisteredSchema) -> list[Reference]:
-        """The schemas that one uses, each behind those that it uses itself. CorruptData where one is missing."""
+        """The schemas that one uses, each behind those that it uses itself. CorruptData if one is missing."""
         found: dict[str, Reference] = {}
         open_: set[tuple[str, int]] = set()
 

@@ -82,7 +82,7 @@ def file_name(name: bytes) -> str | None:
 
 
 def named_by(path: str) -> bytes | None:
-    """The name whose file is called that; None where no name's is."""
+    """The name whose file is called that; None if no name's is."""
     name = _ENCODED.sub(lambda match: bytes((int(match[1], 16),)), os.fsencode(path))
     return name if file_name(name) == path else None
 

@@ -1,4 +1,4 @@
-"""`_schemas-0`, read once and then followed: the registry as it is now, for decoders.
+"""`_schemas-0`, read once and then followed: the current registry, for decoders.
 
 Kept are at most KEPT_BYTES of schemas, whatever stands in the topic. Schemas that the registry's own compaction has not
 yet removed count, because data that were written with a deleted schema can still be decoded.
@@ -142,7 +142,7 @@ class SchemaTopic:
         self._nothing = Registry()
 
     def registry(self, *, now: bool = False) -> Registry:
-        """The registry as it is now (`now`) or was a moment ago; an empty one where no directory has the topic."""
+        """The current registry (`now`), or that of a moment ago; an empty one if no directory has the topic."""
         fresh = None if now else self._registry.fresh()
         if fresh is None:
             may_block()
@@ -153,7 +153,7 @@ class SchemaTopic:
         return fresh
 
     def partition(self) -> Partition | None:
-        """The replica that counts; None where no directory has the topic."""
+        """The replica that counts; None if no directory has the topic."""
         return furthest(replicas(self._directories, SCHEMAS))
 
     def problems(self) -> list[str]:

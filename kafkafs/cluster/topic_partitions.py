@@ -17,7 +17,7 @@ from kafkafs.errors import UNREADABLE
 from kafkafs.format.messages.topic_records import Message
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.meta_properties import telling
+from kafkafs.log.meta_properties import of_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
@@ -89,7 +89,7 @@ class TopicMetadata:
     def source(self) -> Partition | None:
         """The metadata log that counts; None if no disk has one, or if the disks are of several clusters."""
         found = []
-        for directory in telling(self._directories):
+        for directory in of_one_cluster(self._directories):
             with suppress(*UNREADABLE):  # another disk may have it
                 found += replicas([directory], METADATA_LOG)
         return furthest(found)

@@ -39,7 +39,7 @@ class Transaction(NamedTuple):
 
 
 def read_transaction(key: bytes, kept: LastValue, problem: TellProblem) -> Transaction | None:
-    """The transactional id of that record; None where it cannot be read."""
+    """The transactional id of that record; None if it cannot be read."""
     message = parse_record(InternalTopic.TRANSACTIONS, key, kept.value)
     if isinstance(message, Unreadable):
         problem((kept.offset, what_is_wrong(message)))
@@ -76,7 +76,7 @@ _Stamp = tuple[int, int, int, int, int]
 
 
 class Open(NamedTuple):
-    """An open transaction in a partition. `hanging` is None where its coordinator's partition is not on these disks."""
+    """An open transaction in a partition. `hanging` is None if its coordinator's partition is not on these disks."""
 
     topic: str
     partition: int
@@ -110,12 +110,12 @@ class ProducerScans:
         self._scanned: dict[_Key, ValidatedValue[_Scanned]] = {}  # no `Log` is kept: there may be very many partitions
 
     def open_in(self, partition: Partition) -> tuple[OpenTransaction, ...]:
-        """The partition's open transactions; none where it cannot be read."""
+        """The partition's open transactions; none if it cannot be read."""
         found = self._of(partition)
         return () if found is None else found.found
 
     def of(self, partition: Partition) -> tuple[ProducerState, ...]:
-        """The partition's producers, by id; none where it cannot be read."""
+        """The partition's producers, by id; none if it cannot be read."""
         found = self._of(partition)
         return () if found is None else parse_producer_snapshot(found.packed)
 
@@ -144,7 +144,7 @@ def _scan(partition: Partition, log: Log) -> tuple[_Stamp | None, _Scanned]:
 
 
 def _stamp(partition: Partition, newest: str | None) -> _Stamp | None:
-    """The values that change with the log: those of its directory and its newest segment. None where that is not sure
+    """The values that change with the log: those of its directory and its newest segment. None if that is not sure
     yet."""
     if newest is None:
         return None

@@ -44,7 +44,7 @@ def non_blocking() -> Iterator[None]:
 
 
 def is_non_blocking() -> bool:
-    """True where this thread must not wait."""
+    """True if this thread must not wait."""
     return _state.non_blocking
 
 
@@ -67,7 +67,7 @@ def acquired(lock: threading.Lock) -> Iterator[None]:
 
 
 def may_block() -> None:
-    """Stands before what may take long: raises WouldBlock where this thread must not wait."""
+    """Call this before a step that may take long. WouldBlock if this thread must not wait."""
     if _state.non_blocking:
         raise WouldBlock("this answer takes a worker thread")
 
@@ -83,12 +83,12 @@ def time_slice(seconds: float) -> Iterator[None]:
 
 
 def has_time_slice() -> bool:
-    """True where long work is to be done in parts."""
+    """True if long work is to be done in parts."""
     return _state.deadline is not None
 
 
 def check_time_slice() -> None:
-    """Stands in the midst of long work, where what was done is kept: raises Unfinished where the time is up."""
+    """Call this in the middle of long work, when the work so far is kept. Unfinished if the time is up."""
     if _state.deadline is not None and time.monotonic() > _state.deadline:
         raise Unfinished("this answer takes longer; ask again")
 

@@ -108,7 +108,7 @@ class BucketObjects(Objects):
                 yield Object(f"{folder}/{each.base_name}", each.size or 0, each.mtime_ns or 0)
 
     def entries(self, folder: str) -> tuple[list[str], list[Object]]:
-        """The folders and the objects in a folder, listed in one pass; none where it is not there."""
+        """The folders and the objects in a folder, listed in one pass; none if it is not there."""
         try:
             found = self._listed(folder, self._limits.listing_s)
         except NotFound:

@@ -42,7 +42,7 @@ class FileKeeper(Protocol):
 
 
 class DescriptorBudget:
-    """How many descriptors the open files of one tree take together, however many directories they lie in.
+    """How many descriptors the open files of one tree take together, however many directories they are in.
 
     A value beside `memory` in the options: the directories that are opened with it share it. They keep what was asked
     for last; where that is too much, the directory that keeps most lets go of the file that it was asked for longest
@@ -117,7 +117,7 @@ class Budget:
         return 2 * self._total < self._limit
 
     def hold(self, holder: Holder, size: int) -> bool:
-        """It holds `size` bytes now, 0 where it holds nothing any more, and is the last that should let go. True if
+        """It holds `size` bytes now, 0 if it holds nothing any more, and is the last that should let go. True if
         there is room for that, once others have released theirs."""
         mine = ref(holder)
         self._note(mine, size)

@@ -118,7 +118,7 @@ class LruCache(Generic[Value]):
         self._last: OrderedDict[str, Value] = OrderedDict()
 
     def get(self, name: str, make: Callable[[], Value], fits: Callable[[Value], bool] = lambda _: True) -> Value:
-        """The value of that name; a new one where there is none that fits."""
+        """The value of that name; a new one if there is none that fits."""
         with self._lock:
             value = self._held.get(name)
             if value is None or not fits(value):

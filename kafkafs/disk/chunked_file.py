@@ -1,4 +1,4 @@
-"""A file that lies elsewhere in chunks, fetched whole and kept for a while: an object of a remote tier.
+"""A file that is elsewhere in chunks, fetched whole and kept for a while: an object of a remote tier.
 
 The missing chunks of a read are fetched together, up to `TOGETHER` bytes or two chunks. Behind a reader that goes
 straight on as many bytes are fetched before it asks, where they are a quarter of what the cache holds at most.
@@ -20,7 +20,7 @@ from kafkafs.errors import DiskError, NotFound, Vanished
 from kafkafs.format.memory import Bytes
 
 FetchChunks = Callable[[int, int], Sequence[Bytes]]
-"""The bytes in clear of the chunks from that number on, so many. DiskError where they cannot be had, NotFound where
+"""The bytes in clear of the chunks from that number on, so many. DiskError if they cannot be had, NotFound if
 their object is gone, WouldBlock never."""
 
 TOGETHER = 4 << 20
@@ -123,12 +123,12 @@ class ChunkedFile(DataFile):
         return dropped
 
     def _going_on(self, position: int, size: int) -> list[memoryview]:
-        """As `_parts`; where the reader goes on from where it was, what lies behind is fetched ahead."""
+        """As `_parts`; where the reader goes on from where it was, what is behind is fetched ahead."""
         end, was_at = min(position + size, self._size), self._read_to
         self._straight = self._straight + end - was_at if position <= was_at <= end else 0
         self._read_to = end
         parts = self._parts(position, size)
-        if self._straight >= STRAIGHT:  # and what lies before `position` is not read again
+        if self._straight >= STRAIGHT:  # and what is before `position` is not read again
             for number in range(self._passed_to, position // self._chunk_size):
                 self._cache.passed((self._object, number))
             self._fetch_behind((end - 1) // self._chunk_size)

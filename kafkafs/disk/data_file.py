@@ -84,7 +84,7 @@ class DataFile(ABC):
     def read(self, position: int, size: int, *, passing: bool = False) -> bytes:
         """The bytes at `position`, fewer only at the end. A non-blocking thread gets WouldBlock for what it waited for.
 
-        `passing`: a short read in the midst of long ones, which leaves no page in memory either.
+        `passing`: a short read in the middle of long ones, which leaves no page in memory either.
         """
 
     @abstractmethod

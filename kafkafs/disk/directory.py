@@ -92,7 +92,7 @@ class Directory:
     """
 
     def __init__(self, path: str, options: DiskOptions = DEFAULT_OPTIONS) -> None:
-        """Raises OSError where `path` is no directory that may be read."""
+        """Raises OSError if `path` is no directory that may be read."""
         self.options = options
         self._path = os.path.abspath(path)
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -105,9 +105,9 @@ class Directory:
         options.descriptors.share_with(self)
 
     def is_replaced(self) -> bool:
-        """True if another directory is at the path by now. False where none does, or none that can be looked at.
+        """True if another directory is at the path by now. False if none does, or none that can be looked at.
 
-        A non-blocking thread gets WouldBlock where the kernel has not got the way there in memory.
+        A non-blocking thread gets WouldBlock if the kernel has not got the way there in memory.
         """
         try:
             if is_non_blocking():
@@ -243,7 +243,7 @@ class Directory:
             os.close(descriptor)
 
     def read_whole(self, name: str, limit: int = 16 << 20) -> bytes:
-        """A small file's bytes, the first `limit` of a larger one's; NotFound where there is none."""
+        """A small file's bytes, the first `limit` of a larger one's; NotFound if it does not exist."""
         opened = self.open_now(name)
         return opened.read(0, min(opened.size, limit))
 

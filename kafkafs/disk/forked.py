@@ -39,7 +39,7 @@ class ForkedProcess(Generic[Task, Message]):
         theirs.close()
 
     def give(self, task: Task) -> None:
-        """Has it do that next; Exhausted where it was ended by others."""
+        """Has it do that next; Exhausted if it was ended by others."""
         with _alive():
             self.pipe.send(task)
 
@@ -71,7 +71,7 @@ def heard(
 def _alive() -> Iterator[None]:
     try:
         yield
-    except (EOFError, OSError):  # the latter also in the midst of what it had begun to tell
+    except (EOFError, OSError):  # the latter also in the middle of what it had begun to tell
         raise Exhausted("a process that was to help was killed, as happens where memory runs out") from None
 
 

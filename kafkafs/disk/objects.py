@@ -45,15 +45,15 @@ class Objects(ABC):
 
     @abstractmethod
     def folders(self, folder: str = "") -> list[str]:
-        """The names of the folders in a folder, sorted; none where it is not there."""
+        """The names of the folders in a folder, sorted; none if it is not there."""
 
     @abstractmethod
     def files(self, folder: str) -> Iterator[Object]:
-        """The objects in a folder itself; none where it is not there."""
+        """The objects in a folder itself; none if it is not there."""
 
     @abstractmethod
     def read(self, key: str, position: int, size: int) -> bytes:
-        """Those bytes of an object, all of them: NotFound where there is no object, DiskError where it is shorter."""
+        """Those bytes of an object, all of them: NotFound if there is no object, DiskError if it is shorter."""
 
     @abstractmethod
     def stat(self, found: Object) -> os.stat_result:
@@ -64,7 +64,7 @@ class DirectoryObjects(Objects):
     """Those of a directory, opened below it as a broker's files are: never through a link."""
 
     def __init__(self, path: str, options: DiskOptions) -> None:
-        """UsageError where `path` is no directory that may be read."""
+        """UsageError if `path` is no directory that may be read."""
         self.shown_as = path
         try:
             self.root = Directory(path, options)

@@ -4,7 +4,7 @@ With RWF_DONTCACHE the kernel reads folios of up to 2 MiB, and drops each behind
 reader that goes on from the midst of one has it read from the disk again; so a block ends where such a folio does.
 While a reader takes what it got, `fuse` has a worker `fill` in the next.
 
-Bytes in memory are not read ahead, because no read waits for them. A few pages that are not, in the midst of others,
+Bytes in memory are not read ahead, because no read waits for them. A few pages that are not, in the middle of others,
 are no reason to read all that follows in blocks.
 """
 
@@ -31,7 +31,7 @@ A look costs the disk up to a block."""
 
 _KERNEL_AHEAD = 16 << 20
 """Bytes that the kernel may have read ahead where it does so by 8 MiB. It stops so far before the reader's end: what
-lies behind that nobody would read, and nothing drop."""
+is behind that nobody would read, and nothing drop."""
 
 _MOST = _BYTES_AHEAD + 2 * BLOCK
 """Bytes that one reader holds at most: what is ahead of it, what it reads, and what is being read."""
@@ -71,7 +71,7 @@ class _Blocks:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def and_then(self, block: memoryview, read_to: int) -> "_Blocks":
-        """With one block more, and without those that lie behind the reader."""
+        """With one block more, and without those that are behind the reader."""
         blocks, position = self.blocks, self.position
         while blocks and position + len(blocks[0]) <= read_to:
             blocks, position = blocks[1:], position + len(blocks[0])
@@ -161,7 +161,7 @@ class Prefetch:
                 self._making.release()
 
     def _advance(self, file: DataFile, position: int, end: int) -> bool:
-        """Reads one more block for a reader at `position`; False where there is none, or no memory for it."""
+        """Reads one more block for a reader at `position`; False if there is no such block, or no memory for it."""
         stamp, made = _stamp(file), self._made
         if made is None or not made.holds(file, position):
             made = _Blocks(file, stamp, position, position, ())

@@ -68,7 +68,7 @@ class SignedReads:
 
     @classmethod
     def of(cls, place: Place, region: str, silent_s: float) -> "SignedReads | None":
-        """The reads of that bucket; None where keys or the way to it are not known for sure."""
+        """The reads of that bucket; None if keys or the way to it are not known for sure."""
         environment = os.environ
         key, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
         is_plain = not (place.keys or place.proxy) and place.scheme in ("http", "https")

@@ -77,13 +77,13 @@ def signal_at_parents_end(number: int) -> None:
 
 
 def sync_file_system(descriptor: int) -> None:
-    """Waits until all that was written to a file system is on its disk. Raises OSError where that is not so."""
+    """Waits until all that was written to a file system is on its disk. Raises OSError if that is not so."""
     if libc.syncfs(descriptor):
         raise last_error()
 
 
 def access_list(place: int | str) -> bytes | None:
-    """The access control list of what a descriptor or a path leads to, as the kernel stores it; None where there is
+    """The access control list of what a descriptor or a path leads to, as the kernel stores it; None if there is
     none."""
     try:
         return os.getxattr(place, "system.posix_acl_access")

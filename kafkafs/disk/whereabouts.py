@@ -1,7 +1,7 @@
 """Find the segments if the named directory is not a data directory: its neighbours, one level down and up, tell.
 
 People name a volume (`data-0`, with `kafka-log0` in it), a partition, a topic, a file in a partition, or a mount. And
-whether a place lies in a directory, whatever it is called: nothing is written into data.
+whether a place is in a directory, whatever it is called: nothing is written into data.
 """
 
 import json
@@ -22,7 +22,7 @@ IsDataDirectory = Callable[[Path], bool]
 
 
 def is_within(inner: Path, outer: Path) -> bool:
-    """True if `inner`, which need not exist yet, is `outer` or lies below it, through links and bind mounts too."""
+    """True if `inner`, which need not exist yet, is `outer` or is below it, through links and bind mounts too."""
     place = Path(os.path.realpath(inner))
     return any(_is_same(step, outer) for step in (place, *place.parents))
 

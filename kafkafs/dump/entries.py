@@ -50,7 +50,7 @@ class UnreadableEntry:
 
 
 def entry_at(header: bytes, position: int, end: int) -> Batch | UnreadableEntry | None:
-    """The entry at `position` of a log that ends at `end`; None where Kafka sees none, at a cut end or a corrupt size.
+    """The entry at `position` of a log that ends at `end`; None if Kafka sees none, at a cut end or a corrupt size.
 
     `header` is what the file has from `position` on, up to LARGEST_HEADER bytes, behind `end` too.
     """
@@ -120,7 +120,7 @@ READ_SIZE = 1 << 20
 @dataclass(frozen=True, slots=True)
 class EntryRun:
     """Whole entries back to back: their bytes, where these begin in the file, and a row for each; and the size that the
-    entry behind them claims, 0 where it is not known."""
+    entry behind them claims, 0 if it is not known."""
 
     data: bytes | memoryview
     position: int

@@ -226,7 +226,7 @@ class TimeCheck:
 
 
 class _Starts:
-    """Return the place at which to look for an offset, by the offset index beside the time index."""
+    """The places at which to look for offsets, by the offset index beside a time index."""
 
     def __init__(self, source: Source) -> None:
         index = source.beside(f"{source.stem}.index")
@@ -235,7 +235,7 @@ class _Starts:
         self._positions = entries["position"].astype(np.int64)
 
     def before(self, offset: int) -> int:
-        """The position of the last entry at or before `offset`; 0 where there is none."""
+        """The position of the last entry at or before `offset`; 0 if there is no such entry."""
         slot = int(np.searchsorted(self._offsets, offset, side="right")) - 1
         return int(self._positions[slot]) if slot >= 0 else 0
 

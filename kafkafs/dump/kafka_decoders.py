@@ -12,7 +12,7 @@ from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.strings import java_double, java_string
 
 Decoder = Callable[[bytes], bytes]
-"""Bytes as stored -> UTF-8 text. CorruptData where they are too few."""
+"""Bytes as stored -> UTF-8 text. CorruptData if they are too few."""
 
 RecordDecoder = Callable[[int, bytes | None, bytes | None], tuple[str | None, str | None]]
 """Offset, key and value as stored -> key and payload as text, None for what is not shown (see `internal_records`)."""

@@ -22,7 +22,7 @@ def window_of(source: Source, start: int | None, stop: int | None) -> OffsetWind
 def offset_at(logs: Sequence[Source], time_ms: int, options: DumpOptions) -> int | None:
     """The offset of the first record, in the order of `logs` and of offsets, with a timestamp of `time_ms` or later.
 
-    `logs` are a partition's, in order. None where there is no such record.
+    `logs` are a partition's, in order. None if there is no such record.
     """
     for source in logs:
         for batch in _batches(source, _position_at_or_after(source, time_ms)):

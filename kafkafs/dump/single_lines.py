@@ -15,7 +15,7 @@ NO_TIMESTAMP_TYPE = "NoTimestampType"
 
 @dataclass(frozen=True, slots=True)
 class DumpedRecord:
-    """A record read one by one. `key_size` and `value_size` are as stored: a message of v0 or v1 may lie about them."""
+    """A record read one by one. `key_size` and `value_size` are as stored: a message of v0 or v1 may be about them."""
 
     offset: int
     timestamp: int

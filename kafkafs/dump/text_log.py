@@ -206,7 +206,7 @@ _KRAFT = {  # label and schema
 
 
 def control_text(key: bytes | None, value: bytes | None) -> bytes:
-    """The type of a control record and what its value holds. CorruptData where key or value are too short."""
+    """The type of a control record and what its value holds. CorruptData if key or value are too short."""
     if key is None or len(key) < CONTROL_KEY.size:
         raise CorruptData("the key of a control record is cut")
     version, type_id = CONTROL_KEY.unpack_from(key)

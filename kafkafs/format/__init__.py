@@ -23,7 +23,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     differences      records side by side: which are alike
     key_index        keys as sorted numbers, and those of a segment as a file
     kernels          compiled loops, of `native`
-    tiers            what lies in a remote tier
+    tiers            what is in a remote tier
     known_topics     MirrorMaker's records and windowed keys, by a topic's name; `connect_secrets`: what Connect hides
 
     decoding         records as lines with decoded keys and values, above

@@ -120,7 +120,7 @@ class Batch:
 
 
 def parse_batch(data: bytes | memoryview, at: int, position: int) -> Batch | None:
-    """The header at `data[at:]`, which lies at `position` in its segment; None where it is cut or cannot be true.
+    """The header at `data[at:]`, which is at `position` in its segment; None if it is cut or cannot be true.
 
     Nothing is read behind the header and no CRC is checked: see `crc_holds`.
     """
@@ -213,7 +213,7 @@ _in_order = itemgetter(*map((BATCH.names or ()).index, _FIELDS))
 class Walk(NamedTuple):
     """The whole batches of a buffer, in order, and how the buffer goes on behind them.
 
-    "end": not at all. "cut": an entry is not whole, `missing` bytes of it (0 where even that is unknown) come later.
+    "end": not at all. "cut": an entry is not whole, `missing` bytes of it (0 if even that is unknown) come later.
     "corrupt": what stands there can be no entry.
     """
 
@@ -224,7 +224,7 @@ class Walk(NamedTuple):
 
 
 def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
-    """The batches in `data`, whose byte 0 lies at `position` in its segment.
+    """The batches in `data`, whose byte 0 is at `position` in its segment.
 
     With `verify` each row's `valid` says if the CRC is right, else it is UNCHECKED. The walk goes on behind a batch
     whose CRC fails: its length is outside the CRC, so look at `valid` before it is trusted.

@@ -158,7 +158,7 @@ _Sink = _Buffer | _Counter
 
 def decompress(codec: int, magic: int, data: Bytes, limit: int, memory: Memory = UNLIMITED) -> memoryview:
     """Unpack `data` to at most `limit` bytes, else raise TooLarge. Corrupt data, or an unknown codec: CorruptData.
-    Crowded where it takes much and `memory` has no more.
+    Crowded if it takes much and `memory` has no more.
 
     `magic` is that of the batch: it decides how strict LZ4's header is, and zstd exists in v2 only.
     """
@@ -171,7 +171,7 @@ def decompress(codec: int, magic: int, data: Bytes, limit: int, memory: Memory =
 
 
 def measure(codec: int, magic: int, data: Bytes, limit: int) -> int:
-    """How many bytes `data` unpacks to, found with a few megabytes of memory; TooLarge where more than `limit`.
+    """How many bytes `data` unpacks to, found with a few megabytes of memory; TooLarge if more than `limit`.
 
     One at a time: a frame of zstd may ask for a window of 128 MiB, and sixteen bombs may come at once.
     """
@@ -180,7 +180,7 @@ def measure(codec: int, magic: int, data: Bytes, limit: int) -> int:
 
 
 def unpack(codec: int, magic: int, data: Bytes, target: memoryview) -> int | None:
-    """Unpacks `data` into the start of `target`: how many bytes; None where they do not fit."""
+    """Unpacks `data` into the start of `target`: how many bytes; None if they do not fit."""
     try:
         return _unpack_into(codec, magic, data, _Buffer(target))
     except _NoRoom:

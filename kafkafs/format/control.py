@@ -51,7 +51,7 @@ def control_types(records: Records) -> np.ndarray[tuple[int], np.dtype[np.int16]
 
 
 def coordinator_epoch(value: bytes | memoryview) -> int | None:
-    """The coordinator epoch in the value of a transaction marker; None where it is cut."""
+    """The coordinator epoch in the value of a transaction marker; None if it is cut."""
     if len(value) < _MARKER.size:
         return None
     _, epoch = _MARKER.unpack_from(value)

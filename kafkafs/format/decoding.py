@@ -67,7 +67,7 @@ class DecodedLines:
 
     def _decoded(self, records: Records) -> Iterator["_Part"]:
         """All those records by and by."""
-        rows = np.ascontiguousarray(records.rows)  # which the kernel of lines takes as they lie
+        rows = np.ascontiguousarray(records.rows)  # which the kernel of lines takes as they are
         configs = config_records(records)
         for start in range(0, len(rows), _CHUNK):
             own = [number - start for number in configs if 0 <= number - start < _CHUNK]

@@ -6,7 +6,7 @@ it says is checked against the log where it is used. Source: AbstractIndex.
 
 Lookups read pages, not the file. Most go to the end of the log, and the broker keeps the end of its index in the page
 cache; so the last two pages (at most the 8,192 bytes that Kafka calls the warm section) are searched first and alone,
-and only what lies below them is searched page by page, which takes a logarithmic number of reads. Pages that lookups
+and only what is below them is searched page by page, which takes a logarithmic number of reads. Pages that lookups
 ended in are remembered for later ones.
 """
 
@@ -112,7 +112,7 @@ class AbstractIndex(Generic[Entry]):
 
     @property
     def is_padded(self) -> bool:
-        """True where zeros follow the last entry, as a preallocated file has them."""
+        """True if zeros follow the last entry, as a preallocated file has them."""
         return self.entries < self.slots
 
     @property
@@ -141,7 +141,7 @@ class AbstractIndex(Generic[Entry]):
         raise NotImplementedError
 
     def read_slots(self, count: int) -> bytes:
-        """The first `count` slots of the file, padding and all, fewer where it ends: for checks."""
+        """The first `count` slots of the file, padding and all, fewer if it ends: for checks."""
         return self._read(0, min(count, self.slots) * self.entry_size)
 
     def entry(self, slot: int) -> Entry:
@@ -158,7 +158,7 @@ class AbstractIndex(Generic[Entry]):
         return found
 
     def _floor(self, target: int, column: int, probes: list[Probe] | None = None) -> Entry:
-        """The last entry whose number in `column` is at most `target`; that of slot -1 where there is none. `probes`
+        """The last entry whose number in `column` is at most `target`; that of slot -1 if there is none. `probes`
         hears of each look."""
         if self.entries == 0:
             return self.entry(-1)
@@ -273,7 +273,7 @@ Stored = Callable[[int], tuple[int, int]]
 
 
 class OffsetPosition(NamedTuple):
-    """An entry, its offset made absolute. `slot` is -1 where none applies: the scan starts at the segment's start.
+    """An entry, its offset made absolute. `slot` is -1 if none applies: the scan starts at the segment's start.
 
     The search ends before the position `end`, that of the entry after the next, because the batch at the next entry
     reaches behind it. `end` is 0 if the index ends before that entry.
@@ -317,7 +317,7 @@ class OffsetIndex(AbstractIndex[OffsetPosition]):
 
 
 class TimestampOffset(NamedTuple):
-    """An entry, its offset made absolute. `slot` and `timestamp` are -1 where no entry applies."""
+    """An entry, its offset made absolute. `slot` and `timestamp` are -1 if no entry applies."""
 
     slot: int
     timestamp: int

@@ -63,7 +63,7 @@ class KeyCollector:
         return len(self._settled[0]) + self._count
 
     def add(self, records: Records) -> None:
-        """The keys of more records. CorruptData where an offset is too far from the base."""
+        """The keys of more records. CorruptData if an offset is too far from the base."""
         if self._count + len(records) > self._pending.shape[1]:
             self._settle()
             self._pending = np.empty((2, max(self._few, len(records), len(self._settled[0]))), np.int64)
@@ -222,14 +222,14 @@ def parse_header(page: bytes) -> Header | None:
 
 
 def parse_page(page: bytes) -> Numbers | None:
-    """The rows of a page, those that fill up the last one too; None where it is not what was written."""
+    """The rows of a page, those that fill up the last one too; None if it is not what was written."""
     if not _is_whole(page):
         return None
     return np.frombuffer(page, "<i8", KEY_PAGE_ROWS)
 
 
 def parse_fences(data: bytes, header: Header) -> Numbers | None:
-    """The first row of each page; None where they are not what was written."""
+    """The first row of each page; None if they are not what was written."""
     if len(data) != 8 * header.pages or crc32c(data) != header.fences_crc:
         return None
     return np.frombuffer(data, "<i8").astype(np.int64)

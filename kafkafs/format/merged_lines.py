@@ -106,7 +106,7 @@ class MergedLines:
         yield True, piece
 
     def _fill(self, number: int) -> bool:
-        """Puts the next lines of a partition where the last ones were; False where it has none."""
+        """Puts the next lines of a partition where the last ones were; False if it has none."""
         source, line = self._sources[number], number * self._most
         while (found := source.next_lines()) is None:
             rows = source.take_rows()
@@ -172,7 +172,7 @@ class _Source:
         return self._rows
 
     def next_lines(self) -> tuple[int, int] | None:
-        """Has the next lines of those records stand in the share: from where to where; None where there are none.
+        """Has the next lines of those records stand in the share: from where to where; None if there are none.
 
         A line that does not fit is left out as a whole.
         """

@@ -109,7 +109,7 @@ def parse_segment_file(name: str) -> SegmentFile | None:
 
 
 def parse_offset(digits: str) -> int | None:
-    """The offset that a segment file's name begins with; None where those characters are none."""
+    """The offset that a segment file's name begins with; None if those characters are none."""
     if not (digits.isascii() and digits.isdigit()) or (offset := int(digits)) > _MAX_LONG:
         return None
     return offset

@@ -39,7 +39,7 @@ class ProducerState:
 
 
 def check_size(header: bytes, size: int) -> None:
-    """CorruptData where a file of `size` bytes does not have the entries that its first HEADER_SIZE bytes announce.
+    """CorruptData if a file of `size` bytes does not have the entries that its first HEADER_SIZE bytes announce.
 
     Kafka writes nothing behind them. Asked before a large file is read.
     """
@@ -51,7 +51,7 @@ def check_size(header: bytes, size: int) -> None:
 
 
 def parse_producer_snapshot(data: bytes) -> tuple[ProducerState, ...]:
-    """The producers in file order, which means nothing; CorruptData where the file is cut or its CRC fails."""
+    """The producers in file order, which means nothing; CorruptData if the file is cut or its CRC fails."""
     if len(data) < _HEADER.size:
         raise CorruptData(f"a snapshot of {len(data)} bytes is cut inside its header")
     version, crc, count = _HEADER.unpack_from(data)

@@ -1,7 +1,7 @@
 """From batches to their records: the straight line of a decoded read.
 
 `decode` takes a buffer and the table that `batch.walk` made of it and yields pieces of records, in order. A run of
-uncompressed batches is decoded where it lies, without a copy; compressed ones are unpacked first, many small ones side
+uncompressed batches is decoded where it is, without a copy; compressed ones are unpacked first, many small ones side
 by side. A batch that contradicts itself becomes a `Refusal` in its place, as a whole: no record of it is handed out.
 Memory is bounded by `limit` and a few megabytes, whatever a batch claims. Sources: DefaultRecordBatch, DefaultRecord.
 
@@ -78,7 +78,7 @@ class Records:
         """For the header that begins at byte `at`, return the place and size of its name and of its value (-1 for
         null).
 
-        CorruptData where a size has no end; what `decode` yields was looked at.
+        CorruptData if a size has no end; what `decode` yields was looked at.
         """
         data = self.data.data
         name_size, name_at = varint(data, at)
@@ -91,7 +91,7 @@ class Records:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Stands in the place of a batch that gives no records: its row in the table, and why."""
+    """Takes the place of a batch that gives no records: its row in the table, and the reason."""
 
     batch: int
     error: KafkafsError
@@ -135,7 +135,7 @@ def _table(capacity: int) -> Rows:
 class _Work:
     """The arguments of `records.decode` and what its steps hand on to each other.
 
-    `spans` tells for each batch where its records (of a v0 or v1 message: all of it) lie, and their size: at first in
+    `spans` tells for each batch where its records (of a v0 or v1 message: all of it) are, and their size: at first in
     the data, then in the arena that they were unpacked into.
     """
 
@@ -177,13 +177,13 @@ class _Work:
 
 
 _Kernel = Callable[[Batches, object, int, int, Array, object, int], tuple[int, int, int]]
-"""Makes rows of batches that lie back to back: `decode_v2`, `decode_plain`."""
+"""Makes rows of batches that are back to back: `decode_v2`, `decode_plain`."""
 
 
 def decode(
     data: Bytes, position: int, batches: Batches, limit: int, memory: Memory = UNLIMITED
 ) -> Iterator[Records | Refusal]:
-    """The records of `batches`, rows of a walk over `data`, whose byte 0 lies at `position` in its segment.
+    """The records of `batches`, rows of a walk over `data`, whose byte 0 is at `position` in its segment.
 
     A piece has at most PIECE rows: those of many small batches, or a part of a large one. Its column `batch` is the row
     in `batches`; a batch with records behind its last offset has pieces of its own. A batch that would unpack to more
@@ -273,7 +273,7 @@ def _unpacked_alone(work: _Work, number: int) -> Array:
 def _decoded_rows(
     work: _Work, kernel: _Kernel, source: Array, first: int, stop: int, announced: int
 ) -> Iterator[Records | Refusal]:
-    """Pieces for batches [first, stop), which lie in `source` and announce no more than that many records."""
+    """Pieces for batches [first, stop), which are in `source` and announce no more than that many records."""
     number = first
     while number < stop:
         rows = _table(min(PIECE, announced))

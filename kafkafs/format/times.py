@@ -60,7 +60,7 @@ class FromEnd(NamedTuple):
     ago_ms: int
 
     def before(self, newest_ms: int) -> int:
-        """The epoch milliseconds that it names there; 0 where no record has a time."""
+        """The epoch milliseconds that it names there; 0 if no record has a time."""
         return max(0, newest_ms - self.ago_ms)
 
 
@@ -75,7 +75,7 @@ def parse_time(text: str, now_ms: int) -> Time | None:
 
 
 def parse_time_ms(text: str, now_ms: int) -> int | None:
-    """The epoch milliseconds that `text` names, in [0, 2^63), or BEFORE_1970; None where it names no time."""
+    """The epoch milliseconds that `text` names, in [0, 2^63), or BEFORE_1970; None if it names no time."""
     found = parse_time(text, now_ms)
     return None if isinstance(found, FromEnd) else found
 
@@ -127,7 +127,7 @@ def _parse_exact(text: str, now_ms: int) -> Time | None:
 
 def doubt(text: str) -> str | None:
     """Why a bare number may not be what was meant, in a sentence: seconds since 1970 (`date +%s`) or a basic date, both
-    of which lie in the first weeks of 1970 as milliseconds. None for what is no such number."""
+    of which are in the first weeks of 1970 as milliseconds. None for what is no such number."""
     if not _DOUBTFUL.fullmatch(text):
         return None
     if (day := _epoch_day(text) if len(text) == len("20210923") else None) is not None:
@@ -145,7 +145,7 @@ def probable_unit(timestamp: int) -> str | None:
 
 
 def parse_int64(digits: str) -> int | None:
-    """The value of ASCII decimal `digits`, or None where it needs more than a signed 64-bit integer."""
+    """The value of ASCII decimal `digits`, or None if it needs more than a signed 64-bit integer."""
     significant = digits.lstrip("0") or "0"
     if len(significant) > len(str(MAX_INT64)):  # int() refuses thousands of digits with an exception
         return None
@@ -160,7 +160,7 @@ def _parse_epoch_seconds(text: str) -> int | None:
 
 
 def parse_ago_ms(text: str) -> int | None:
-    """How many milliseconds back a text like `-15m` counts; None where it is none, or more than 2^63."""
+    """How many milliseconds back a text like `-15m` counts; None if it is none, or more than 2^63."""
     match = _AGO.fullmatch(text)
     count = parse_int64(match[1]) if match else None
     if match is None or count is None:
@@ -187,7 +187,7 @@ def _parse_iso(text: str) -> int | None:
 
 
 def _epoch_day(text: str) -> int | None:
-    """Days from 1970-01-01 to the (first) day that an ISO 8601 date names, or None where there is no such day."""
+    """Days from 1970-01-01 to the (first) day that an ISO 8601 date names, or None if there is no such day."""
     ordinal = _ORDINAL.fullmatch(text)
     try:
         if ordinal:  # the one form of a day that `fromisoformat` leaves out

@@ -32,7 +32,7 @@ class AbortedTransaction:
 
 
 def parse_transaction_index(data: bytes, base_offset: int) -> tuple[AbortedTransaction, ...]:
-    """All entries in file order; CorruptData where one cannot be true."""
+    """All entries in file order; CorruptData if one cannot be true."""
     rows = np.frombuffer(data, ABORTED, len(data) // ABORTED_SIZE)
     firsts, lasts, versions = rows["first"], rows["last"], rows["version"]
     before = np.append(np.int64(base_offset - 1), lasts)[: len(rows)]

@@ -10,14 +10,14 @@ _CONTINUES = 0x80
 
 
 def varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """A signed 32-bit integer and the position behind it. Raises CorruptData where it is too long or cut."""
+    """A signed 32-bit integer and the position behind it. Raises CorruptData if it is too long or cut."""
     raw, at = unsigned(data, at, 5)
     raw &= 0xFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), at
 
 
 def varlong(data: bytes | memoryview, at: int) -> tuple[int, int]:
-    """A signed 64-bit integer and the position behind it. Raises CorruptData where it is too long or cut."""
+    """A signed 64-bit integer and the position behind it. Raises CorruptData if it is too long or cut."""
     raw, at = unsigned(data, at, 10)
     raw &= 0xFFFFFFFFFFFFFFFF
     return (raw >> 1) ^ -(raw & 1), at

@@ -1,8 +1,8 @@
 """From a trusted position on through a segment: runs of whole, valid batches in offset order, and what is damaged.
 
-All lookups and all decoding go through here. A batch counts when its CRC holds and its offsets lie behind those before
+All lookups and all decoding go through here. A batch counts when its CRC holds and its offsets are behind those before
 it and in front of those after it; the offset of a v2 batch is outside its CRC, so a batch that contradicts its
-neighbours is damaged even where its CRC holds. Whatever lies between two batches that count is one `Damage`, which owns
+neighbours is damaged even where its CRC holds. Whatever is between two batches that count is one `Damage`, which owns
 the offsets between them.
 """
 
@@ -241,7 +241,7 @@ def _note_passed(run: BatchRun, bounds: Bounds) -> None:
 
 
 def next_size_of(data: bytes | memoryview, walked: Walk) -> int:
-    """The size that the entry behind the whole batches of `data` claims; 0 where that is not in there."""
+    """The size that the entry behind the whole batches of `data` claims; 0 if that is not in there."""
     return len(data) + walked.missing - walked.at if walked.missing else 0
 
 
@@ -347,7 +347,7 @@ _LOOKED_AT = 20
 
 
 def next_valid(file: DataFile, position: int, end: int, accept: Callable[[Batch], bool]) -> Batch | None:
-    """The first batch behind `position` that `accept` takes; None where there is none before `end`.
+    """The first batch behind `position` that `accept` takes; None if there is no such batch before `end`.
 
     The entry's own size is tried first, since most damage leaves it alone. After that every position is a candidate;
     holes of a preallocated file are skipped, and four strided views of a window test each of its positions at once.

@@ -30,7 +30,7 @@ class Checkpoints:
     unread: frozenset[str] = frozenset()
 
     def of(self, name: PartitionName) -> tuple[int | None, int | None]:
-        """(log start offset, high watermark), None where unknown. A `-delete` or `-stray` directory has none."""
+        """(log start offset, high watermark), None if unknown. A `-delete` or `-stray` directory has none."""
         if name.mark in ("delete", "stray"):
             return None, None
         key = (name.topic, name.partition)
@@ -49,7 +49,7 @@ class CheckpointFiles:
         self._cleaned: ValidatedValue[CheckpointOffsets] = ValidatedValue()
 
     def read(self, *, now: bool = False) -> Checkpoints:
-        """The checkpoints as they are now (`now`) or were a moment ago; a file is read again when it was replaced."""
+        """The current checkpoints (`now`), or those of a moment ago; a file is read again when it was replaced."""
         known = None if now else self._known.fresh()
         if known is not None:
             return known

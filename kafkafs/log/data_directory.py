@@ -70,10 +70,10 @@ class DataDirectory:
         tell: Callable[[str], None] | None = None,
     ) -> None:
         """`indexes` holds rebuilt indexes (`kafkafs reindex`), which then count instead of the broker's own.
-        `lone_tier` is what lies at `path` where that is no broker's directory but a tier. `tell` gets sentences about
+        `lone_tier` is what is at `path` where that is no broker's directory but a tier. `tell` gets sentences about
         damaged checkpoints, which are logged without it.
 
-        Raises OSError where `path` is no directory that may be read.
+        Raises OSError if `path` is no directory that may be read.
         """
         self.path = path
         self.options = options
@@ -109,7 +109,7 @@ class DataDirectory:
 
     @staticmethod
     def trouble_of_tier(source: TierSource) -> str:
-        """Return why the tier does not answer, or "". UsageError if nothing known lies there."""
+        """Return why the tier does not answer, or "". UsageError if nothing known is there."""
         from kafkafs.log.tier.tier import Tier  # a mount of no tier has no use for what it imports
 
         return Tier(source, ReadOptions()).check()
@@ -175,7 +175,7 @@ class DataDirectory:
             return names
 
     def _check_not_replaced(self) -> None:
-        """Vanished where another directory has taken this one's place, as long as it has.
+        """Vanished if another directory has taken this one's place, as long as it has.
 
         Another one's partitions may have the same names, and nothing of what is known holds for them: a mount serves
         the directory that it was given, or none. Open files stay open.
@@ -207,7 +207,7 @@ class DataDirectory:
         return names, frozenset(strangers)
 
     def partition(self, directory: str) -> Partition:
-        """The partition in the directory of that name; NotFound where there is none."""
+        """The partition in the directory of that name; NotFound if it does not exist."""
         name = self.names_on_disk().get(directory)
         if name is not None:
             on_disk = name
@@ -258,7 +258,7 @@ class DataDirectory:
             return None
 
     def meta_properties(self) -> dict[str, str]:
-        """Parse `meta.properties`. Raise NotFound if there is none."""
+        """Parse `meta.properties`. Raise NotFound if it does not exist."""
         return parse_properties(self.root.read_whole(META_PROPERTIES).decode("utf-8", "replace"))
 
     def cluster_id(self) -> str | None:

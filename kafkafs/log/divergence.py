@@ -112,7 +112,7 @@ class _Side:
         return sharing_offsets(rows, ranges[:, 0], ranges[:, 1])
 
     def epoch_at(self, offset: int) -> int | None:
-        """The leader epoch of the batch that a fetch at this offset gets; None where it is not known yet."""
+        """The leader epoch of the batch that a fetch at this offset gets; None if it is not known yet."""
         behind = self.rows[self.rows["last_offset"] >= offset] if len(self.rows) else self.rows
         return int(behind["leader_epoch"][0]) if len(behind) else None
 

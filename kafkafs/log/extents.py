@@ -68,7 +68,7 @@ class Extent(NamedTuple):
         return self.end == other.position and self.segment.listed["log"].inode == other.segment.listed["log"].inode
 
     def read(self, position: int, size: int, prefetch: Prefetch | None = None) -> bytes | memoryview:
-        """The bytes at `position` of the file; Vanished where the file was cut since. `prefetch`: a reader's own."""
+        """The bytes at `position` of the file; Vanished if the file was cut since. `prefetch`: a reader's own."""
         file = self.held or self.segment.log()
         data = file.stream(position, size) if prefetch is None else prefetch.read(file, position, size, self.end)
         intact = self.segment.is_as_seen(file) or (

@@ -32,7 +32,7 @@ _PLAIN = {"log", "index", "timeindex"}
 
 
 def segments_health(segments: Sequence[Segment]) -> list[SegmentHealth]:
-    """The health of each of a partition's segments, in their order. NotFound where its directory is gone."""
+    """The health of each of a partition's segments, in their order. NotFound if its directory is gone."""
     files = next((segment.files for segment in segments if isinstance(segment.files, SegmentFiles)), None)
     if files is None:
         return [_of_a_tier(segment) for segment in segments]
@@ -84,7 +84,7 @@ def _looked(segment: Segment, files: SegmentFiles, inside: Inside) -> SegmentHea
 
 def _sound(segment: Segment, files: SegmentFiles, inside: Inside, stamp: Stamp) -> SegmentHealth | None:
     """The health of a closed segment whose files are all as a broker leaves them, which are most: from one read of each
-    index, and one of the log behind the last entry. None where anything is not as plain as that: look closer."""
+    index, and one of the log behind the last entry. None if anything is not as plain as that: look closer."""
     base, listed, (size, mtime_ns) = segment.base_offset, files.listed, files.log_seen
     is_listed = stamp[::3] == tuple(file.inode for file in listed.values()) and listed.keys() == _PLAIN
     if (

@@ -52,7 +52,7 @@ def pieces(file: DataFile, batch: Batch) -> Iterator[memoryview]:
 
 
 def whole_batch(file: DataFile, batch: Batch, end: int) -> bool:
-    """True if the batch lies before `end` and its CRC holds."""
+    """True if the batch is before `end` and its CRC holds."""
     if batch.end > end or batch.size > _LARGEST_CANDIDATE:
         return False
     return crc_holds_in(batch, pieces(file, batch))

@@ -32,7 +32,7 @@ from kafkafs.log.segment import Segment, is_at_its_place
 _UNKNOWN = -1
 
 
-class Went(Enum):
+class Change(Enum):
     """How a log went on. The first two changed no byte of the older look."""
 
     GROWN = "grown"  # batches were appended to the last segment, or nothing happened
@@ -44,7 +44,7 @@ class Went(Enum):
 class Verdict(NamedTuple):
     """The answer of `went_on`: at or behind the offset `same_from`, everything is as the older look saw it."""
 
-    went: Went
+    change: Change
     same_from: int
 
 
@@ -67,17 +67,17 @@ def went_on(before: Log | Witness, now: Log) -> Verdict:
     """
     witness, log = (before, before.log) if isinstance(before, Witness) else (None, before)
     if log is now:
-        return Verdict(Went.GROWN, log.start_offset)
+        return Verdict(Change.GROWN, log.start_offset)
     if not _may_go_on(log, now):
-        return Verdict(Went.OTHER, now.end_offset)
+        return Verdict(Change.OTHER, now.end_offset)
     if not log.segments:
-        return Verdict(Went.GROWN, now.start_offset)
-    stands = _stands(log, witness, now)
-    if stands:
+        return Verdict(Change.GROWN, now.start_offset)
+    is_there = _is_still_there(log, witness, now)
+    if is_there:
         return _as_of_its_segments(log, now)
-    if stands is None and witness is not None and _reaches(witness, now):
-        return Verdict(Went.COMPACTED, log.end_offset)
-    return Verdict(Went.OTHER, now.end_offset)
+    if is_there is None and witness is not None and _reaches(witness, now):
+        return Verdict(Change.COMPACTED, log.end_offset)
+    return Verdict(Change.OTHER, now.end_offset)
 
 
 def place_behind(before: Log, now: Log) -> tuple[int, Start] | None:
@@ -102,7 +102,7 @@ def _witnesses(log: Log) -> tuple[Segment, ...]:
     return log.segments[-1:] if has_last else log.segments[:-3:-1]
 
 
-def _stands(log: Log, witness: Witness | None, now: Log) -> bool | None:
+def _is_still_there(log: Log, witness: Witness | None, now: Log) -> bool | None:
     """True if the log's end is still in `now`, False if it was cut, None if its witnesses are gone."""
     last = log.tail.last if log.tail is not None else None
     for segment in _witnesses(log):
@@ -112,12 +112,12 @@ def _stands(log: Log, witness: Witness | None, now: Log) -> bool | None:
         if last is not None:
             return _grew_at_once(log, now) or is_at_its_place(later.log(), last)
         if segment.next_base is not None:
-            stands = segment.listed["log"] == later.listed["log"]
+            is_there = segment.listed["log"] == later.listed["log"]
         elif witness is not None:
-            stands = witness.held[segment] is not None
+            is_there = witness.held[segment] is not None
         else:
-            stands = len(log.segments) == 1  # of which nothing was read
-        if stands:
+            is_there = len(log.segments) == 1  # of which nothing was read
+        if is_there:
             return True
     return None
 
@@ -145,11 +145,11 @@ def _as_of_its_segments(log: Log, now: Log) -> Verdict:
             if later is not segment and (later is None or later.listed["log"] != segment.listed["log"]):
                 assert segment.next_base is not None
                 same_from = max(segment.next_base, now.start_offset)
-                return Verdict(Went.COMPACTED, same_from)
+                return Verdict(Change.COMPACTED, same_from)
     if now.start_offset != log.start_offset:
-        return Verdict(Went.COMPACTED, now.start_offset)
+        return Verdict(Change.COMPACTED, now.start_offset)
     is_last = now.segments[-1].base_offset == log.segments[-1].base_offset
-    return Verdict(Went.GROWN if is_last else Went.ROLLED, same_from)
+    return Verdict(Change.GROWN if is_last else Change.ROLLED, same_from)
 
 
 def _reaches(witness: Witness, now: Log) -> bool:
@@ -174,7 +174,7 @@ class Lineage:
     def follow(self, log: Log) -> Verdict:
         """Go on with `log`, a later look at the same directory. Raise Vanished if it is another log, or was cut."""
         verdict = went_on(self._witness, log)
-        if verdict.went is Went.OTHER:
+        if verdict.change is Change.OTHER:
             raise Vanished(f"{log.name.directory} was truncated or created again while it was read; open it again")
         if log is not self._witness.log:
             self._witness = Witness(log, self._witness)
@@ -194,7 +194,7 @@ def _hold(segment: Segment) -> DataFile | None:
 
 
 def last_leader_epoch(log: Log) -> int:
-    """The leader epoch of the log's last batch; -1 where it has none, or an older format."""
+    """The leader epoch of the log's last batch; -1 if it has none, or an older format."""
     if log.tail is not None and log.tail.last is not None:
         return log.tail.last.leader_epoch
     try:
@@ -213,7 +213,7 @@ def leader_epochs(log: Log) -> tuple[LeaderEpoch, ...]:
 
 
 def topic_id(log: Log) -> str | None:
-    """The id of the log's topic; None where it is not known: Kafka writes it since 2.8, and a moment after it made the
+    """The id of the log's topic; None if it is not known: Kafka writes it since 2.8, and a moment after it made the
     directory."""
     try:
         return parse_partition_metadata(log.segments[-1].read_beside(PARTITION_METADATA))
@@ -263,7 +263,7 @@ class LogIdentity:
     @classmethod
     def before(cls, log: Log, end: int) -> "LogIdentity":
         """The identity of a log for a reader that has read up to `end`: the topic id, and the batch in front of `end`.
-        If compaction has removed that batch, its leader epoch stands for it."""
+        If compaction has removed that batch, its leader epoch is_there for it."""
         topic, last = topic_id(log), _mark(log, end - 1)
         if last is None or last.base_offset >= end:
             last = None if topic is None else _mark_without_batch(log, end)  # without an id, an older batch tells more

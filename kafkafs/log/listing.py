@@ -42,7 +42,7 @@ class ListedFile(NamedTuple):
     inode: int
     size: int = 0
     mtime_ns: int = 0
-    rebuilt: bool = False  # an index that lies in the directory of rebuilt ones, not beside its log
+    rebuilt: bool = False  # an index that is in the directory of rebuilt ones, not beside its log
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _prefer_rebuilt(listing: Listing, indexes: Directory, partition: str) -> Non
 def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
     """There can be 100,000 names: of each as little is asked as can be, and once.
 
-    They come in the order of hashes, and are taken in their own: what is kept of one segment then lies together in
+    They come in the order of hashes, and are taken in their own: what is kept of one segment then is together in
     memory, and of neighbours side by side, which saves whoever asks all of 20,000 segments a tenth of the time.
     """
     grouped: defaultdict[str, dict[str, ListedFile]] = defaultdict(dict)  # by digits: each offset is parsed once

@@ -166,7 +166,7 @@ class Log:
 
     @property
     def local_start_offset(self) -> int:
-        """The first offset that is on the disk: what lies before is in a remote tier. The log end where all is."""
+        """The first offset that is on the disk: what is before is in a remote tier. The log end where all is."""
         local = next((segment.base_offset for segment in self.segments if segment.object is None), self.end_offset)
         return max(local, self.start_offset)
 
@@ -175,7 +175,7 @@ class Log:
         return self.walk_end(segment) if segment.next_base is None else closed_end(segment)
 
     def number_at(self, offset: int) -> int:
-        """The number of the last segment with a base offset at or below `offset`; 0 where none has one."""
+        """The number of the last segment with a base offset at or below `offset`; 0 if none has one."""
         return max(0, bisect_right(self._bases, offset) - 1)
 
     def has(self, segment: Segment) -> bool:
@@ -332,7 +332,7 @@ class Log:
         ]
 
     def indexed_timestamp(self, start: int, end: int | None, segments: Sequence[Segment] | None = None) -> int:
-        """The largest timestamp that the time indexes tell for the offsets [start, end); -1 where they tell none.
+        """The largest timestamp that the time indexes tell for the offsets [start, end); -1 if they tell none.
         `segments` are those of `segments_between`, if they are known."""
         start, end = max(start, self.start_offset), self.end_offset if end is None else end
         largest = -1
@@ -347,7 +347,7 @@ class Log:
         return [self.largest_in(segment) for segment in self.segments]
 
     def largest_in(self, segment: Segment) -> int | None:
-        """The largest timestamp of a segment's batches, markers too; None where none has one, or it cannot be known."""
+        """The largest timestamp of a segment's batches, markers too; None if none has one, or it cannot be known."""
         try:
             found = largest_timestamp(segment, self.walk_end(segment))
         except (Denied, NotFound, DiskError):

@@ -40,7 +40,7 @@ class Reader:
 
     @property
     def visible_end(self) -> int:
-        """Visible records lie below this offset."""
+        """Visible records are below this offset."""
         return self.visible.end
 
     def equal_stretch(self, other: "Reader", start: int, end: int) -> Stretch:
@@ -60,7 +60,7 @@ class Reader:
                 del piece  # and with it a large batch's memory, before the next is unpacked
 
     def earliest(self) -> int | None:
-        """The offset of the first visible record; None where none is visible. A corrupt batch on the disk counts as
+        """The offset of the first visible record; None if none is visible. A corrupt batch on the disk counts as
         nothing; of one that is too large to unpack, what its header says. CorruptData if the record may be in damaged
         bytes of a tier: all of them were uploaded sound."""
         start, end = self.log.start_offset, self.visible_end
@@ -76,7 +76,7 @@ class Reader:
         return None
 
     def latest(self, before: int | None = None) -> int | None:
-        """The offset of the last visible record below the log end, or below `before`; None where none is visible. For
+        """The offset of the last visible record below the log end, or below `before`; None if none is visible. For
         the rest see `earliest`.
 
         It is looked for from behind in parts that get larger: whether a transaction was aborted is told behind it, so
@@ -115,7 +115,7 @@ class Reader:
         return last
 
     def _offsets(self, segment: Segment, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
-        """The first and last offset in [start, end) of a batch's records; None where it has none, or is corrupt."""
+        """The first and last offset in [start, end) of a batch's records; None if it has none, or is corrupt."""
         found: list[int] = []
         for piece in self.visible.decoded(segment, item._replace(rows=item.rows[row : row + 1])):
             if isinstance(piece, Refusal):

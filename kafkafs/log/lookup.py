@@ -58,9 +58,9 @@ class Lookup:
         raise NotFound(f"no visible record at or after offset {offset}")
 
     def first_at(self, timestamp: int) -> Found | None:
-        """The first visible record, in offset order, at or after `timestamp`; None where there is none.
+        """The first visible record, in offset order, at or after `timestamp`; None if it does not exist.
 
-        A corrupt batch is passed over; TooLarge where it may be in a batch that is too large to unpack.
+        A corrupt batch is passed over; TooLarge if it may be in a batch that is too large to unpack.
         """
         found = self._at(timestamp)
         if found is None:
@@ -85,7 +85,7 @@ class Lookup:
 
     def before(self, timestamp: int, trace: Trace = no_trace) -> Found | int | None:
         """The visible record in front of that of `first_at`, where it was read with it; else the offset that it stands
-        below, as `bounds_at` has it; None where that is the log end. `trace` hears the steps."""
+        below, as `bounds_at` has it; None if that is the log end. `trace` hears the steps."""
         found = self._at(timestamp, trace)
         if found is None:
             return None
@@ -118,7 +118,7 @@ class Lookup:
         return offset, offset
 
     def _may_be_cut(self, batch: Batch) -> bool:
-        """True if the record with the batch's largest timestamp may lie below the log start."""
+        """True if the record with the batch's largest timestamp may be below the log start."""
         return batch.base_offset < self.log.start_offset or batch.is_wrapped
 
     def _at(

@@ -1,7 +1,7 @@
 """Many points of one log at once: offsets to timestamps, and times to offsets.
 
-Each answer is that of a single lookup. Points that lie close together share what was read and decoded for the first of
-them, so that ten thousand committed offsets cost little more than the batches that they lie in.
+Each answer is that of a single lookup. Points that are close together share what was read and decoded for the first of
+them, so that ten thousand committed offsets cost little more than the batches that they are in.
 """
 
 from collections.abc import Iterable, Iterator

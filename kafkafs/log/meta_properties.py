@@ -27,13 +27,13 @@ def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[s
     return ids, problems
 
 
-def telling(directories: Sequence[DataDirectory]) -> Sequence[DataDirectory]:
-    """Those that tell of the cluster: all of them, but none where they are of several clusters."""
+def of_one_cluster(directories: Sequence[DataDirectory]) -> Sequence[DataDirectory]:
+    """Those that tell of the cluster: all of them, but none if they are of several clusters."""
     return directories if len(cluster_ids(directories)[0]) < 2 else ()
 
 
 def check_one_cluster(directories: Iterable[DataDirectory]) -> None:
-    """UsageError where two are of different clusters: partitions of one name are no replicas of each other there."""
+    """UsageError if two are of different clusters: partitions of one name are no replicas of each other there."""
     known: tuple[DataDirectory, str] | None = None
     for directory in directories:
         cluster_id = directory.cluster_id()

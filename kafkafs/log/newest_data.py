@@ -15,7 +15,7 @@ from kafkafs.log.segment_search import Newest, largest_timestamp, newest
 
 
 def newest_data(log: Log, largest: Sequence[int | None], lenient: bool = False) -> Newest | None:
-    """The newest batch of data. `largest` is the largest timestamp of each segment's batches, None where it has none.
+    """The newest batch of data. `largest` is the largest timestamp of each segment's batches, None if it has none.
 
     If a batch begins below the log start, its records may be older than its header states: then nobody knows without
     reading all of them. DiskError or NotFound if a tier lost what may be newer, unless `lenient`.

@@ -21,7 +21,7 @@ from kafkafs.format.control import ControlType, control_types
 from kafkafs.format.records import Records, Refusal, decode, stored_limit
 from kafkafs.format.tables import Flags, Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun, Start
-from kafkafs.log.lineage import Went, place_behind, went_on
+from kafkafs.log.lineage import Change, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.producer_snapshots import newest_open
 from kafkafs.log.segment import ANY_OFFSET, Segment
@@ -93,7 +93,7 @@ def _place_behind(before: Log | None, log: Log) -> tuple[int, Start] | None:
     if before is None or not before.segments:
         return None
     verdict = went_on(before, log)
-    is_same = verdict.went is not Went.OTHER and verdict.same_from <= before.segments[-1].base_offset
+    is_same = verdict.change is not Change.OTHER and verdict.same_from <= before.segments[-1].base_offset
     return place_behind(before, log) if is_same else None
 
 
@@ -136,8 +136,8 @@ class _Markers(NamedTuple):
 
 
 class Outcomes:
-    """Tell which transactional batches below the last stable offset were aborted. The questions come in offset order:
-    the scan begins at the first batch that is asked about, and no scan begins twice."""
+    """How transactions below the last stable offset ended. A caller asks for batches in offset order: the scan begins at
+    the first of them, and never begins again."""
 
     def __init__(self, log: Log, lenient: bool = False) -> None:
         """`lenient`: markers that a tier has lost are passed over."""
@@ -208,7 +208,7 @@ class Event(NamedTuple):
 
 
 class Aborted(NamedTuple):
-    """An abort by the transaction index. `first` is None where no data of the producer was seen."""
+    """An abort by the transaction index. `first` is None if no data of the producer was seen."""
 
     producer: int
     first: int | None

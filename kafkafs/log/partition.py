@@ -86,7 +86,7 @@ class Partition:
         self._reported: tuple[str, ...] = ()
 
     def log(self) -> Log:
-        """The log as it is now, with all the segments that a tier has. NotFound where the directory is gone."""
+        """The current log, with all the segments that a tier has. NotFound if the directory is gone."""
         log = self._log_without_tier()
         if self._remote is not None and self._remote.ask():
             self.look_again()
@@ -118,7 +118,7 @@ class Partition:
         return self._listed().listing
 
     def read_beside(self, name: str) -> bytes:
-        """A small file of the directory, by name; NotFound where there is none."""
+        """A small file of the directory, by name; NotFound if it does not exist."""
         return self.root.read_whole(f"{self.name.directory}/{name}")
 
     def segments(self) -> tuple[Segment, ...]:
@@ -145,7 +145,7 @@ class Partition:
         return any(segment.object is not None or segment.listed["log"].size for segment in segments)
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
-        """`question` asked of the log; asked again of a newer one where files vanished under it."""
+        """`question` asked of the log; asked again of a newer one if files vanished under it."""
         log = self._log_without_tier()
         try:
             return question(log)
@@ -184,7 +184,7 @@ class Partition:
         return made
 
     def _look_with_retries(self) -> Log:
-        """A look; another one where files vanish during it."""
+        """A look; another one if files vanish during it."""
         return ask_again(self._look, self._expire)
 
     def _look(self) -> Log:

@@ -37,19 +37,19 @@ class Anchor(enum.Enum):
 
 
 class PointTarget(Protocol):
-    """A point: one batch in a raw view, one record in a decoded one. NotFound where it leads nowhere.
+    """A point: one batch in a raw view, one record in a decoded one. NotFound if it leads nowhere.
 
     Isolation does not touch the batch, but for that of `earliest`, `latest` and a key, which mean visible records.
     """
 
     def batch(self, look: Look, trace: Trace = no_trace) -> LocatedBatch:
-        """The batch that it leads to; `trace` hears each step. Raises NotFound where there is none."""
+        """The batch that it leads to; `trace` hears each step. Raises NotFound if it does not exist."""
 
     def record(self, look: Look) -> Found:
-        """The visible record that it leads to. Raises NotFound where there is none."""
+        """The visible record that it leads to. Raises NotFound if it does not exist."""
 
     def leads_to(self, look: Look) -> int | None:
-        """The offset of the record that the raw view leads to; None where the batch is corrupt or no record follows."""
+        """The offset of the record that the raw view leads to; None if the batch is corrupt or no record follows."""
 
 
 class AtOffset(NamedTuple):
@@ -113,7 +113,7 @@ class AtTime(NamedTuple):
         return found
 
     def record(self, look: Look) -> Found:
-        """The first visible one, in order of offsets, at or after the time; NotFound where there is none."""
+        """The first visible one, in order of offsets, at or after the time; NotFound if it does not exist."""
         return self._record(look, look.visible.lookup)
 
     def leads_to(self, look: Look) -> int | None:
@@ -143,7 +143,7 @@ class BeforeTime(NamedTuple):
         return look.log.locate(offset, trace)
 
     def record(self, look: Look) -> Found:
-        """The visible one; NotFound where there is none."""
+        """The visible one; NotFound if it does not exist."""
         return self._record(look, look.visible)
 
     def leads_to(self, look: Look) -> int | None:
@@ -155,7 +155,7 @@ class BeforeTime(NamedTuple):
         return reader.lookup.first(found) if isinstance(found, int) else found
 
     def offset(self, look: Look, reader: Reader) -> int:
-        """The record's, as that reader sees it; NotFound where there is none."""
+        """The record's, as that reader sees it; NotFound if it does not exist."""
         found = self._found(look, reader)
         return found if isinstance(found, int) else found.offset
 
@@ -187,7 +187,7 @@ def _offset_or_none(find: Callable[[], Found]) -> int | None:
 
 
 class RangeTarget(Protocol):
-    """A range: offsets [start, end), not clamped to the log yet; `end` is None where it grows with the log."""
+    """A range: offsets [start, end), not clamped to the log yet; `end` is None if it grows with the log."""
 
     def start(self, look: Look, *, isolated: bool) -> int | None:
         """Return the offset where it begins. Return None if the log has not got so far yet, and nothing in it
@@ -297,7 +297,7 @@ class Between(NamedTuple):
 
 
 def _bounds(look: Look, reader: Reader, bound: TimeBound) -> tuple[int, int] | None:
-    """The offset where a range begins or ends, twice (see `Lookup.bounds_at`); None where no record reaches it."""
+    """The offset where a range begins or ends, twice (see `Lookup.bounds_at`); None if no record reaches it."""
     match bound:
         case AtOffset():
             offset = _offset(look, bound)

@@ -18,7 +18,7 @@ class Beside(Protocol):
     """The reader of small files in a partition's directory: a `Partition`, or one of its segments."""
 
     def read_beside(self, name: str) -> bytes:
-        """The file of that name; NotFound where there is none."""
+        """The file of that name; NotFound if it does not exist."""
 
 
 def producers_at(place: Beside, offset: int) -> tuple[ProducerState, ...] | None:

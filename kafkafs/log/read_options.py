@@ -38,7 +38,7 @@ class TierSource:
 
     @classmethod
     def parse(cls, place: str, keys: Iterable[str]) -> "TierSource | None":
-        """The tier at a place, None where none is named, and the keys of its segments. UsageError."""
+        """The tier at a place, None if none is named, and the keys of its segments. UsageError."""
         found = tuple(cls.parse_key(key.strip()) for key in keys if key.strip())
         if found and not place.strip():
             raise UsageError("tiered_key is of a tier: name it by tiered")
@@ -62,7 +62,7 @@ class ReadOptions(DiskOptions):
     max_batch: int = MAX_BATCH  # bytes a batch may unpack to in a decoded view; above it: TooLarge
     exact: int = EXACT  # bytes of log, or of text without one, up to which text has a size; 0: none has one
     index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
-    tiered: TierSource | None = None  # where older segments of tiered topics lie
+    tiered: TierSource | None = None  # where older segments of tiered topics are
     log_fresh_s: float = 0.05  # for so long a look at a partition counts as now: less than followers wait between two
     names_fresh_s: float = 0.1  # the same of a data directory's names, and of its checkpoints
     indexes_fresh_s: float = INDEXES_FRESH_S  # the same of the names in `index_dir`

@@ -23,7 +23,7 @@ __all__ = ["Window", "ask_again", "records", "resume"]
 class Window(NamedTuple):
     """The offsets [start, end) of a partition, as an earlier look planned them.
 
-    `log_end` is the log end of that look. The marker of a transaction in the window may lie behind the window.
+    `log_end` is the log end of that look. The marker of a transaction in the window may be behind the window.
     """
 
     start: int
@@ -85,7 +85,7 @@ class _Reading:
                 self._on_loss(f"{segment.log_name} of {name} may not be read")
 
     def _log_up_to_end(self) -> Log:
-        """The log as it is now. If it ends before what its planner saw, perhaps later, look once more."""
+        """The current log. If it ends before what its planner saw, perhaps later, look once more."""
         log = self._partition.log()
         if log.end_offset < max(self._window.end, self._window.log_end):
             self._partition.look_again()

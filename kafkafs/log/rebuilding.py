@@ -1,6 +1,6 @@
 """Rebuild a segment's indexes as LogSegment.recover does: offset index, time index and transaction index, as bytes.
 
-A batch gets an entry when more than the interval lies between it and the one that got an entry last; the first batch
+A batch gets an entry when more than the interval is between it and the one that got an entry last; the first batch
 never does. The caller hands the log on from its first batch, up to the end of the indexes: `reindex_job` all that is
 valid, `revive` what it keeps. Sources: LogSegment.recover, OffsetIndex.append, TimeIndex.maybeAppend,
 ProducerAppendInfo, ProducerStateManager.lastStableOffset.

@@ -65,7 +65,7 @@ def read_from(directories: Sequence[DataDirectory], name: str, refuse: bool = Fa
 
 
 def progress(replica: Partition) -> tuple[int, int]:
-    """How far a replica got: the leader epoch of its last batch, and its log end offset; the epoch is -1 where the
+    """How far a replica got: the leader epoch of its last batch, and its log end offset; the epoch is -1 if the
     format has none, -2 where the log cannot be read."""
     try:
         return replica.answer(lambda log: (last_leader_epoch(log), log.end_offset))

@@ -1,6 +1,6 @@
 """All valid batches of a file, in whatever order their offsets are: for a search that must not miss one.
 
-A `batch_runs` walk trusts the order of offsets. Batches that a broker wrote before it cut the log can lie behind the
+A `batch_runs` walk trusts the order of offsets. Batches that a broker wrote before it cut the log can be behind the
 log's end, with offsets that came before: here they count too, if their CRC holds.
 """
 

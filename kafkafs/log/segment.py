@@ -62,7 +62,7 @@ class SegmentIndexes:
 
     @property
     def offset_index(self) -> OffsetIndex:
-        """An empty one where the file is missing."""
+        """An empty one if the file is missing."""
         index = self._offset_index
         if index is None:
             read, size, pages = self._index("index")
@@ -72,7 +72,7 @@ class SegmentIndexes:
 
     @property
     def time_index(self) -> TimeIndex:
-        """An empty one where the file is missing."""
+        """An empty one if the file is missing."""
         index = self._time_index
         if index is None:
             read, size, pages = self._index("timeindex")
@@ -81,7 +81,7 @@ class SegmentIndexes:
         return index
 
     def aborted(self) -> tuple[AbortedTransaction, ...] | None:
-        """The transaction index; None where the segment has none. CorruptData where it cannot be true."""
+        """The transaction index; None if the segment has none. CorruptData if it cannot be true."""
         if "txnindex" not in self._files.listed:
             return None
         file = self._files.open("txnindex")
@@ -107,7 +107,7 @@ class SegmentIndexes:
         files, owner = self._files, ref(self)  # held, it would be a circle: open files would wait for the collector
 
         def read(position: int, size: int) -> bytes:
-            """The bytes at a position of the file as it is now; none where it cannot be read."""
+            """The bytes at a position of the current file; none if they cannot be read."""
             try:
                 return files.open(kind).read(position, size)
             except UNREADABLE as error:
@@ -180,7 +180,7 @@ class Segment:
         self.base_offset = files.base_offset
         self.next_base = next_base
         self.object = files.object
-        """The key of its log in a remote tier; None where it is on the disk."""
+        """The key of its log in a remote tier; None if it is on the disk."""
         self.indexes = SegmentIndexes(files, next_base is not None)
         self.number = self.generation = next(_generations)
         """No other segment ever has this number, nor one of the same name that was cut or compacted since."""
@@ -215,7 +215,7 @@ class Segment:
         return self.files.open("log")
 
     def hold(self) -> DataFile | None:
-        """The `.log`, for a handle to hold open; None where too many are held already. Vanished if it changed."""
+        """The `.log`, for a handle to hold open; None if too many are held already. Vanished if it changed."""
         if not self.files.may_hold_more():
             return None
         return self.check_log()
@@ -227,7 +227,7 @@ class Segment:
         return file
 
     def is_readable(self) -> bool:
-        """False where the daemon may not read the log, which then is a gap in the offsets. For a remote segment, a
+        """False if the daemon may not read the log, which then is a gap in the offsets. For a remote segment, a
         reader gets the error when it gets there, because a question about each would be a request for each."""
         if self.object is not None:
             return True
@@ -238,7 +238,7 @@ class Segment:
         return True
 
     def read_beside(self, name: str) -> bytes:
-        """A small file of the same directory, by name; NotFound where there is none."""
+        """A small file of the same directory, by name; NotFound if it does not exist."""
         return self.files.read_beside(name)
 
     @property
@@ -283,12 +283,12 @@ class Segment:
         return (about.st_size, about.st_mtime_ns) == self.seen
 
     def sound_batches(self, file: DataFile) -> SoundBatches | None:
-        """Those that are known; None where `file`, the open `.log`, was written since the last look."""
+        """Those that are known; None if `file`, the open `.log`, was written since the last look."""
         known = SoundBatches(self.generation, file.hints.sound_batches)
         return known if self.is_as_seen(file) else None
 
     def check(self, file: DataFile) -> None:
-        """Stands between reading from `file`, the open `.log`, and handing on what was read: Vanished if it changed."""
+        """Call this after a read from `file`, the open `.log`, before the bytes are used. Vanished if it changed."""
         intact = self.is_as_seen(file)
         if not intact and self.next_base is None:
             intact = self._last_batch is None or is_at_its_place(file, self._last_batch)
@@ -335,7 +335,7 @@ class Segment:
         """Yield everything from `start` up to `log_end`, all of this generation of the log.
 
         For large batches that end below the offset `passed`, and for batches of more than `largest` bytes, the bytes
-        may be left out: see `batch_runs.Bounds`. Lost where offsets from `needed` on are missing that were uploaded to
+        may be left out: see `batch_runs.Bounds`. Lost if offsets from `needed` on are missing that were uploaded to
         a tier; where `lost` is given, it hears of them, and the walk goes on.
         """
         file = self.log()

@@ -54,7 +54,7 @@ class Files(Protocol):
 
     @property
     def trouble(self) -> str:
-        """Why none of them can be read, where that is known without reading them; empty where they may be."""
+        """Why none of them can be read, where that is known without reading them; empty if they may be."""
 
     @property
     def is_cut_short(self) -> bool:
@@ -73,7 +73,7 @@ class Files(Protocol):
         """The log's size and time of change when it was listed."""
 
     def log_size(self) -> int:
-        """The bytes of the log as it is now."""
+        """The bytes of the current log."""
 
     @property
     def largest(self) -> int | None:
@@ -86,13 +86,13 @@ class Files(Protocol):
         """One of the files, open for as long as somebody keeps it."""
 
     def open_once(self, kind: str) -> DataFile | None:
-        """One of the files, which does not stay open: for a question to all segments. None where it is another now."""
+        """One of the files, which does not stay open: for a question to all segments. None if it is another now."""
 
     def check_names(self) -> None:
-        """Vanished where a file's name belongs to another one by now, or to none, or a further index has come."""
+        """Vanished if a file's name belongs to another one by now, or to none, or a further index has come."""
 
     def read_beside(self, name: str) -> bytes:
-        """A small file of the same directory, by name; NotFound where there is none."""
+        """A small file of the same directory, by name; NotFound if it does not exist."""
 
     def may_hold_more(self) -> bool:
         """True if a handle may hold a file open for as long as it lives."""
@@ -116,7 +116,7 @@ class SegmentFiles:
     def __init__(
         self, root: Directory, partition: str, base: int, listed: dict[str, ListedFile], indexes: Directory | None
     ) -> None:
-        """`indexes` is where rebuilt indexes lie."""
+        """`indexes` is where rebuilt indexes are."""
         self._root = root
         self._indexes = indexes
         self._partition = partition
@@ -156,7 +156,7 @@ class SegmentFiles:
         return file
 
     def log_size(self) -> int:
-        """The bytes of the log as it is now."""
+        """The bytes of the current log."""
         return self.open("log").size
 
     @property
@@ -166,7 +166,7 @@ class SegmentFiles:
         return listed.size, listed.mtime_ns
 
     def open_once(self, kind: str) -> DataFile | None:
-        """One of the files, which does not stay open: for a question to all segments. None where it is another now."""
+        """One of the files, which does not stay open: for a question to all segments. None if it is another now."""
         listed = self.listed[kind]
         file = self._root_of(listed).open_now(f"{self._partition}/{listed.name}")
         return file if file.inode == listed.inode else None
@@ -176,7 +176,7 @@ class SegmentFiles:
         return self._root.inside(self._partition)
 
     def log_attributes(self, inside: Inside) -> LogAttributes | None:
-        """Those of the log, which is opened for them only where it has changed. None where its name is another file's
+        """Those of the log, which is opened for them only where it has changed. None if its name is another file's
         by now, or it cannot be opened."""
         listed = self.listed["log"]
         try:
@@ -226,7 +226,7 @@ class SegmentFiles:
         return lent
 
     def check_names(self) -> None:
-        """Vanished where a file's name belongs to another one by now, or to none, or a further index has come."""
+        """Vanished if a file's name belongs to another one by now, or to none, or a further index has come."""
         for kind in ("log", *INDEX_KINDS):
             listed = self.listed.get(kind)
             name = f"{self._partition}/{self.name_of(kind)}"
@@ -239,7 +239,7 @@ class SegmentFiles:
                 raise Vanished(f"{name!r} was replaced while its segment was read; open it again")
 
     def read_beside(self, name: str) -> bytes:
-        """A small file of the same directory, by name; NotFound where there is none."""
+        """A small file of the same directory, by name; NotFound if it does not exist."""
         return self._root.read_whole(f"{self._partition}/{name}")
 
     def may_hold_more(self) -> bool:

@@ -310,7 +310,7 @@ class Newest(NamedTuple):
 
 
 def largest_timestamp(segment: Segment, log_end: int) -> int:
-    """The largest timestamp of the segment's valid batches up to `log_end`; -1 where none has one; remembered.
+    """The largest timestamp of the segment's valid batches up to `log_end`; -1 if none has one; remembered.
 
     For a healthy closed segment, only the part behind the batch of the last time index entry is read. For a remote
     segment, the stored value counts, as it does for a broker: a read of each would be a request for each.
@@ -326,7 +326,7 @@ def largest_timestamp(segment: Segment, log_end: int) -> int:
 
 def newest_among_last(run: BatchRun, entry: TimestampOffset) -> int | None:
     """The largest timestamp of a segment that ends with `run`, if that has the batch that `entry`, the last one of the
-    time index, names; None where it has not, or contradicts the entry."""
+    time index, names; None if it has not, or contradicts the entry."""
     try:
         is_met = _checked(run, entry) is None
     except _Contradiction:
@@ -337,7 +337,7 @@ def newest_among_last(run: BatchRun, entry: TimestampOffset) -> int | None:
 def newest(
     segment: Segment, log_end: int, wanted: Callable[[Batches], Batches] = lambda rows: rows, lenient: bool = False
 ) -> Newest | None:
-    """The newest of those batches that `wanted` leaves of any; None where none of them has a timestamp.
+    """The newest of those batches that `wanted` leaves of any; None if none of them has a timestamp.
 
     The scan begins at the last time index entry, and where only others are that new, at earlier ones: nothing in front
     of an entry is newer than it. Lost if a tier lost batches on the way, unless `lenient`.

@@ -1,8 +1,8 @@
-"""Tell where the log of a tiered topic (KIP-405) begins: its older segments lie in a remote tier, and not on these
+"""Tell where the log of a tiered topic (KIP-405) begins: its older segments are in a remote tier, and not on these
 disks.
 
 `Log.start_offset` is where it begins here. The checkpoint of log starts lists each tiered partition with the start of
-the whole log, others only where that lies above their first segment. So it tells, but for up to a minute after
+the whole log, others only where that is above their first segment. So it tells, but for up to a minute after
 retention has deleted segments: then the leader epochs, which Kafka cuts off at the log start, contradict it.
 """
 
@@ -34,7 +34,7 @@ def log_start(log: Log, root: Directory) -> int:
 
 
 def uploaded_epochs(log: Log) -> tuple[LeaderEpoch, ...] | None:
-    """The leader epochs of a log that a tier alone has, as its uploads tell; None where none does.
+    """The leader epochs of a log that a tier alone has, as its uploads tell; None if none does.
 
     The newest has all that there were by then, or, in a manifest, those of its own records: then earlier ones tell.
     """

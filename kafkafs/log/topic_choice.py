@@ -23,7 +23,7 @@ class TopicChoice:
 
     @classmethod
     def parse(cls, lists: Iterable[str] | None, pattern: str | None) -> "TopicChoice":
-        """The choice of `--topics` (lists with commas) and `--topic-pattern`. UsageError for what is none."""
+        """The choice of `--topics` (lists with commas) and `--topic-pattern`. UsageError if it is invalid."""
         names = frozenset(word.strip() for words in lists or () for word in words.split(",") if word.strip())
         if lists and not names:
             raise UsageError("--topics names no topic")
@@ -56,7 +56,7 @@ class TopicChoice:
         return self.pattern is None or re.fullmatch(self.pattern, topic) is not None
 
     def check(self, there: Iterable[str], place: str) -> None:
-        """UsageError where a topic that is named is not among those that are `there`, or where none of them fits."""
+        """UsageError if a topic that is named is not among those that are `there`, or where none of them fits."""
         every = set(there)
         missing = self.names - every
         if missing:

@@ -1,6 +1,6 @@
 """The view of a log under an isolation level: which batches, and which records of a batch.
 
-Control records and, under read_committed, aborted transactions and what lies behind the last stable offset are left
+Control records and, under read_committed, aborted transactions and what is behind the last stable offset are left
 out. An unreadable batch is an error for a reader that goes on, or is passed over on request (`-o corrupt=skip`).
 """
 
@@ -129,7 +129,7 @@ logger = logging.getLogger(__name__)
 
 
 class Visible:
-    """One log under one set of options. Visible records lie below the offset `end`."""
+    """One log under one set of options. Visible records are below the offset `end`."""
 
     def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
         self.log = log
@@ -180,7 +180,7 @@ class Visible:
             del piece  # and with it a large batch's memory, before the next is unpacked
 
     def records(self, segment: Segment, run: BatchRun) -> Iterator[Records]:
-        """The same; CorruptData and TooLarge where a batch cannot be decoded."""
+        """The same; CorruptData and TooLarge if a batch cannot be decoded."""
         for piece in self.decoded(segment, run):
             if isinstance(piece, Refusal):
                 self._pass_refusal(piece)

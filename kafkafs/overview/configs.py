@@ -144,7 +144,7 @@ def _is_whole(text: str) -> bool:
 
 
 def parse_set(words: Sequence[str], topics: Mapping[str, object]) -> dict[str, dict[str, str]]:
-    """The settings that words like TOPIC.CONFIG=VALUE name, by topic; UsageError where one is none. The longest name of
+    """The settings that words like TOPIC.CONFIG=VALUE name, by topic; UsageError if one is none. The longest name of
     a setting at the end counts, since a topic can have dots."""
     found: dict[str, dict[str, str]] = {}
     for word in words:

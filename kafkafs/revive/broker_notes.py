@@ -56,7 +56,7 @@ class BrokerNotes:
         return True
 
     def epochs(self) -> tuple[LeaderEpoch, ...]:
-        """The epochs of leaders; none where the file cannot be true."""
+        """The epochs of leaders; none if the file cannot be true."""
         try:
             known = parse_leader_epochs(self._partition.read_beside(LEADER_EPOCHS))
         except (NotFound, DiskError, CorruptData):
@@ -96,7 +96,7 @@ def aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:
 
 
 def brokers_aborts(segment: Segment) -> bytes:
-    """The broker's own transaction index of a segment; CorruptData where it cannot be true."""
+    """The broker's own transaction index of a segment; CorruptData if it cannot be true."""
     data = segment.read_beside(segment.name_of("txnindex"))
     data = data[: len(data) // ABORTED_SIZE * ABORTED_SIZE]
     parse_transaction_index(data, segment.base_offset)

@@ -29,7 +29,7 @@ _ACTS = {
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A directory that says to be a partition of a topic; `topic_id` is None where it does not say of which.
+    """A directory that says to be a partition of a topic; `topic_id` is None if it does not say of which.
 
     `mark` is that of its name. `is_cut`: the whole name of its topic is unknown.
     """
@@ -54,7 +54,7 @@ class Claim:
 
     @property
     def option(self) -> str | None:
-        """The option that lets it count; None where there is none."""
+        """The option that lets it count; None if it does not exist."""
         return next((f"--include {word}" for word, mark in MARKS.items() if mark == self.mark), None)
 
     def partition(self) -> Partition:

@@ -58,7 +58,7 @@ def make_log(
 
 
 def link_log(root: Directory, source: DataFile, target: Target, name: str) -> None:
-    """The same file under another name. UsageError where that cannot be; Vanished where the name is another's now."""
+    """The same file under another name. UsageError if that cannot be; Vanished if the name is another's now."""
     try:
         os.link(source.name, name, src_dir_fd=root.descriptor, dst_dir_fd=target.descriptor, follow_symlinks=False)
     except OSError as error:

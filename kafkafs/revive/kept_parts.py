@@ -53,7 +53,7 @@ class KeptSegment:
     """The kept parts of a segment: pieces in order, and the indexes of the whole. Or what another replica has between
     it and the next one.
 
-    `base_offset`: of the new segment. `producers`: those that a broker recorded where it begins; None where it did not.
+    `base_offset`: of the new segment. `producers`: those that a broker recorded where it begins; None if it did not.
     """
 
     base_offset: int
@@ -96,7 +96,7 @@ class KeptParts:
         return KeptParts(self.segment, base_offset, self._interval, self._transactions, self._kept, self._producers)
 
     def take(self, run: BatchRun, borrowed_from: DataFile | None = None) -> None:
-        """A run of the segment's batches goes in, or one of another replica's file. DiskError where the indexes could
+        """A run of the segment's batches goes in, or one of another replica's file. DiskError if the indexes could
         not lead there."""
         first, size = int(run.rows["position"][0]), run.end - int(run.rows["position"][0])
         data = run.data[first - run.position : run.end - run.position]

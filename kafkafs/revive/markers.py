@@ -150,7 +150,7 @@ def ended_by(
 
 
 def marker_bytes(marker: Marker, known: ProducerState | None, leader_epoch: int) -> bytes:
-    """The batch. `known`: what is known of its producer there; None where all that was is lost."""
+    """The batch. `known`: what is known of its producer there; None if all that was is lost."""
     kind = ControlType.ABORT if marker.is_abort else ControlType.COMMIT
     epoch, coordinator, timestamp = (0, 0, -1) if known is None else (
         known.producer_epoch, max(0, known.coordinator_epoch), known.timestamp,

@@ -33,7 +33,7 @@ _DYNAMIC = b'"data_version":1'
 class ClusterMetadata:
     """The content of the metadata log, `as_of` its end.
 
-    `image` is None where there is no such log (ZooKeeper's time, a lost disk) or it cannot be understood. `problems`:
+    `image` is None if there is no such log (ZooKeeper's time, a lost disk) or it cannot be understood. `problems`:
     what is damaged or missing. `sentences`: what of it is not as it was at the moment that was asked for, and what
     comes from where else.
     """

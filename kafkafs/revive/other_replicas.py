@@ -48,7 +48,7 @@ class OtherBatches(NamedTuple):
 
 
 class Borrowing(NamedTuple):
-    """Offsets that were taken from another replica, the first and the last, and where that lies."""
+    """Offsets that were taken from another replica, the first and the last, and where that is."""
 
     first: int
     last: int

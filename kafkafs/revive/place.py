@@ -182,7 +182,7 @@ class NewDirectory(Target):
 
 
 def check_target(path: Path, request: Mapping[str, Any]) -> None:
-    """UsageError where NEW_DIR is neither missing, nor empty, nor what the same command left unfinished, nor what any
+    """UsageError if NEW_DIR is neither missing, nor empty, nor what the same command left unfinished, nor what any
     left that was refused before it had done something."""
     try:
         about = os.stat(path)
@@ -226,7 +226,7 @@ def _boot_id(place: Path) -> str:
 
 
 def check_apart(path: Path, sources: Iterable[Path]) -> None:
-    """UsageError where NEW_DIR and a directory that is read lie in each other, or `log.dirs` could not name it."""
+    """UsageError if NEW_DIR and a directory that is read are in each other, or `log.dirs` could not name it."""
     if "," in str(path) or str(path) != str(path).strip():
         raise UsageError(f"{str(path)!r} cannot be a log.dirs of Kafka: it has a comma, or a blank at an end")
     if os.fsencode(path).decode(errors="replace") != str(path):

@@ -50,7 +50,7 @@ class Disks:
 
 
 def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
-    """All of them, each once. UsageError where they are of several clusters, or a broker runs on one; Unanswered where
+    """All of them, each once. UsageError if they are of several clusters, or a broker runs on one; Unanswered if
     a tier that was named does not answer."""
     directories = [open_data_directory(path, options) for path in dict.fromkeys(path.resolve() for path in paths)]
     refuse_running(directories)
@@ -75,7 +75,7 @@ def refuse_running(directories: Iterable[DataDirectory]) -> None:
 
 
 def lock_holder(directory: DataDirectory) -> int | None:
-    """The process that holds the directory's lock (0 or -1 for one of another namespace or host); None where none."""
+    """The process that holds the directory's lock (0 or -1 for one of another namespace or host); None if none."""
     try:
         file = directory.root.open_now(_LOCK)
     except KafkafsError:
@@ -272,7 +272,7 @@ def _checkpoint_problems(disks: Disks) -> list[str]:
 
 
 def _groups(cluster: Cluster, target: Release, features: dict[str, int]) -> list[str]:
-    """The behaviour of the target for groups of newer protocols. UsageError where it would lose what they have read."""
+    """The behaviour of the target for groups of newer protocols. UsageError if it would lose what they have read."""
     kinds = {found.name: found.group.kind for found in cluster.groups() if found.group.kind != "classic"}
     shared = sorted(name for name, kind in kinds.items() if kind == "share")
     if shared and not target.has_new_groups:
@@ -324,7 +324,7 @@ def _checked_segments(log: Log) -> tuple[Segment, ...]:
 
 
 def choose_method(plan: Plan, wanted: Method | None, target: Target) -> Method:
-    """Blocks are shared where the file system can; UsageError where they must be and it cannot."""
+    """Blocks are shared where the file system can; UsageError if they must be and it cannot."""
     if wanted in ("copy", "link"):
         return wanted
     local = (segment for segment in _segments(plan.topics) if segment.object is None)
@@ -349,7 +349,7 @@ def room(plan: Plan, method: Method, size: int) -> int:
 
 
 def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
-    """DiskError where the disk will not hold it, of which so many bytes are there already."""
+    """DiskError if the disk will not hold it, of which so many bytes are there already."""
     about = os.statvfs(place)
     free = about.f_bavail * about.f_frsize
     if room(plan, method, max(0, plan.size - done)) > free and (

@@ -30,7 +30,7 @@ class SetAside:
         return self._counting.keys()
 
     def choose(self, name: str, number: int, state: PartitionState | None) -> tuple[Replica | None, list[str]]:
-        """The replica that counts, and what there is to tell of all others; None where none does."""
+        """The replica that counts, and what there is to tell of all others; None if none does."""
         claims = self._counting.get(number)
         if claims is None:
             return None, []

@@ -6,9 +6,9 @@ may have written nothing, and its log is then not the one with the newest epoch.
 metadata tell which replicas were in sync, and they alone have all that was acknowledged. A broker that becomes leader
 notes its epoch in `leader-epoch-checkpoint` before it writes.
 
-So the last leader's log goes before the furthest one where the furthest lacks some of it; where it lacks nothing, more
+So the last leader's log goes before the furthest one if the furthest lacks some of it; where it lacks nothing, more
 records are better than fewer. Either way a sentence names what is left out, with its offsets and epochs. The metadata
-prove nothing where a replica knows a later epoch than they do.
+prove nothing if a replica knows a later epoch than they do.
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class Standing:
 
     @cached_property
     def span(self) -> tuple[int, int]:
-        """Its log start and end; nothing where it cannot be read."""
+        """Its log start and end; nothing if it cannot be read."""
         try:
             log = self.replica.partition.log()
             return log.start_offset, log.end_offset

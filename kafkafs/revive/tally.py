@@ -47,7 +47,7 @@ class Tally:
     `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
     start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
     lost, and the next one is behind them all the same. `ended`, `ended_groups`: the ends that the scan wrote again.
-    `borrowed`: what was damaged and another replica has. `newest`: the largest timestamp of a record that lies not in
+    `borrowed`: what was damaged and another replica has. `newest`: the largest timestamp of a record that is not in
     the future.
     """
 
@@ -71,7 +71,7 @@ class Tally:
 
     @property
     def epoch(self) -> int:
-        """The leader's that appended last; 0 where none is known."""
+        """The leader's that appended last; 0 if none is known."""
         return self.epochs[-1].epoch if self.epochs else 0
 
     def follow_epochs(self, rows: Batches) -> None:

@@ -56,7 +56,7 @@ _RESERVED = frozenset(map(uuid_text, (bytes(16), bytes(15) + b"\1")))
 
 @dataclass(frozen=True, slots=True)
 class RevivedPartition:
-    """A partition. `replica` is None where no disk has one, `state` if the metadata does not have it."""
+    """A partition. `replica` is None if no disk has one, `state` if the metadata does not have it."""
 
     number: int
     replica: Replica | None
@@ -90,7 +90,7 @@ def choose_topics(
     include: Collection[str] = (),
 ) -> Chosen:
     """All topics, or those of the `wanted` names and Kafka's own. `include`: words of `claims.MARKS`, for directories
-    that count although a broker has set them aside. CorruptData where two topics claim one id."""
+    that count although a broker has set them aside. CorruptData if two topics claim one id."""
     chosen, marks = Chosen(directories), {"", *(MARKS[word] for word in include)}
     claims = {topic: _allowed(topic, each, chosen) for topic, each in find_claims(directories, image).items()}
     _refuse_shared_ids([[each for each in some if each.mark in marks] for some in claims.values()], image)
@@ -242,7 +242,7 @@ def _without_tier(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapp
 
 
 def _in_tier(directory: DataDirectory, name: TierPartition) -> Replica | None:
-    """A partition that no disk has; None where no tier has it either."""
+    """A partition that no disk has; None if no tier has it either."""
     tier = directory.options.tiered
     if tier is None or name.topic in OWN_TOPICS:
         return None

@@ -58,7 +58,7 @@ class KeyIndex(NamedTuple):
     file: DataFile | None = None
 
     def offsets(self, hash_: int) -> Iterator[int | None]:
-        """Those of the records whose key has this hash, the largest first. None where the index is damaged, which then
+        """Those of the records whose key has this hash, the largest first. None if the index is damaged, which then
         has no more information."""
         if self.file is None:
             yield from _offsets_in(self.rows, self.base, hash_)
@@ -77,7 +77,7 @@ class KeyIndex(NamedTuple):
 
 
 def _page(file: DataFile, number: int) -> Numbers | None:
-    """The rows of a page; None where it cannot be read or is not what was written: an index is a hint."""
+    """The rows of a page; None if it cannot be read or is not what was written: an index is a hint."""
     try:
         return parse_page(file.read(KEY_PAGE * (1 + number), KEY_PAGE))
     except DiskError:
@@ -111,7 +111,7 @@ def places(indexes: Iterable[KeyIndex], key: bytes) -> Iterator[tuple[KeyIndex, 
 
 
 def build(look: Look, segment: Segment, identity: Identity) -> bytes | None:
-    """The key index of a closed segment of that identity; None where lookups have to scan. Vanished if it changes."""
+    """The key index of a closed segment of that identity; None if lookups have to scan. Vanished if it changes."""
     if segment.next_base is None or look.visible.visible_end < segment.next_base:
         return None
     seed = new_seed()
@@ -132,7 +132,7 @@ COMMITTED = ReadOptions(isolation="read_committed")
 def _rows(reader: Reader, segment: Segment, seed: bytes) -> tuple[Numbers, bool]:
     """The rows of the segment's visible records, and whether it has transactions.
 
-    CorruptData where there is something that cannot be read.
+    CorruptData if there is something that cannot be read.
     """
     assert segment.next_base is not None
     collector, has_transactions, end = KeyCollector(segment.base_offset, seed), False, segment.next_base
@@ -158,7 +158,7 @@ _UNUSABLE = (*UNREADABLE, Exhausted)
 
 
 def identity(segment: Segment) -> Identity:
-    """Return the name of the segment's index. Reads 16 KiB of its log. Vanished where the log was changed."""
+    """Return the name of the segment's index. Reads 16 KiB of its log. Vanished if the log was changed."""
     file = segment.log()
     size = file.size
     samples = b"".join(file.read(position, min(SAMPLE, size)) for position in sample_positions(size))
@@ -183,7 +183,7 @@ class KeyIndexes:
         self._files: CachedValue[_Files] = CachedValue(fresh_s, directory.options.clock)
 
     def of(self, segment: Segment) -> KeyIndex | None:
-        """That of a closed segment; None where there is none that can be relied on."""
+        """That of a closed segment; None if there is no index that can be relied on."""
         names, bases = self._files.fresh() or self._files.store(self._look())
         if segment.next_base is None or segment.base_offset not in bases:
             return None
@@ -215,7 +215,7 @@ def offsets_of(segment: Segment) -> int:
 
 
 def _read(segment: Segment, own: Identity, file: DataFile) -> KeyIndex | None:
-    """The index of a segment of that identity; None where the file is not what was written."""
+    """The index of a segment of that identity; None if the file is not what was written."""
     header = parse_header(file.read(0, KEY_PAGE))
     if header is None or not header.is_of(own, offsets_of(segment), file.size):
         return None

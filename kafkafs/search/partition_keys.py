@@ -41,14 +41,14 @@ class PartitionKeys:
         self._indexes = indexes
         self._lock = threading.Lock()  # held by the thread that scans
         self._known: dict[int, SegmentKeys] = {}  # by base offset
-        self._lacking: OrderedDict[bytes, WeakSet[Segment]] = OrderedDict()
+        self._short_of_memory: OrderedDict[bytes, WeakSet[Segment]] = OrderedDict()
         self._distrusted: WeakSet[Segment] = WeakSet()  # their indexes
 
     def last(self, reader: Reader, key: bytes, trace: Trace = no_trace) -> Found:
-        """The last visible record with that key; NotFound where there is none.
+        """The last visible record with that key; NotFound if it does not exist.
 
-        TooLarge where it may be in a batch that is too large to unpack; Vanished where a newer log was asked already.
-        Denied where a later one may be in a last log that may not be read.
+        TooLarge if it may be in a batch that is too large to unpack; Vanished if a newer log was asked already.
+        Denied if a later one may be in a last log that may not be read.
         """
         may_block()
         reader.log.check_end()
@@ -58,7 +58,7 @@ class PartitionKeys:
             too_large = max([too_large, *(offset for keys in ready for offset in keys.too_large)])
             found, left = self._found(reader, ready, key, trace)
             if found is None and not left:
-                self._remember_lack(key, ready[-1])
+                self._remember_shortage(key, ready[-1])
             segments = left + segments[len(ready) :]
         name = reader.log.name.directory
         if too_large > (found.offset if found is not None else -1):
@@ -101,7 +101,7 @@ class PartitionKeys:
 
     def _newest_first(self, reader: Reader, key: bytes) -> list[Segment]:
         """The segments that may have the key."""
-        lacking = self._lacking.get(key, ())
+        lacking = self._short_of_memory.get(key, ())
         visible = reader.log.visible_segments()
         return [each for each in reversed(visible) if each.base_offset < reader.visible_end and each not in lacking]
 
@@ -183,12 +183,12 @@ class PartitionKeys:
         finally:
             self._lock.release()
 
-    def _remember_lack(self, key: bytes, keys: SegmentKeys) -> None:
+    def _remember_shortage(self, key: bytes, keys: SegmentKeys) -> None:
         """Memory was short for a segment's keys. The next call for this segment need not scan it again."""
         if keys.is_closed and keys.is_whole and self._known.get(keys.segment.base_offset) is not keys:
-            self._lacking.setdefault(key, WeakSet()).add(keys.segment)
-            while len(self._lacking) > _ASKED:
-                self._lacking.popitem(last=False)
+            self._short_of_memory.setdefault(key, WeakSet()).add(keys.segment)
+            while len(self._short_of_memory) > _ASKED:
+                self._short_of_memory.popitem(last=False)
 
 
 def _grown(reader: Reader) -> Vanished:
@@ -206,7 +206,7 @@ def _surely_lacks(keys: SegmentKeys, key: bytes) -> bool:
 
 
 def _at(reader: Reader, offset: int) -> Found | None:
-    """The first visible record from there on; None where there is none, or what stands there is corrupt."""
+    """The first visible record from there on; None if it does not exist, or what stands there is corrupt."""
     try:
         return reader.lookup.first(offset)
     except (NotFound, CorruptData):

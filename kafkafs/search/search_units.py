@@ -49,7 +49,7 @@ class Searched:
         self._log, self._start, self._end = partition.answer(lambda log: (log, *window.offsets(Look(log, OPTIONS))))
 
     def units(self) -> Iterator[SearchUnit]:
-        """All of it, cut; nothing where it holds nothing."""
+        """All of it, cut; nothing if it holds nothing."""
         return resume(lambda start: ((unit.end, unit) for unit in self._units_from(start)), self._start, self._renew)
 
     def whole(self) -> SearchUnit | None:

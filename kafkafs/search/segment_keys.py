@@ -36,7 +36,7 @@ class SegmentKeys:
         self.too_large: tuple[int, ...] = ()
         """The last offsets of batches that may not be unpacked."""
         self.is_whole = True
-        """False where the keys of something corrupt are missing."""
+        """False if the keys of something corrupt are missing."""
         self.is_settled = False
         """Whether its rows have no checks any more, so that none can be added."""
         self._parts: list[KeyRows] = []
@@ -76,7 +76,7 @@ class SegmentKeys:
         self.indexes = tuple(index._replace(segment=segment) for index in self.indexes)
 
     def scan(self, reader: Reader, end: int) -> None:
-        """Takes in the visible records up to the offset `end`; Unfinished where that takes too long for one call.
+        """Takes in the visible records up to the offset `end`; Unfinished if that takes too long for one call.
 
         The scan passes over corrupt batches, as a time point does.
         """

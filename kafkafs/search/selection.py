@@ -55,7 +55,7 @@ class Needle:
 
 
 class Pattern:
-    """A pattern, compiled; UsageError where it is none."""
+    """A pattern, compiled; UsageError if it is invalid."""
 
     def __init__(self, text: str, fixed: bool = False, ignore_case: bool = False, word: bool = False) -> None:
         """`word`: no letter, digit or underscore may be beside a match."""

@@ -31,7 +31,7 @@ _SHARES = 4
 
 
 class FoundLines(NamedTuple):
-    """Matches of a partition: how many, and their lines, empty where they are not asked for."""
+    """Matches of a partition: how many, and their lines, empty if they are not asked for."""
 
     partition: str
     records: int
@@ -171,7 +171,7 @@ def _searcher(partitions: Mapping[str, Partition], task: SearchTask) -> Serve[_S
             tell(_looked(partitions, sent, own, tell))
             return
         name, start, end, size = sent
-        with _troubles_told(name, tell):
+        with _errors_reported(name, tell):
             _search_one(SearchUnit(partitions[name], start, end, size), own, tell)
         tell(Done(name, size))
 
@@ -184,7 +184,7 @@ def _looked(
     """Looks at partitions, and searches those that are no larger than a unit."""
     size, large = 0, []
     for name in names:
-        with _troubles_told(name, tell):
+        with _errors_reported(name, tell):
             partition = partitions[name]
             if partition.may_be_in_a_tier:  # which answers the process that was there before the others
                 large.append(name)
@@ -195,7 +195,7 @@ def _looked(
                 large.append(name)
                 continue
             size += unit.size
-            with _troubles_told(name, tell):
+            with _errors_reported(name, tell):
                 _search_one(unit, task, tell)
             for log_name in searched.unreadable():
                 tell(Trouble(name, f"{name}: {log_name} may not be read"))
@@ -203,7 +203,7 @@ def _looked(
 
 
 @contextmanager
-def _troubles_told(name: str, tell: Callable[[Trouble], None]) -> Iterator[None]:
+def _errors_reported(name: str, tell: Callable[[Trouble], None]) -> Iterator[None]:
     try:
         yield
     except KafkafsError as error:

@@ -94,7 +94,7 @@ class Frame:
         return Columns(maker, arrow.schema(self.headers), typed)
 
     def chosen(self, given: StructType) -> "Frame":
-        """Return those of these columns that a schema names, in its order. UsageError where it names others."""
+        """Return those of these columns that a schema names, in its order. UsageError if it names others."""
         own = {each.name: each.dataType.simpleString() for each in self.schema}
         for each in given:
             if not each.nullable:
@@ -108,7 +108,7 @@ class Frame:
 
 
 def frame_of(options: Mapping[str, str], given: StructType | None = None) -> Frame:
-    """The columns that options, what lies there, and a schema of one's own ask for. UsageError."""
+    """The columns that options, what is there, and a schema of one's own ask for. UsageError."""
     asked: dict[FieldName, Form] = dict(zip(_FIELDS, forms(options), strict=True))
     types = {each.name: each.dataType for each in given or ()}
     typed = {

@@ -128,7 +128,7 @@ def _by_spark(
         return results
 
     job = context.parallelize(tasks, len(tasks)).map(work)
-    found = awaited(job.collect, lambda: passed(done.value, done_bytes.value))
+    found = wait_for(job.collect, lambda: passed(done.value, done_bytes.value))
     return [result for bundle in found for result in bundle]
 
 
@@ -140,7 +140,7 @@ def nothing() -> None:
     """For what is waited for without a word."""
 
 
-def awaited(call: Callable[[], Answer], meanwhile: Callable[[], None] = nothing) -> Answer:
+def wait_for(call: Callable[[], Answer], meanwhile: Callable[[], None] = nothing) -> Answer:
     """Return or raise the result of the call. `meanwhile` is called some times a second until then."""
     answers: list[Answer] = []
     failures: list[BaseException] = []

@@ -71,15 +71,15 @@ def _intervals(paths: Iterable[Path]) -> Intervals:
     """For each data directory, its own metadata log counts. If it has none, the furthest of the others counts: a broker
     has it in one of its `log.dirs`."""
     directories = [data_directory(path) for path in paths]
-    telling = {each.path: each.partition(METADATA_LOG) for each in directories if METADATA_LOG in each.names()}
-    best = furthest([*telling.values()])
-    own = {each.path: topic_intervals(each) for each in directories if each.path in telling}
-    others = next((own[path] for path, partition in telling.items() if partition is best), {})
+    logs = {each.path: each.partition(METADATA_LOG) for each in directories if METADATA_LOG in each.names()}
+    best = furthest([*logs.values()])
+    own = {each.path: topic_intervals(each) for each in directories if each.path in logs}
+    others = next((own[path] for path, partition in logs.items() if partition is best), {})
     return {each.path: own.get(each.path, others) for each in directories}
 
 
 def check_target(target: Path, data_directories: Sequence[Path]) -> None:
-    """Makes the index directory. UsageError where it would be written into the data, or cannot be made."""
+    """Makes the index directory. UsageError if it would be written into the data, or cannot be made."""
     for path in data_directories:
         if is_within(target, path):
             raise UsageError(f"the index directory {str(target)!r} is inside {str(path)!r}, where nothing is written")
@@ -187,7 +187,7 @@ _UNFINISHED_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class MadeKeys:
-    """The key index of one segment: directory and name; `written` is in bytes, 0 where it was there already."""
+    """The key index of one segment: directory and name; `written` is in bytes, 0 if it was there already."""
 
     partition_directory: str
     name: str

@@ -49,7 +49,7 @@ class SegmentLook:
         return segment.walk_whole(self.log.walk_end(segment))
 
     def check(self) -> None:
-        """Vanished where the segment's files are not those any more that were looked at. The broker renames a log
+        """Vanished if the segment's files are not those any more that were looked at. The broker renames a log
         first, so what was read of its indexes before is of the same generation."""
         try:
             self.segment.check_log()
@@ -74,9 +74,9 @@ class SegmentUnit:
         return SegmentUnit, (path, self.partition_directory, self.base_offset, self.weight, self.tiered)
 
     def ask(self, question: Callable[[SegmentLook], Answer]) -> Answer | None:
-        """The answer of one moment; None where the broker has deleted the segment.
+        """The answer of one moment; None if the broker has deleted the segment.
 
-        Vanished where it is cut or replaced again and again while it is read.
+        Vanished if it is cut or replaced again and again while it is read.
         """
         try:
             return ask_again(lambda: self._answer(question), lambda: self.partition.look_again())

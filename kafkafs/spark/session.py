@@ -24,7 +24,7 @@ from kafkafs import errors
 from kafkafs.errors import KafkafsError, Unsupported, UsageError
 from kafkafs.installation import install_command
 from kafkafs.spark import jvm, python_daemon
-from kafkafs.spark.jobs import awaited, nothing
+from kafkafs.spark.jobs import nothing, wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,12 +74,12 @@ def session(
     with jvm.private_directories():
         try:
             with tempfile.NamedTemporaryFile() as said:
-                spark = awaited(lambda: (start or _started)(master or EMBEDDED, name, said), meanwhile)
+                spark = wait_for(lambda: (start or _started)(master or EMBEDDED, name, said), meanwhile)
                 try:
                     yield spark
                 except Exception as error:
                     _raise_in_one_sentence(error)
-                awaited(lambda: _stop(spark))
+                wait_for(lambda: _stop(spark))
         except BaseException:
             _abandon(known)
             raise
@@ -104,7 +104,7 @@ def _raise_in_one_sentence(error: Exception) -> None:
 
 
 def _end_of_java() -> int | None:
-    """The exit code of the driver's Java, a signal's number below 0; None where it has not ended, or is not ours."""
+    """The exit code of the driver's Java, a signal's number below 0; None if it has not ended, or is not ours."""
     from pyspark import SparkContext
 
     process = getattr(SparkContext._gateway, "proc", None)

@@ -203,7 +203,7 @@ def _times(group: list[Records], timestamps: Numbers) -> pa.Array:
 
 
 def _check_times(group: list[Records], constant: _Constants) -> None:
-    """Unsupported where a timestamp does not fit: Spark's own source fails there as well, with "long overflow"."""
+    """Unsupported if a timestamp does not fit: Spark's own source fails there as well, with "long overflow"."""
     for piece in group:
         beyond = np.flatnonzero(_is_beyond(piece))
         if len(beyond):

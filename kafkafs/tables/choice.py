@@ -33,7 +33,7 @@ class Choice:
 
 
 def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
-    """The paths that words name, some of which may be globs: absolute, each once. UsageError where a glob fits none."""
+    """The paths that words name, some of which may be globs: absolute, each once. UsageError if a glob fits none."""
     found: list[Path] = []
     for word in words:
         address = address_of(word)

@@ -83,7 +83,7 @@ class LocalEngine:
     ) -> Iterator[Result]:  # fmt: skip
         """The results in the order of the units; `passed` hears some times a second how many are done, and their bytes.
 
-        An exception of a unit is raised here. Exhausted where the system ends a process, mostly for want of memory.
+        An exception of a unit is raised here. Exhausted if the system ends a process, mostly for want of memory.
         """
         work, done = bundles(units, _BUNDLE_BYTES), [0, 0]
         jobs = (Job("", number) for number in range(len(work)))

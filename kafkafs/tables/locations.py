@@ -135,7 +135,7 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def partition(location: Location) -> Partition:
-    """The partition as it is now; NotFound where it is gone."""
+    """The current partition; NotFound if it is gone."""
     return data_directory(location.data_directory, location.tiered).partition(str(location.name))
 
 

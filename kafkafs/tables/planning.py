@@ -43,7 +43,7 @@ class PartitionLook:
     """A partition at one moment, seen under one isolation level."""
 
     def __init__(self, location: Location, isolation: Isolation) -> None:
-        """The moment is now: NotFound where the partition is gone, Denied where its end may not be read."""
+        """The moment is now: NotFound if the partition is gone, Denied if its end may not be read."""
         self.location = location
         self.isolation = isolation
         self._partition: Partition = partition(location)
@@ -147,7 +147,7 @@ def latest(looks: PartitionLooks) -> PartitionOffsets:
 
 
 def resolve(limit: Limit, looks: PartitionLooks, *, starting: bool) -> PartitionOffsets:
-    """The limit as offsets. UsageError where it names other partitions, or no record is at or after a time."""
+    """The limit as offsets. UsageError if it names other partitions, or no record is at or after a time."""
     match limit:
         case AllAt(offset):
             return earliest(looks) if offset == EARLIEST else latest(looks)
@@ -274,7 +274,7 @@ class _Measured:
     """A range, its bytes, and where it can be cut.
 
     The sizes of segments come from the listing. The index of a segment, for which its log is opened, shows where its
-    batches begin. If cuts lie in more than `most` segments, a piece has its share of a segment's offsets instead. One
+    batches begin. If cuts are in more than `most` segments, a piece has its share of a segment's offsets instead. One
     index is in memory at a time.
     """
 

@@ -34,5 +34,5 @@ def _lost(fail: bool, advice: str, what: str) -> None:
 
 
 def records_of(each: PartitionRange, isolation: Isolation, lost: Callable[[str], None]) -> Iterator[Records]:
-    """The visible records of a range, in order. Vanished where the log was truncated after some were handed out."""
+    """The visible records of a range, in order. Vanished if the log was truncated after some were handed out."""
     return records(partition(each.location), Window(each.start, each.end, each.log_end, isolation), lost)

@@ -130,7 +130,7 @@ class History(NoXattrs):
         return whole._replace(mtime_ns=own.mtime_ns)
 
     def open(self) -> Stream:
-        """A stream of the log as it is now, once the keys of its segments are learned; NotFound without a record."""
+        """A stream of the current log, once the keys of its segments are learned; NotFound without a record."""
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> Stream:

@@ -85,7 +85,7 @@ def _is_there(cluster: Cluster, name: str) -> bool:
         return bool(sources(cluster))
     topic = next(iter(LISTS[name].topics), None)
     if topic is None:
-        return bool(cluster.telling)
+        return bool(cluster.state_directories)
     return cluster.image is not None if topic == METADATA_TOPIC else bool(cluster.sources(topic))
 
 
@@ -185,7 +185,7 @@ class SchemaTextsDirectory:
         return [Entry(name, "file", None) for name in sorted(schema_texts(self._topic.registry()))]
 
     def child(self, name: str) -> "SchemaFile":
-        """The text of that name, `<id>.avsc`, `.proto` or `.json`; NotFound where the registry has none by now."""
+        """The text of that name, `<id>.avsc`, `.proto` or `.json`; NotFound if the registry has none by now."""
         if name not in schema_texts(self._topic.registry()):
             raise NotFound(f"there is no schema {name!r}")
         text = lambda registry: schema_texts(registry).get(name, "").encode()  # noqa: E731
@@ -193,7 +193,7 @@ class SchemaTextsDirectory:
 
 
 class SchemaFile(MadeFile):
-    """A file that is made of the registry; empty where the schema has gone since it was looked up."""
+    """A file that is made of the registry; empty if the schema has gone since it was looked up."""
 
     def __init__(self, topic: SchemaTopic, about: About, text: Callable[[Registry], bytes], texts: MadeTexts) -> None:
         self._texts = texts

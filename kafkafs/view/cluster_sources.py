@@ -69,7 +69,7 @@ class Sources:
         return made
 
     def ask(self, question: Callable[[Cluster], Answer]) -> Answer:
-        """`question` asked of the cluster as it is now."""
+        """`question` asked of the current cluster."""
         may_block()
         with acquired(self.cluster.lock):
             self.cluster.look()

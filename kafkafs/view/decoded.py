@@ -15,7 +15,7 @@ from kafkafs.errors import Vanished
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
-from kafkafs.log.lineage import Lineage, Went, went_on
+from kafkafs.log.lineage import Change, Lineage, went_on
 from kafkafs.log.log import Found, Log
 from kafkafs.log.look import Look
 from kafkafs.log.places import PointTarget, RangeTarget
@@ -44,7 +44,7 @@ class Follower:
         self._seen = -1
 
     def has_more(self) -> bool:
-        """True if there may be records behind those of the last look by now. Vanished where it is another log.
+        """True if there may be records behind those of the last look by now. Vanished if it is another log.
 
         Threads may ask at once, as `Stream` does so outside of its lock. A log that one of them got earlier and follows
         later looks cut, and is Vanished too: `Partition.answer` heals that, since it asks again of the newest.
@@ -90,10 +90,10 @@ class Follower:
         if self._read is None:
             return -1
         verdict = went_on(self._read, log)
-        match verdict.went:
-            case Went.COMPACTED:
+        match verdict.change:
+            case Change.COMPACTED:
                 return verdict.same_from
-            case Went.OTHER:  # `_now` knows better, but not from which offset on
+            case Change.OTHER:  # `_now` knows better, but not from which offset on
                 return self._given
         return -1
 
@@ -104,7 +104,7 @@ class Follower:
         return has_begun and start is not None and look.log.start_offset > max(start, offset, self._reached)
 
     def _now(self) -> Look:
-        """The log as it is now; Vanished where it is not the same any more."""
+        """The current log; Vanished if it is not the same any more."""
         return self._view.go_on(self._followed)
 
     def _followed(self, look: Look) -> Look:

@@ -26,7 +26,7 @@ Bytes = TypeVar("Bytes", bytes, memoryview)
 
 
 def dumped_file(view: PartitionView, name: str) -> "DumpedFile":
-    """The dump of that file; NotFound where it is of a kind that has none."""
+    """The dump of that file; NotFound if it is of a kind that has none."""
     if not is_dumpable(name):
         raise NotFound(f"{name!r} is of a kind that has no dump")
     return DumpedFile(view, name)
@@ -134,7 +134,7 @@ class _Files:
         yield from dump_from(Source(self._path, self._path, self.open), options, Unreported(), position)
 
     def open(self, name: str) -> "_AsSeen":
-        """NotFound where there is no such file."""
+        """NotFound if there is no such file."""
         known = self._opened.get(name)
         if known is None:
             file = self._view.partition.root.open_now(self._view.path_of(name))

@@ -134,7 +134,7 @@ class ExactText(Generic[From]):
         return self._error is not None
 
     def measure(self) -> None:
-        """Finds its size. Unfinished and the like where that takes longer; Vanished where the log has changed."""
+        """Finds its size. Unfinished and the like where that takes longer; Vanished if the log has changed."""
         if self._length is None:
             length, error = self._readers[0].make_all(self._budget.limits.measured)
             if isinstance(error, Vanished):
@@ -152,7 +152,7 @@ class ExactText(Generic[From]):
         return self._error is not None and offset < (self._length or 0) < offset + size
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
-        """The text at byte `offset`; fewer bytes only at its end. Behind that its error, or Vanished where the log is
+        """The text at byte `offset`; fewer bytes only at its end. Behind that its error, or Vanished if the log is
         not what it was: a page that the kernel has of it must be whole."""
         length = self._length or 0
         if offset >= length:
@@ -207,7 +207,7 @@ class ExactText(Generic[From]):
         return None
 
     def use(self) -> bool:
-        """One more has it, until `let_go`; False where it is closed already."""
+        """One more has it, until `let_go`; False if it is closed already."""
         with self._lock:
             self._users += self._users > 0
             return self._users > 0
@@ -290,7 +290,7 @@ class ExactTexts:
 
     def measured(self, key: Hashable, span: From, make: Callable[[Place], Pieces]) -> ExactText[From]:
         """The text of that span, or of its beginning where that ends in an error: one that is known, or goes on from
-        one that is, or a new one. Unfinished where it takes longer than a part: the next call goes on."""
+        one that is, or a new one. Unfinished if it takes longer than a part: the next call goes on."""
         while True:
             text = self._text(key, span, make)
             try:

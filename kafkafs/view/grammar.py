@@ -69,7 +69,7 @@ _OFFSET = re.compile(r"(-?)([0-9]+)")
 
 
 def parse_offset_name(name: str) -> Query[AtOffset | BetweenOffsets] | None:
-    """The query that `name` stands for in `by-offset/`, or None where it is no name there."""
+    """The query that `name` stands for in `by-offset/`, or None if it is no name there."""
     if (plain := _plain_number(name)) is not None:
         return Query(AtOffset(Anchor.ABSOLUTE, plain[0]), plain[1])
     for stem, suffix in _splits(name):
@@ -85,7 +85,7 @@ TimeTarget = AtTime | BeforeTime | AtOffset | BetweenTimes
 
 
 def parse_time_name(name: str, now_ms: int) -> Query[TimeTarget] | None:
-    """The query that `name` stands for in `by-time/` at `now_ms`, or None where it is no name there."""
+    """The query that `name` stands for in `by-time/` at `now_ms`, or None if it is no name there."""
     if (plain := _plain_number(name)) is not None:
         return Query(AtTime(plain[0]), plain[1])
 

@@ -49,7 +49,7 @@ class _OfGroup(ClusterNode):
         self._path = path
 
     def _ask(self, question: Callable[[Cluster, FoundGroup], Answer]) -> Answer:
-        """`question` asked of the cluster and the group as they are now; NotFound where the group is gone."""
+        """`question` asked of the cluster and the group as they are now; NotFound if the group is gone."""
         return self._sources.ask(lambda cluster: question(cluster, self._found(cluster)))
 
     def _found(self, cluster: Cluster) -> FoundGroup:
@@ -92,7 +92,7 @@ class GroupDirectory(_OfGroup):
 
 
 class GroupFile(ClusterFile, _OfGroup):
-    """`group.json`: one line, the group with its members. NotFound where it is gone."""
+    """`group.json`: one line, the group with its members. NotFound if it is gone."""
 
     def _make(self) -> bytes:
         return line(self._ask(lambda _, found: files.group(found)))
@@ -112,7 +112,7 @@ class OffsetsFile(ClusterFile, _OfGroup):
 
 class HistoryFile(ClusterFile, _OfGroup):
     """`history.jsonl`: a line for each record about the group that is left. A stream if the partition that has them is
-    no small one, as ranges are. NotFound where no record is left."""
+    no small one, as ranges are. NotFound if no record is left."""
 
     def _about(self) -> Attributes:
         if not self._is_small():  # only a read gives its partitions
@@ -171,7 +171,7 @@ class LinksDirectory(_OfGroup):
         return [Entry(name, "symlink", None) for name in listed]
 
     def child(self, name: str) -> Node:
-        """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound where the group has none."""
+        """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound if the group has none."""
         if name not in self._links(name):
             raise NotFound(f"the group has committed no offset of a partition {name!r} that is here")
         return OffsetLink(self._sources, self._topics, name, self._links)

@@ -104,7 +104,7 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
     is_tiered = any(segment.object is not None for segment in log.segments)
 
     def known(question: Callable[[], Answer]) -> Answer | None:
-        """The answer; None where it takes a log that cannot be read, as `problems` then says."""
+        """The answer; None if it takes a log that cannot be read, as `problems` then says."""
         try:
             return question()
         except (Denied, NotFound, DiskError, CorruptData) as error:
@@ -170,7 +170,7 @@ def _size(log: Log, segment: Segment) -> int | None:
 
 
 def _largest(log: Log, segment: Segment, health: SegmentHealth) -> int | None:
-    """The largest timestamp of the segment's batches, markers too; None where none has one, or it cannot be known."""
+    """The largest timestamp of the segment's batches, markers too; None if none has one, or it cannot be known."""
     found = health.largest
     if found is None:
         return log.largest_in(segment)
@@ -254,7 +254,7 @@ def missing_partitions(view: PartitionView) -> list[str]:
 
 
 def _beside(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:
-    """A small file of the partition, parsed; None where it is missing, or cannot be parsed, which is a problem."""
+    """A small file of the partition, parsed; None if it is missing, or cannot be parsed, which is a problem."""
     try:
         return parse(view.partition.read_beside(name))
     except NotFound:

@@ -100,7 +100,7 @@ class _OfTopic(NoXattrs):
             """The partition's directory, a stream of its part, and that part."""
 
             def asked(look: Look) -> tuple[Attributes, _Part]:
-                """Ask the log as it is now."""
+                """Ask the current log."""
                 part = _part(view, look, target)
                 return view.stream_attributes(look, part.start, part.end), part
 
@@ -289,7 +289,7 @@ class _Followed:
         self._rounds: dict[int, tuple[int, ...]] = {}
 
     def has_more(self) -> bool:
-        """True if any partition may have more by now. Vanished where one is another log."""
+        """True if any partition may have more by now. Vanished if one is another log."""
         may_block()  # as many are asked
         return any(follower.has_more() for _, follower in self._followers)
 

@@ -33,7 +33,7 @@ class Attributes(NamedTuple):
     mode: int  # permission bits only, never a write bit
     uid: int
     gid: int
-    size: int  # bytes; 0 where the content is a stream
+    size: int  # bytes; 0 if the content is a stream
     blocks: int  # of 512 bytes, what the disk holds
     mtime_ns: int
     nlink: int
@@ -59,12 +59,12 @@ class Content(Protocol):
 
     @property
     def follows(self) -> bool:
-        """True where an empty read means "not yet": the reader waits for what the log gets next."""
+        """True if an empty read means "not yet": the reader waits for what the log gets next."""
 
     @property
     def kept_as(self) -> Hashable:
         """The identity of these bytes among all that the name may ever lead to. As long as it is the same, the kernel
-        may keep its pages. None where it may keep none."""
+        may keep its pages. None if it may keep none."""
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset`; fewer than `size` only at the end.
@@ -109,7 +109,7 @@ class DirectoryNode(Protocol):
     more names than a mount can take: there one over NAME_MAX is too long, not absent."""
 
     def attributes(self) -> Attributes:
-        """The values that `stat` shows of it now. Raises NotFound where it has gone."""
+        """The values that `stat` shows of it now. Raises NotFound if it has gone."""
 
     def child(self, name: str) -> "Node":
         """The node of that name, listed or not. Raises NotFound."""
@@ -122,7 +122,7 @@ class FileNode(Protocol):
     """A file: a query with its answer not yet computed."""
 
     def attributes(self) -> Attributes:
-        """The values that `stat` shows of it now. Raises NotFound where the query leads nowhere, or leaves that to
+        """The values that `stat` shows of it now. Raises NotFound if the query leads nowhere, or leaves that to
         `open`: a mount looks the name up with `child` first."""
 
     def open(self) -> Content:
@@ -173,7 +173,7 @@ class LinkNode(Protocol):
     """A symbolic link within the mount."""
 
     def attributes(self) -> Attributes:
-        """The values that `lstat` shows of it now. Raises NotFound where there is nothing to lead to, or leaves that to
+        """The values that `lstat` shows of it now. Raises NotFound if there is nothing to lead to, or leaves that to
         `target`: a mount looks the name up with `child` first."""
 
     def target(self) -> str:
@@ -215,7 +215,7 @@ class Disk(Protocol):
         """The key of calls that wait for this disk."""
 
     def usage(self) -> Usage:
-        """How much lies there, asked of the disk."""
+        """How much is there, asked of the disk."""
 
     def sweep(self) -> None:
         """To be called a few times a second: looks what is there and lets go of files that are not read."""

@@ -42,8 +42,7 @@ class _Directory(NamedTuple):
 
 
 class SharedAccess(NamedTuple):
-    """Return the rights that the logs of so many segments grant together, and the time at which the last was written.
-    Return None if one has gone."""
+    """The rights that the logs of these segments grant together, and the time of the last write. None if one has gone."""
 
     segments: Sequence[Segment]
     access: tuple[Access, int] | None
@@ -134,7 +133,7 @@ class PartitionView:
         return os.fspath(self.data_directory.path)
 
     def look(self) -> Look:
-        """The log as it is now, seen through the options."""
+        """The current log, seen through the options."""
         cache = self._cache
         return cache.look_at(cache.partition.log())
 
@@ -305,5 +304,5 @@ class ViewDirectory:
         return self._view.lane
 
     def attributes(self) -> Attributes:
-        """Those of the partition's directory on disk, less writing; NotFound where it is gone."""
+        """Those of the partition's directory on disk, less writing; NotFound if it is gone."""
         return self._view.directory_attributes()

@@ -128,7 +128,7 @@ class RawContent(ReadAhead):
         return self.size
 
     def _grow(self, growth: "Growth") -> None:
-        """Takes in what was appended. Readers that are in the midst of a read keep the lists that they have."""
+        """Takes in what was appended. Readers that are in the middle of a read keep the lists that they have."""
         with acquired(self._growing):
             extents = list(self._extents)
             for extent in growth.more():
@@ -164,8 +164,8 @@ class Growth:
         self._lineage = Lineage(look.log)
 
     def more(self) -> list[Extent]:
-        """The extents from where the last answer ended; none where the log was deleted, which does not grow any more.
-        Vanished where it is not the same any more, or what came next was deleted before it was asked for."""
+        """The extents from where the last answer ended; none if the log was deleted, which does not grow any more.
+        Vanished if it is not the same any more, or what came next was deleted before it was asked for."""
         try:
             return self._view.ask(self._more)
         except NotFound:

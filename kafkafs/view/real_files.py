@@ -26,7 +26,7 @@ class Segments(ViewDirectory):
         return [Entry(name, "file", None) for name in names if _SERVED.fullmatch(name)]
 
     def child(self, name: str) -> FileNode:
-        """The file of that name, or the dump that `<file>.txt` is; NotFound where a kind has none, too."""
+        """The file of that name, or the dump that `<file>.txt` is; NotFound if a kind has none, too."""
         if self._has(name):
             return RealFile(self._view, name)
         stem = name.removesuffix(".txt")
@@ -62,7 +62,7 @@ class RealFile(NoXattrs):
         )  # fmt: skip
 
     def open(self) -> "RealContent":
-        """The file that has the name now; NotFound where none has. Pages may be kept of a `.log` only."""
+        """The file that has the name now; NotFound if none has. Pages may be kept of a `.log` only."""
         root, name = self._view.partition.root, self._view.path_of(self._name)
         file = root.open_now(name)
         about = file.stat()

@@ -14,7 +14,7 @@ from kafkafs.disk.budget import Budget
 from kafkafs.disk.cached_value import LruCache, MadeOnce
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.meta_properties import telling
+from kafkafs.log.meta_properties import of_one_cluster
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY
 from kafkafs.view import made
@@ -70,4 +70,4 @@ class Resources:
     def _schema_topic(self) -> "SchemaTopic":
         from kafkafs.cluster.schema_topic import SchemaTopic
 
-        return SchemaTopic(telling(self._directories), self.options)
+        return SchemaTopic(of_one_cluster(self._directories), self.options)

@@ -40,7 +40,7 @@ _TURN_S = 0.05
 """Seconds that a piece of text should take at most."""
 
 _ROOMS = Buffers(1 << 20, keep=4)
-"""For what is asked for at once and lies in two pieces."""
+"""For what is asked for at once and is in two pieces."""
 
 Place = Any
 """A value from which a text can be made: an offset, a position, or of several partitions their offsets. It belongs to

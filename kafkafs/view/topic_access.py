@@ -37,7 +37,7 @@ class TopicAccess:
     """The rights that one partition grants, asked for some times a second. Any thread may ask."""
 
     def __init__(self, find: Callable[[], Partition | None], clock: Callable[[], float]) -> None:
-        """`find` returns the partition; None if there is none."""
+        """`find` returns the partition; None if it does not exist."""
         self._find = find
         self._known: CachedValue[tuple[Access, ...]] = CachedValue(_KEEP_S, clock)
 

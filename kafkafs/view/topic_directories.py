@@ -60,13 +60,13 @@ class TopicsDirectory:
         return [Entry(topic, "directory", None) for topic in sorted(self._topics())]
 
     def child(self, name: str) -> Node:
-        """The topic's directory; NotFound where nothing of it is here."""
+        """The topic's directory; NotFound if nothing of it is here."""
         if name not in self._topics():
             raise NotFound(f"there is no topic {name!r}")
         return TopicDirectory(self, name)
 
     def partitions(self, topic: str) -> dict[int, str]:
-        """The names of its partitions by their numbers, in order; NotFound where there are none any more."""
+        """The names of its partitions by their numbers, in order; NotFound if there are none any more."""
         found = self._topics().get(topic)
         if found is None:
             raise NotFound(f"there is no topic {topic!r} any more")
@@ -114,7 +114,7 @@ class TopicDirectory:
         self._topic = topic
 
     def attributes(self) -> Attributes:
-        """Those of the root, which shows the same partitions; NotFound where none of them is there any more."""
+        """Those of the root, which shows the same partitions; NotFound if none of them is there any more."""
         self._topics.partitions(self._topic)
         return self._topics.attributes()
 
@@ -153,7 +153,7 @@ class PartitionLink:
         return self._topics.view(self._name()).link_attributes()
 
     def target(self) -> str:
-        """The path from the topic's directory; NotFound where the partition is not here any more."""
+        """The path from the topic's directory; NotFound if the partition is not here any more."""
         return f"../../{self._name()}"
 
 

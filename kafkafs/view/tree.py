@@ -54,7 +54,7 @@ class Root:
         )
 
     def check_tier(self) -> None:
-        """UsageError where `-o tiered=` names what is no tier. That one does not answer is heard of by its readers."""
+        """UsageError if `-o tiered=` names what is no tier. That one does not answer is heard of by its readers."""
         for directory in self._directories:
             directory.check_tier()
 
@@ -148,7 +148,7 @@ class PartitionDirectory:
         return self.view.lane
 
     def attributes(self) -> Attributes:
-        """Those of the directory on disk, less writing; NotFound where it is gone."""
+        """Those of the directory on disk, less writing; NotFound if it is gone."""
         return self.view.directory_attributes()
 
     def child(self, name: str) -> Node:
@@ -183,14 +183,14 @@ class EndLink:
         self._which = which
 
     def attributes(self) -> Attributes:
-        """The directory's owner and time, kept no moment: the link moves. NotFound where no record is visible, which
+        """The directory's owner and time, kept no moment: the link moves. NotFound if no record is visible, which
         the log's end decides: its start may be in a remote tier."""
         with suppress(CorruptData, DiskError):  # a record that cannot be read is one; `target` gives the error
             self._to("latest")
         return self._view.link_attributes()
 
     def target(self) -> str:
-        """The path, relative to the partition's directory; NotFound where no record is visible."""
+        """The path, relative to the partition's directory; NotFound if no record is visible."""
         with patience(AT_A_GLANCE_S):
             return self._to(self._which)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.log.batch_runs import BatchRun, Start
-from kafkafs.log.lineage import LogIdentity, Went, Witness, place_behind, went_on
+from kafkafs.log.lineage import Change, LogIdentity, Witness, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from tests.format.batch_maker import v2_batch
@@ -173,11 +173,11 @@ def retain_one(broker: Moves) -> None:
 
 
 VERDICTS = [
-    (do_nothing, Went.GROWN), (grow, Went.GROWN), (roll, Went.ROLLED), (roll_alone, Went.ROLLED),
-    (compact, Went.COMPACTED), (retain_one, Went.COMPACTED), (retain_and_grow, Went.COMPACTED),
-    (retain_too_little, Went.COMPACTED),
-    *((move, Went.COMPACTED) for move in HARMLESS if move is not compact),
-    *((move, Went.OTHER) for move in (cut, cut_and_compact, cut_and_retain, create_anew)),
+    (do_nothing, Change.GROWN), (grow, Change.GROWN), (roll, Change.ROLLED), (roll_alone, Change.ROLLED),
+    (compact, Change.COMPACTED), (retain_one, Change.COMPACTED), (retain_and_grow, Change.COMPACTED),
+    (retain_too_little, Change.COMPACTED),
+    *((move, Change.COMPACTED) for move in HARMLESS if move is not compact),
+    *((move, Change.OTHER) for move in (cut, cut_and_compact, cut_and_retain, create_anew)),
 ]  # fmt: skip
 
 
@@ -190,9 +190,9 @@ def test_the_verdict_is_of_what_the_broker_did(broker, move: Callable[[Moves], N
     witness = Witness(before)
     move(broker)
     now = _log_of_now(second)
-    assert went_on(witness, now).went is expected
-    alone = went_on(before, now).went
-    assert alone is expected or (expected is Went.COMPACTED and alone is Went.OTHER)
+    assert went_on(witness, now).change is expected
+    alone = went_on(before, now).change
+    assert alone is expected or (expected is Change.COMPACTED and alone is Change.OTHER)
 
 
 @pytest.mark.parametrize(("move", "expected"), VERDICTS)
@@ -204,7 +204,7 @@ def test_what_stands_behind_same_from_is_as_it_was(broker, move: Callable[[Moves
     same_from = went_on(witness, now).same_from
     kept = [each for each in old if each[0] >= same_from]
     assert kept == [each for each in _batches(now) if same_from <= each[0] < before.end_offset]
-    assert kept or expected in (Went.COMPACTED, Went.OTHER)
+    assert kept or expected in (Change.COMPACTED, Change.OTHER)
 
 
 def test_what_is_read_behind_the_older_end_is_what_came(broker):
@@ -231,8 +231,8 @@ def test_an_empty_log_that_got_its_first_batch_has_grown(tmp_path):
     witness = Witness(before)
     path = tmp_path / "t-0" / f"{0:020}.log"
     path.write_bytes(made(0, [1, 2]).data)
-    assert went_on(before, log_of(tmp_path)).went is Went.GROWN
-    assert went_on(witness, log_of(tmp_path)).went is Went.GROWN
+    assert went_on(before, log_of(tmp_path)).change is Change.GROWN
+    assert went_on(witness, log_of(tmp_path)).change is Change.GROWN
 
 
 def _log_of_now(partition: Partition) -> Log:

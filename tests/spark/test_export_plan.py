@@ -13,13 +13,13 @@ from tests.spark.test_export_job import request
 def test_a_plan_keeps_its_id_and_one_of_an_earlier_release_has_none(tmp_path):
     out, wanted = output(str(tmp_path / "out")), request("partitions")
     made = export_plan.settle(out, wanted)
-    assert made.stands_alone
+    assert made.has_place_columns
     export_plan.save(out, wanted, made)
     assert export_plan.settle(out, wanted).id == made.id
     file = tmp_path / "out" / export_plan.PLAN
     for id_ in ("", None, 7, "../x"):
         file.write_text(json.dumps(json.loads(file.read_text()) | {"id": id_}))
-        assert not export_plan.settle(out, wanted).stands_alone
+        assert not export_plan.settle(out, wanted).has_place_columns
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"version":9,"files":[]}', b"[" * 99_999])

@@ -4,13 +4,13 @@ import threading
 
 import pytest
 
-from kafkafs.spark.jobs import awaited
+from kafkafs.spark.jobs import wait_for
 
 
 def test_the_answer_and_the_error_come_through():
-    assert awaited(lambda: 7) == 7
+    assert wait_for(lambda: 7) == 7
     with pytest.raises(KeyError):
-        awaited(lambda: dict[int, int]()[1])
+        wait_for(lambda: dict[int, int]()[1])
 
 
 def test_something_is_done_meanwhile():
@@ -21,4 +21,4 @@ def test_something_is_done_meanwhile():
         if len(seen) == 3:
             enough.set()
 
-    assert awaited(lambda: enough.wait(300), look)
+    assert wait_for(lambda: enough.wait(300), look)

@@ -26,13 +26,13 @@ NAMES = [("t", 0), ("t", 11), ("42", 3)]
 BY = ["", "day"]
 
 
-def write(place: Path, topic: str, partition: int, by: By = "", stands_alone: bool = True) -> None:
+def write(place: Path, topic: str, partition: int, by: By = "", has_place_columns: bool = True) -> None:
     """An export of 21 records of a partition in `place`/out, as a worker writes it."""
     batches = [made(first, [START_MS + at for at in range(first, first + 7)]) for first in (0, 7, 14)]
     write_partition(place / f"data-{topic}-{partition}", spread(batches, 5), f"{topic}-{partition}")
     each = PartitionRange(Location(place / f"data-{topic}-{partition}", TopicPartition(topic, partition)), 0, 21)
     unit = FileUnit(each, 1, f"topic={topic}/partition={partition}/{0:020d}-{21:020d}.parquet", by)
-    columns = parquet.columns_of(unit, {}, stands_alone)
+    columns = parquet.columns_of(unit, {}, has_place_columns)
     write_files = parquet.write_dated if by else parquet.write
     write_files(unit, output(str(place / "out")), "read_uncommitted", "snappy", columns)
 

@@ -44,7 +44,7 @@ class Embedded(NamedTuple):
 
 
 def key_json(message: Message, quote: Quote) -> str | None:
-    """The key as `{"type":"1","data":{...}}`; None where the topic's records have none."""
+    """The key as `{"type":"1","data":{...}}`; None if the topic's records have none."""
     if message.key is None:
         return None
     data = fields_json(message.topic.value, f"{message.name}Key", 0, message.key, quote)
@@ -206,7 +206,7 @@ _SECRETS: Mapping[str, tuple[str, ...]] = {
 class Decoded(NamedTuple):
     """A record of one of Kafka's own topics as JSON texts, without secrets.
 
-    `key` and `value` are None where there is none, or where `error` says in Kafka's words why they cannot be read.
+    `key` and `value` are None if there are none, or if `error` says in Kafka's words why they cannot be read.
     `hides_raw`: the bytes must not be shown instead, for they may hold a secret.
     """
 

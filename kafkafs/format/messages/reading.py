@@ -181,7 +181,7 @@ class _Compiler:
             return read
 
         def read_if_there(data: bytes, at: int) -> tuple[Value, int]:
-            """The structure; None where the byte, or of a tagged one the varint, before it says so."""
+            """The structure; None if the byte, or of a tagged one the varint, before it says so."""
             if is_tagged:
                 there, at = unsigned_varint(data, at)
                 is_null = there <= 0

@@ -43,7 +43,7 @@ _MOST = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A range of versions with both ends; empty where `lowest` is above `highest`."""
+    """A range of versions with both ends; empty if `lowest` is above `highest`."""
 
     lowest: int
     highest: int
@@ -63,8 +63,8 @@ NO_VERSIONS = Versions(0, -1)
 class Field:
     """One field. `type` is a primitive's name, a structure's, or either behind `[]`.
 
-    `default` is the schema's own text or value, None where it gives none; the text "null" stands for null.
-    `flexible` is None where the message's own flexible versions count.
+    `default` is the schema's own text or value, None if it gives none; the text "null" stands for null.
+    `flexible` is None if the message's own flexible versions count.
     """
 
     name: str

@@ -56,7 +56,7 @@ _COORDINATORS = frozenset((InternalTopic.OFFSETS, InternalTopic.TRANSACTIONS, In
 
 
 class Message(NamedTuple):
-    """A record. `key` is None where the topic's records have none; `value` and `version` are None in a tombstone."""
+    """A record. `key` is None if the topic's records have none; `value` and `version` are None in a tombstone."""
 
     topic: InternalTopic
     number: int
@@ -96,7 +96,7 @@ def parse_record(topic: InternalTopic, key: bytes | None, value: bytes | None) -
 
 
 def parse_fields(jar: str, name: str, version: int, data: bytes) -> Fields | None:
-    """The fields of any message whose schema is shipped; None where it cannot be read. Bytes behind it do not count."""
+    """The fields of any message whose schema is shipped; None if it cannot be read. Bytes behind it do not count."""
     try:
         return reader(jar, name, version)(data, 0)[0]
     except (CorruptMessage, *CUT):

@@ -13,7 +13,7 @@ from kafkafs.format.native.primitives import *
 
 
 @inlined
-def _stands(data: Span, at: Int, needle: Span, other: Span) -> Int:
+def _is_at(data: Span, at: Int, needle: Span, other: Span) -> Int:
     """True if the needle is at a place."""
     for place in range(needle.nbytes):
         byte = load_u8(data, at + place)
@@ -33,12 +33,12 @@ def _holds(data: Span, at: Int, end: Int, needle: Span, other: Span) -> Int:
             equal_16(data, at + last, last_byte) | equal_16(data, at + last, last_other)
         )
         while mask:
-            if _stands(data, at + trailing_zeros(mask), needle, other):
+            if _is_at(data, at + trailing_zeros(mask), needle, other):
                 return 1
             mask &= mask - 1
         at += 16
     while end - at > last:
-        if _stands(data, at, needle, other):
+        if _is_at(data, at, needle, other):
             return 1
         at += 1
     return 0

@@ -19,7 +19,7 @@ _ROOM = 16 << 10  # bytes of text, at first
 
 
 def default_bytes(schema: Json, namespace: str, default: Json, names: Names) -> bytes:
-    """A default as a datum of its type. CorruptData where it is none."""
+    """A default as a datum of its type. CorruptData if it is invalid."""
     found = resolved_type(schema, namespace, names)
     match found.kind:
         case "union":
@@ -113,7 +113,7 @@ def _utf8(text: str) -> bytes:
 
 
 def text_of(program: AvroProgram, payload: bytes) -> bytes:
-    """The result of a program for columns for one payload. CorruptData where it does not fit."""
+    """The result of a program for columns for one payload. CorruptData if it does not fit."""
     field = np.zeros((1, FIELD_WORDS), np.int64)
     field[0, FIELD_SLOT.payload_size] = len(payload)
     decoder = np.array([[WAY_AVRO, 0, 0, 0]], np.int64)

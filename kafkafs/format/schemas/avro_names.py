@@ -153,7 +153,7 @@ class ResolvedType(NamedTuple):
 
 
 def resolved_type(schema: Json, namespace: str, names: Names) -> ResolvedType:
-    """The type that a schema is, where `namespace` is open. CorruptData where it is none of Avro's."""
+    """The type that a schema is, where `namespace` is open. CorruptData if Avro does not know it."""
     if isinstance(schema, list):
         return ResolvedType("union", {}, namespace, tuple(schema))
     definition: dict[str, Json] = schema if isinstance(schema, dict) else {"type": schema}

@@ -276,7 +276,7 @@ def fixed_size(definition: dict[str, Json]) -> int:
 
 
 def decimal_scale(definition: dict[str, Json], size: int | None) -> int | None:
-    """The scale of a valid decimal, in `size` bytes of a fixed; None where it is none."""
+    """The scale of a valid decimal, in `size` bytes of a fixed; None if it is none."""
     precision, scale = definition.get("precision"), definition.get("scale", 0)
     if definition.get("logicalType") != "decimal" or not isinstance(precision, int) or not isinstance(scale, int):
         return None

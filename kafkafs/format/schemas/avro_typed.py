@@ -30,7 +30,7 @@ _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-na
 
 
 class ColumnSchema:
-    """The schema that columns follow. CorruptData where it is no schema, or one that columns cannot follow."""
+    """The schema that columns follow. CorruptData if it is no schema, or one that columns cannot follow."""
 
     def __init__(self, text: str, references: Sequence[str] = ()) -> None:
         self.schema, self.names = parse_schema(text, references)
@@ -122,7 +122,7 @@ class _Resolving(Compiler):
         self._open: list[int] = []  # the reader's records that the place is in
 
     def resolved(self, schema: Json) -> AvroProgram:
-        """The program that writes one line, `{"value":...}`; CorruptData where the schemas do not go together."""
+        """The program that writes one line, `{"value":...}`; CorruptData if the schemas do not go together."""
         self._put(b'{"value":')
         writer = resolved_type(schema, "", self._names)
         if writer.kind == "bytes":
@@ -134,7 +134,7 @@ class _Resolving(Compiler):
         return self._finished()
 
     def _pair(self, schema: Json, namespace: str, wanted: Json, wanted_namespace: str) -> None:
-        """A value of the writer's type `schema` as the reader's type `wanted`; CorruptData where it cannot be one."""
+        """A value of the writer's type `schema` as the reader's type `wanted`; CorruptData if it cannot be one."""
         if len(self._code) > self._most:
             raise CorruptData("the schema is too large for columns")
         writer = resolved_type(schema, namespace, self._names)

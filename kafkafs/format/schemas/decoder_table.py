@@ -137,7 +137,7 @@ class DecoderTable:
         return len(self._found) >= _MOST or self._size > _MOST_BYTES
 
     def row(self, name: SchemaName, is_key: bool) -> int:
-        """The row of the decoder for what is named; -1 where a prefix alone names a schema that is not known."""
+        """The row of the decoder for what is named; -1 if a prefix alone names a schema that is not known."""
         known = self._rows.get((name, is_key))
         if known is not None:
             return known
@@ -164,7 +164,7 @@ class DecoderTable:
         return found.decoder if found is not None else Decoder(WAY_NONE)
 
     def refusal(self, row: int) -> str:
-        """The sentence for all payloads of a row that has no decoder; none where it has one."""
+        """The sentence for all payloads of a row that has no decoder; none if it has one."""
         return self._refusals[row]
 
     def misfit(self, row: int, reason: int | str, at: int = 0) -> str:

@@ -160,7 +160,7 @@ class ProtobufSchema:
         return file
 
     def json(self, payload: bytes, header: bytes | None) -> bytes:
-        """A payload as canonical JSON; `header` is what one holds behind the id. CorruptData where it does not fit."""
+        """A payload as canonical JSON; `header` is what one holds behind the id. CorruptData if it does not fit."""
         kind, content = self.message_of(payload, header)
         if len(content) <= _LARGE:
             return self._shown(self.parsed(kind, content))
@@ -199,7 +199,7 @@ class ProtobufSchema:
         return self._kinds[indexes], payload
 
     def named(self, name: str) -> type[Message]:
-        """The message with that full name, in this text. CorruptData where there is none."""
+        """The message with that full name, in this text. CorruptData if there is none."""
         try:
             descriptor = self.pool.FindMessageTypeByName(name)
         except KeyError:
@@ -207,7 +207,7 @@ class ProtobufSchema:
         return GetMessageClass(descriptor)
 
     def parsed(self, kind: type[Message], content: bytes) -> Message:
-        """The message that the bytes are. CorruptData where they are none, or hold what the schema does not name."""
+        """The message that the bytes are. CorruptData if they are none, or hold what the schema does not name."""
         message = kind()
         try:
             message.ParseFromString(content)

@@ -47,7 +47,7 @@ class MapOrder:
         return made
 
     def check_depth(self, message: Any, left: int = _MOST_IN_EACH_OTHER) -> None:
-        """CorruptData where an `Any` is in an `Any`, and so on, too deep: each has a copy of all that is inside."""
+        """CorruptData if an `Any` is in an `Any`, and so on, too deep: each has a copy of all that is inside."""
         if message.DESCRIPTOR.full_name == _ANY:
             if not left:
                 raise CorruptData(f"it holds google.protobuf.Any in each other, deeper than {_MOST_IN_EACH_OTHER}")
@@ -111,7 +111,7 @@ def _is_entry(kind: Descriptor) -> bool:
 
 
 def check_maps(fields: Iterable[FieldDescriptor], messages: Iterable[Descriptor]) -> None:
-    """CorruptData where a field has one entry of a map: the library shows nothing of it."""
+    """CorruptData if a field has one entry of a map: the library shows nothing of it."""
     for field in fields:
         if not field.is_repeated and field.message_type is not None and _is_entry(field.message_type):
             raise CorruptData(f"the schema has a map, {field.name[:100]!r}, that is no list of entries")

@@ -43,7 +43,7 @@ def double_bits(value: float) -> int:
 
 
 def default_text(shape: Shape, default: object) -> str:
-    """A field's default as the same JSON that data become. CorruptData where it is none of the type."""
+    """A field's default as the same JSON that data become. CorruptData if it does not fit the type."""
     if default is None:
         return "null"
     match shape.kind:

@@ -27,7 +27,7 @@ class Keys:
     have one key, each look opens them, and RSA takes milliseconds."""
 
     def __init__(self, pems: dict[str, bytes]) -> None:
-        """UsageError where one is no private key of RSA in PEM."""
+        """UsageError if one is no private key of RSA in PEM."""
         self._keys = {key_id: _private_key(key_id, pem) for key_id, pem in pems.items()}
         self._unwrapped = functools.lru_cache(_MANY_SEGMENTS)(self._unwrap)
 
@@ -53,7 +53,7 @@ class Cipher:
         self._aad = aad
 
     def decrypt(self, piece: bytes | memoryview) -> bytes:
-        """The piece in clear; CorruptData where its tag does not hold."""
+        """The piece in clear; CorruptData if its tag does not hold."""
         if len(piece) < self.overhead:
             raise CorruptData(f"an encrypted piece has {len(piece)} bytes")
         try:
@@ -73,7 +73,7 @@ def _private_key(key_id: str, pem: bytes) -> RSAPrivateKey:
 
 
 def _unwrapped(key: RSAPrivateKey, key_id: str, given: bytes) -> bytes:
-    """The AES key. DiskError where what RSA gives is no OAEP of an empty label: another key's."""
+    """The AES key. DiskError if what RSA gives is no OAEP of an empty label: another key's."""
     modulus = key.public_key().public_numbers().n
     size = (modulus.bit_length() + 7) // 8
     wrapped = int.from_bytes(given)

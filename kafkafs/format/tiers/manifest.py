@@ -1,4 +1,4 @@
-"""A manifest of Aiven's plug-in: what a remote segment holds, and where its chunks and indexes lie in its objects.
+"""A manifest of Aiven's plug-in: what a remote segment holds, and where its chunks and indexes are in its objects.
 
 A `.log` object is chunks end to end. Chunk i holds bytes [i * chunk size, ...) of the segment, first compressed (one
 zstd frame) and then encrypted, each where the manifest says so. Sources: SegmentManifestV1, ChunkIndex,
@@ -102,7 +102,7 @@ class Manifest(NamedTuple):
 
 
 def parse_manifest(data: bytes) -> Manifest:
-    """The manifest; CorruptData where it contradicts itself or would take memory that none needs, Unsupported for one
+    """The manifest; CorruptData if it contradicts itself or would take memory that none needs, Unsupported for one
     of Iceberg's format."""
     if data[: len(PUFFIN)] == PUFFIN:
         raise Unsupported("the segment is in Iceberg's format: its records lie in the Parquet files of a table")

@@ -46,7 +46,7 @@ class Claim:
             time.sleep(_AGAIN_S)
 
     def confirm(self) -> None:
-        """The mount has been made: UsageError, and it is gone again, where it does not lie on what was locked."""
+        """The mount has been made: UsageError, and it is gone again, where it does not be on what was locked."""
         own = mounted_at(self._place)
         if own is None or own.filesystem != FILESYSTEM or self._descriptor < 0 or own.parent == self._mount_id_below():
             return

@@ -32,7 +32,7 @@ MOST_LINKS = 40  # as the kernel follows
 class Mount:
     """A line of `mountinfo`: `device` is `major:minor`, its minor also the FUSE connection's number.
 
-    `number` is the mount's own, `parent` that of the mount that it lies on.
+    `number` is the mount's own, `parent` that of the mount that it is on.
     """
 
     path: str
@@ -44,7 +44,7 @@ class Mount:
 
 
 def mounts() -> Iterator[Mount]:
-    """All mounts this process can see; a later one lies over an earlier one of the same path."""
+    """All mounts this process can see; a later one is over an earlier one of the same path."""
     with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
         for line in lines:
             before, _, after = line.partition(" - ")
@@ -84,7 +84,7 @@ def is_stale(path: Path | str) -> bool:
 
 
 def _errno_of(call: Callable[[], object], limit_s: float) -> int | None:
-    """How a system call ends, 0 where it succeeds; None where it does not end in time."""
+    """How a system call ends, 0 if it succeeds; None if it does not end in time."""
     numbers: list[int] = []
 
     def make() -> None:
@@ -164,7 +164,7 @@ def unmount(path: Path | str, lazily: bool = False) -> None:
 
 
 def take_away_if_dead(path: Path | str) -> bool:
-    """Unmounts our own mount if its daemon is gone; True where there was one."""
+    """Unmounts our own mount if its daemon is gone; True if there was one."""
     mount = mounted_at(path)
     if mount is None or mount.filesystem != FILESYSTEM or not is_stale(path):
         return False

@@ -1,4 +1,4 @@
-"""Landlock: from now on this thread, and every thread it starts, opens what lies below the given paths, to read.
+"""Landlock: from now on this thread, and every thread it starts, opens what is below the given paths, to read.
 
 Linux 5.13 and later, for any user. Source: Documentation/userspace-api/landlock.rst, include/uapi/linux/landlock.h. By
 ctypes, since no library for it has had a release.
@@ -35,13 +35,13 @@ class _NetPort(ctypes.Structure):
 
 
 def version() -> int:
-    """The ABI that the kernel speaks; 0 where it has no Landlock or it is switched off."""
+    """The ABI that the kernel speaks; 0 if it has no Landlock or it is switched off."""
     return max(0, int(libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _ASK_VERSION)))
 
 
 def allow_reading_only(paths: Iterable[Path], ports: Iterable[int] = ()) -> int:
     """Restricts this thread to reading below these paths and connecting to these ports, for good; needs no_new_privs.
-    The ABI used, 0 where there is none. Raises OSError."""
+    The ABI used, 0 if the kernel has no landlock. Raises OSError."""
     abi = version()
     if not abi:
         return 0

@@ -45,7 +45,7 @@ def network_for_all(uris: Iterable[str]) -> Network | None:
 
 
 def network_for(uri: str) -> Network:
-    """Return what that bucket needs. Credentials that lie in the user's files go into the environment of this process,
+    """Return what that bucket needs. Credentials that are in the user's files go into the environment of this process,
     and the C library loads what it looks up names with."""
     endpoint = place_of(uri).way
     with suppress(OSError):

@@ -170,7 +170,7 @@ class OpenFile:
     __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "opener", "prefetching")
 
     def __init__(self, inode: Inode, content: Content, pid: int) -> None:
-        """`pid`: the opener, process or thread, in the daemon's namespace; 0 where it is in none that it can see."""
+        """`pid`: the opener, process or thread, in the daemon's namespace; 0 if it is in none that it can see."""
         self.inode = inode
         inode.opened += 1
         self.content = content
@@ -265,7 +265,7 @@ class Handles(Generic[T]):
         return len(self._open)
 
     def get(self, number: int) -> T | None:
-        """The thing of that number, None where it is not open."""
+        """The thing of that number, None if it is not open."""
         return self._open.get(number)
 
     def __getitem__(self, number: int) -> T:
@@ -281,7 +281,7 @@ class Handles(Generic[T]):
         return self._last
 
     def pop(self, number: int) -> T:
-        """The thing of that number, which is not open any more. Raises Vanished where it was not."""
+        """The thing of that number, which is not open any more. Raises Vanished if it was not."""
         try:
             return self._open.pop(number)
         except KeyError:

@@ -29,13 +29,13 @@ _PIECE = 4096
 
 
 def interrupted(pid: int) -> bool | None:
-    """True where an unblocked signal waits for the process or thread; None where there is no such process."""
+    """True if an unblocked signal waits for the process or thread; None if there is no such process."""
     status = _read(f"/proc/{pid}/status")
     return None if status is None else _signal_waits(status)
 
 
 def stuck(pid: int) -> bool | None:
-    """True where such a signal waits and the process sleeps uninterruptibly (or its first thread alone has ended)."""
+    """True if such a signal waits and the process sleeps uninterruptibly (or its first thread alone has ended)."""
     status = _read(f"/proc/{pid}/status")
     if status is None:
         return None
@@ -62,7 +62,7 @@ class Opener:
 
 
 def opener(pid: int) -> Opener | None:
-    """Asked while the file is being opened; None where the process cannot be seen (another namespace, `hidepid`)."""
+    """Asked while the file is being opened; None if the process cannot be seen (another namespace, `hidepid`)."""
     found = _parent_and_session(pid) if pid else None
     return None if found is None else Opener(pid, found[1])
 

@@ -46,7 +46,7 @@ class Folder:
         self._found: dict[str, Object] | None = None
 
     def open(self, name: str) -> DataFile:
-        """The file as it was on the broker's disk. NotFound where there is none, DiskError where it cannot be had."""
+        """The file as it was on the broker's disk. NotFound if it does not exist, DiskError if it cannot be had."""
         found, parsed = self.listed(), parse_tier_file(name)
         if parsed is not None:
             stem = name[: -len(parsed.kind)]

@@ -49,14 +49,14 @@ class Layout(Protocol):
         """Those of a partition that are complete, as far as names tell, sorted by base offset."""
 
     def completed(self, upload: Upload) -> Upload:
-        """The upload with all that can be read of it. DiskError, NotFound where that cannot be had."""
+        """The upload with all that can be read of it. DiskError, NotFound if that cannot be had."""
 
     def lineage(self, partition: TierPartition, upload: Upload) -> Epochs:
         """The leader epochs of the partition up to the upload's end, as its broker knew them. Empty if nothing tells
-        them. DiskError, NotFound where that cannot be had."""
+        them. DiskError, NotFound if that cannot be had."""
 
     def open(self, upload: Upload, kind: str) -> DataFile:
-        """One of its files: "log", "index", "timeindex", "txnindex". NotFound where there is no object any more."""
+        """One of its files: "log", "index", "timeindex", "txnindex". NotFound if there is no object any more."""
 
 
 class _BrokersFiles:
@@ -184,7 +184,7 @@ class Aiven:
         return [Upload(base, one, files) for (base, one), files in sorted(grouped.items()) if MANIFEST in files]
 
     def _look_for(self, topic_id: str) -> None:
-        """By its name where it lies at the top, else further down, where each folder is a request."""
+        """By its name where it is at the top, else further down, where each folder is a request."""
         at_top = (folder for folder in self._objects.folders() if topic_id and folder.endswith(f"-{topic_id}"))
         below = (each for each in folders_with_ids(self._objects, DEEPEST) if each.endswith(f"-{topic_id}"))
         folder = next(at_top, None) or next(below, None)
@@ -248,8 +248,8 @@ class Aiven:
 def layout_of(
     objects: Objects, cache: ChunkCache, keys: "Keys | None", options: DiskOptions, deepest: int = DEEPEST
 ) -> Layout:
-    """The layout of what lies there, topics at most `deepest` folders down. UsageError where it is none known here,
-    DiskError where it does not answer."""
+    """The layout of what is there, topics at most `deepest` folders down. UsageError if the layout is unknown,
+    DiskError if it does not answer."""
     try:
         top = objects.folders()
     except NotFound as error:

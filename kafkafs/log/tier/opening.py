@@ -40,7 +40,7 @@ class Upload(NamedTuple):
 
     @property
     def object(self) -> str:
-        """The key of its log; what it is called in the metadata, where that is not in the tier. Empty where nothing is
+        """The key of its log; what it is called in the metadata, where that is not in the tier. Empty if nothing is
         known of it."""
         found = self.files.get("log")
         if found is None and not self.segment_id:

@@ -22,7 +22,7 @@ class RemoteFiles:
     """
 
     def __init__(self, layout: Layout | None, piece: Piece, lineage: Epochs, doubted: "set[str]") -> None:
-        """`layout` is None where the tier did not answer; `doubted` hears the ids of segments that are otherwise than
+        """`layout` is None if the tier did not answer; `doubted` hears the ids of segments that are otherwise than
         their names let expect."""
         self.upload = piece.upload
         self.base_offset = piece.upload.base_offset
@@ -116,7 +116,7 @@ class RemoteFiles:
         return segment_file(self.base_offset, kind)
 
     def open(self, kind: str) -> DataFile:
-        """One of the files. DiskError where it cannot be had."""
+        """One of the files. DiskError if it cannot be had."""
         known = self._open.get(kind)
         file = known() if known is not None else None
         if file is None:
@@ -155,7 +155,7 @@ class RemoteFiles:
         """Nothing takes the place of an object."""
 
     def read_beside(self, name: str) -> bytes:
-        """Its transaction index; NotFound for all else: nothing lies beside it that a reader needs."""
+        """Its transaction index; NotFound for all else: nothing is beside it that a reader needs."""
         if name != self.name_of("txnindex"):
             raise NotFound(f"{name!r} is not in the tier")
         file = self.open("txnindex")

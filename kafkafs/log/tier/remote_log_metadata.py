@@ -80,7 +80,7 @@ class RemoteLogMetadata:
         self._read: CachedValue[bool] = CachedValue(options.names_fresh_s, options.clock)
 
     def finished(self, partition: TierPartition) -> dict[str, Upload] | None:
-        """The uploads of that partition that count, by segment id; None where the topic has no word of any."""
+        """The uploads of that partition that count, by segment id; None if the topic has no word of any."""
         with self._lock:
             if self._read.fresh() is None:
                 self._counted = [max(copies, key=_reached) for copies in self._copies]

@@ -9,7 +9,7 @@ from kafkafs.errors import UsageError
 
 
 def open_objects(source: str, options: DiskOptions) -> Objects:
-    """The objects of a tier: of a path, or of a URI, which is asked nothing yet. UsageError where there are none."""
+    """The objects of a tier: of a path, or of a URI, which is asked nothing yet. UsageError if there are none."""
     place = place_of(source)
     if not is_bucket(place):
         return DirectoryObjects(place, options)
@@ -21,7 +21,7 @@ def open_objects(source: str, options: DiskOptions) -> Objects:
 
 
 def read_keys(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:
-    """The contents of key files that a user names, by their ids. UsageError where one cannot be read."""
+    """The contents of key files that a user names, by their ids. UsageError if one cannot be read."""
     found = {}
     for key_id, path in files:
         try:

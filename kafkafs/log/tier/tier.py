@@ -45,7 +45,7 @@ class Tier:
     """
 
     def __init__(self, source: TierSource, options: ReadOptions, deepest: int = DEEPEST) -> None:
-        """`deepest`: how many folders a prefix may have put above the topics'. UsageError where a directory has no tier
+        """`deepest`: how many folders a prefix may have put above the topics'. UsageError if a directory has no tier
         that is known, and for keys that are none."""
         self.options = options
         self._lock = threading.Lock()
@@ -66,8 +66,8 @@ class Tier:
             raise UsageError(str(error)) from error
 
     def check(self) -> str:
-        """Why it does not answer, which those hear that read of it; empty where it does. UsageError where nothing known
-        lies there."""
+        """Why it does not answer, which those hear that read of it; empty if it does. UsageError if nothing known
+        is there."""
         try:
             self._looked_at()
         except DiskError as error:
@@ -76,7 +76,7 @@ class Tier:
 
     @property
     def layout(self) -> Layout:
-        """How it is laid out. DiskError where it does not answer; UsageError where nothing known lies there."""
+        """How it is laid out. DiskError if it does not answer; UsageError if nothing known is there."""
         return self._layout or self._looked_at()
 
     def _looked_at(self) -> Layout:
@@ -87,7 +87,7 @@ class Tier:
 
 
 def keys_of(files: Iterable[tuple[str, Path]]) -> "Keys | None":
-    """The private keys in those files, by id; None where there are none. UsageError for what is no key."""
+    """The private keys in those files, by id; None if there are none. UsageError for what is no key."""
     given = read_keys(files)
     if not given:
         return None
@@ -109,7 +109,7 @@ class TierPart:
         log_start: Callable[[], int | None] = lambda: None,
     ) -> None:
         """`partition` (by the first offset of the disk), `lineage` and `log_start` are as of now, by the small files of
-        the disk, None where they do not tell; `finished` is what the metadata topic says, None where it has no word."""
+        the disk, None if they do not tell; `finished` is what the metadata topic says, None if it has no word."""
         self._tier = tier
         self._partition = partition
         self._lineage = lineage
@@ -240,7 +240,7 @@ class TierPart:
 
     def _unknown(self, trouble: str, local_start: int | None, earlier: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """Return the known segments of a tier that does not answer, and one segment that is an error in place of the
-        unknown ones. DiskError where the disk has nothing either."""
+        unknown ones. DiskError if the disk has nothing either."""
         if local_start is None:
             raise DiskError(trouble)
         kept = tuple(each for each in earlier if each.next_base is not None and each.next_base <= local_start)

@@ -17,7 +17,7 @@ class TierDirectory:
     """The partitions of a tier that is a directory, by the names that they would have on a broker's disk."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
-        """UsageError where no known tier lies there."""
+        """UsageError if no known tier is there."""
         source = replace(options.tiered or TierSource(""), place=str(path))
         self._tier = Tier(source, options, deepest=0)
         self._found: dict[str, TierPartition] = {}
@@ -41,7 +41,7 @@ class TierDirectory:
         return {name: partition.name for name, partition in self._found.items()}
 
     def topic_id(self, directory: str) -> str | None:
-        """That of a partition; None where the tier's layout has none, or the partition is gone."""
+        """That of a partition; None if the tier's layout has none, or the partition is gone."""
         found = self._found.get(directory)
         return found.topic_id or None if found is not None else None
 
@@ -52,7 +52,7 @@ class TierDirectory:
 
 
 def open_tier(path: Path, options: ReadOptions) -> TierDirectory | None:
-    """The tier that lies at `path`; None where that is none."""
+    """The tier that is at `path`; None if that is none."""
     try:
         return TierDirectory(path, options)
     except (KafkafsError, OSError):

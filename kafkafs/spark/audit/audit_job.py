@@ -94,7 +94,7 @@ class Report:
     size: int
 
 
-def untold(_: Finding) -> None:
+def ignore_finding(_: Finding) -> None:
     """For a caller that waits for the whole report."""
 
 
@@ -103,7 +103,7 @@ def audit(
     data_directories: Sequence[Path],
     progress: Progress = no_progress,
     topics: TopicChoice = ALL_TOPICS,
-    found: Callable[[Finding], None] = untold,
+    found: Callable[[Finding], None] = ignore_finding,
     *,
     deep: bool = False,
     compare_replicas: bool = False,
@@ -112,7 +112,7 @@ def audit(
 ) -> Report:
     """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side; where
     topics are chosen, at what is theirs. `missing` partitions are findings, too. Each finding is `found` as soon as it
-    is certain. Unanswered where a tier does not answer: that is no damage."""
+    is certain. Unanswered if a tier does not answer: that is no damage."""
     task = partial(check_segment, clean_directories=clean_of(data_directories), deep=deep)
     tiered = None if source is None else Tiered(source, tuple(data_directories))
     for path in data_directories:
@@ -147,7 +147,7 @@ def joined(
     data_directories: Sequence[Path],
     reports: Iterable[SegmentReport],
     topics: TopicChoice = ALL_TOPICS,
-    found: Callable[[Finding], None] = untold,
+    found: Callable[[Finding], None] = ignore_finding,
     tiered: Tiered | None = None,
 ) -> Report:
     """The results of the segments, and the findings that only show in all of them together.

@@ -53,7 +53,7 @@ def check_offset_index(segment: Segment, where: Where, valid: ValidBatches, clea
 
 
 def _unindexed(segment: Segment, positions: Numbers, offsets: Numbers, valid: ValidBatches) -> int:
-    """The bytes of the longest part of the log that must have had entries and has none; 0 where all is well.
+    """The bytes of the longest part of the log that must have had entries and has none; 0 if all is well.
 
     With each offset entry comes at most one time entry. Others are written without one, at the roll and at each clean
     stop, and a restart begins a new leader epoch and a new count of bytes; so many time entries on a part that is
@@ -238,7 +238,7 @@ def check_transactions(
 ) -> Iterator[Finding]:
     """The findings about the indexes of a partition's segments, in order. None stands for a segment that was not read.
 
-    `begun` are the transactions that are open where the first segment begins: producer to first offset. None where that
+    `begun` are the transactions that are open where the first segment begins: producer to first offset. None if that
     is not known, or compaction may have removed data; then it is checked only that each entry names an abort marker.
     """
     tracker, is_known = Tracker(begun), begun is not None

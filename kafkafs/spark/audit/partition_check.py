@@ -181,7 +181,7 @@ def _end_by_now(partition: Partition) -> int | None:
 
 
 def known_end(log: Log) -> int | None:
-    """Return the end of a log. Return None without a segment, or if the last one may not be read: no checkpoint lies
+    """Return the end of a log. Return None without a segment, or if the last one may not be read: no checkpoint is
     behind that end."""
     return log.tail.end_offset if log.tail is not None and log.segments[-1].is_readable() else None
 
@@ -209,7 +209,7 @@ def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
 def _parsed(
     root: Directory, where: Where, kind: str, parse: Callable[[bytes], Content], findings: list[Finding]
 ) -> Content | None:
-    """Return the content of a small file. Return None if there is none, or if it cannot be read, which is a finding."""
+    """Return the content of a small file. None if it does not exist, or if it cannot be read, which is a finding."""
     try:
         return parse(root.read_whole(where.file))
     except NotFound:

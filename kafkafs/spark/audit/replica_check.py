@@ -89,7 +89,7 @@ def _pairs(name: str, directories: Sequence[DataDirectory]) -> list[Pair]:
         return []
     replicas = {directory.path: directory.partition(name) for directory in directories}
     ranked = sorted(replicas, key=lambda path: progress(replicas[path]), reverse=True)
-    cleaned = _may_be_cleaned(directories, replicas[ranked[0]].name)
+    cleaned = _may_be_compacted(directories, replicas[ranked[0]].name)
     lowest = _start(replicas[ranked[0]])
     found: list[Pair] = []
     for one, other in combinations(ranked, 2):
@@ -114,7 +114,7 @@ def _start(partition: Partition) -> int:
         return 0
 
 
-def _may_be_cleaned(directories: Iterable[DataDirectory], name: PartitionName) -> bool:
+def _may_be_compacted(directories: Iterable[DataDirectory], name: PartitionName) -> bool:
     """True if one of the brokers has compacted the partition, or if no cleaner ever wrote a checkpoint."""
     is_stated = False
     for directory in directories:

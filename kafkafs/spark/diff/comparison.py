@@ -221,7 +221,7 @@ def _unlike(olds: Batches, news: Batches) -> tuple[Flags, Flags]:
 
 
 def _count_whole(rows: Batches, start: int, upper: int) -> tuple[int, Batches]:
-    """The number of records in the batches that lie within the window by their header, and the other batches: those
+    """The number of records in the batches that are within the window by their header, and the other batches: those
     at its borders, and compressed messages, whose header has no count."""
     if not len(rows):
         return 0, rows

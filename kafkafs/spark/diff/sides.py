@@ -20,7 +20,7 @@ from kafkafs.tables.offsets import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One partition on both sides; None where a side does not have it. `is_compacted` on either side."""
+    """One partition on both sides; None if a side does not have it. `is_compacted` on either side."""
 
     name: TopicPartition
     old: Location | None

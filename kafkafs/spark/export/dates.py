@@ -1,7 +1,7 @@
 """Files by the day or hour of their records.
 
 If an export is partitioned by date, the date of a record, in UTC, names the directory of its file:
-`topic=T/date=2026-11-24/partition=P/…`. A record has a date where its timestamp lies in the years 1970 to 9999. The
+`topic=T/date=2026-11-24/partition=P/…`. A record has a date where its timestamp is in the years 1970 to 9999. The
 others (-1 is Kafka's "no timestamp"; a clock in microseconds) are together in the partition that Hive, Spark and Arrow
 take for null.
 """

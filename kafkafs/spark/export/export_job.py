@@ -94,7 +94,7 @@ class _Writing:
     compression: str
     kind: json_values.Kind
     value: str
-    stands_alone: bool
+    has_place_columns: bool
 
     @property
     def weight(self) -> int:
@@ -110,7 +110,7 @@ class _Writing:
             reader = ReaderSchema.of_words(self.kind)
             kind = column_type(reader.shape())
             typed["value"] = RegisteredColumn("value", self.unit.topic, reader, registry, kind)
-        columns = parquet.columns_of(self.unit, typed, self.stands_alone)
+        columns = parquet.columns_of(self.unit, typed, self.has_place_columns)
         write_files = parquet.write_dated if self.unit.by else parquet.write
         write_files(self.unit, self.out, self.isolation, self.compression, columns)
 
@@ -162,7 +162,7 @@ def export(
     writing = [
         _Writing(
             unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic), request.value,
-            settled.stands_alone,
+            settled.has_place_columns,
         )
         for unit in todo
     ]  # fmt: skip
@@ -217,7 +217,7 @@ def _as_bytes(out: Output, units: Iterable[FileUnit], tallies: Tallies) -> Mappi
 
 
 def _exported(out: Output, settled: ExportPlan, written: Iterable[FileUnit], tallies: Tallies) -> Exported:
-    """The result at the end. UsageError where something that was written is not."""
+    """The result at the end. UsageError if something that was written is not."""
     sizes, new = out.sizes(), {unit.file for unit in written}
     missing = [unit.mark for unit in settled.units if unit.mark not in sizes]
     counted: dict[str, parquet.Counts] = {}

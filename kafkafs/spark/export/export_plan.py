@@ -47,7 +47,7 @@ _ELSEWHERE = "name a new directory for an export"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The choices of a user. Two requests that differ are not the same export, but for where segments lie."""
+    """The choices of a user. Two requests that differ are not the same export, but for where segments are."""
 
     paths: tuple[Path, ...]
     choice: Choice
@@ -121,7 +121,7 @@ class ExportPlan:
     table: str = ""  # one that has taken files of it, if any has
 
     @property
-    def stands_alone(self) -> bool:
+    def has_place_columns(self) -> bool:
         """True if its files have the columns `topic` and `partition`, which those of earlier releases lack."""
         return bool(self.id)
 
@@ -172,7 +172,7 @@ def extended_plan(request: Request, before: ExportPlan, locations: Mapping[Topic
 
 
 def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[FileUnit]:
-    """The units, each to be read from where its partition lies by now: it may have moved to another disk."""
+    """The units, each to be read from where its partition is by now: it may have moved to another disk."""
     every = every_location(request.paths, request.replicas, request.tiered)
     return [
         replace(unit, range=replace(unit.range, location=every.get(unit.range.location.name, unit.range.location)))
@@ -181,7 +181,7 @@ def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[Fil
 
 
 def check_logs(request: Request, plan: ExportPlan) -> None:
-    """UsageError where a log of the plan, as it is now, is another one than the plan's."""
+    """UsageError if a log of the plan, as it is now, is another one than the plan's."""
     every = every_location(request.paths, request.replicas, request.tiered)
     there = {name: every[name] for name in plan.logs if name in every}
     planned(there, request.isolation, lambda looks: _check_same(looks, plan))
@@ -211,7 +211,7 @@ def ends(plan: ExportPlan) -> PartitionOffsets:
 
 
 def check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
-    """UsageError where the limits name partitions that are not among these."""
+    """UsageError if the limits name partitions that are not among these."""
     for option, limit in (("--from-offsets", request.starting), ("--to-offsets", request.ending)):
         unknown = set(limit.offsets) - set(locations) if isinstance(limit, Specific) else set()
         if unknown:
@@ -258,7 +258,7 @@ def file_of(each: PartitionRange) -> str:
 
 
 def load(out: Output, request: Request) -> ExportPlan | None:
-    """The plan of an earlier export, of the same request. UsageError where that was another one, or others' files are
+    """The plan of an earlier export, of the same request. UsageError if that was another one, or others' files are
     there."""
     out.check()
     text = out.read(PLAN)
@@ -275,7 +275,7 @@ def load(out: Output, request: Request) -> ExportPlan | None:
 
 
 def parsed(out: Output, name: str, text: bytes, request: Request) -> ExportPlan:
-    """A plan that was written down, if it is of the same request. UsageError where it is not, or no plan."""
+    """A plan that was written down, if it is of the same request. UsageError if it is not, or no plan."""
     try:
         saved = json.loads(text)
         begun = saved["request"]
@@ -302,7 +302,7 @@ def parsed(out: Output, name: str, text: bytes, request: Request) -> ExportPlan:
 
 
 def units_of(out: Output, text: bytes, plan: str = PLAN) -> tuple[dict[str, Any], list[FileUnit]]:
-    """A plan's words, and its files, whatever was asked for. UsageError if it is none."""
+    """A plan's words, and its files, whatever was asked for. UsageError if it is invalid."""
     try:
         saved = json.loads(text)
         directories = frozenset(str(each[0]) for each in saved["files"])
@@ -314,7 +314,7 @@ def units_of(out: Output, text: bytes, plan: str = PLAN) -> tuple[dict[str, Any]
 
 
 def check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
-    """UsageError where there are files that the plan does not name: a reader of the directory would read them too."""
+    """UsageError if there are files that the plan does not name: a reader of the directory would read them too."""
     planned_files = {unit.file for unit in units}
     others = sorted(name for name in there if name.endswith(".parquet") and undated(name) not in planned_files)
     if others:

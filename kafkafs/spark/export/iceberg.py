@@ -72,7 +72,7 @@ class IcebergTable:
 
     def check(self, plan: ExportPlan) -> None:
         """UsageError if files of this export cannot go into a table, before any is written."""
-        if not plan.stands_alone:
+        if not plan.has_place_columns:
             raise UsageError(
                 "the files of this export have no columns topic and partition, as an earlier release began it;"
                 " name a new directory for an export"

@@ -70,7 +70,7 @@ class LedPlans:
         """How many files each plan names that was read or written."""
 
     def check(self) -> None:
-        """UsageError where the output holds anything else, or an export by leader of another request."""
+        """UsageError if the output holds anything else, or an export by leader of another request."""
         there = self._there()
         if PLAN in there:
             raise UsageError(
@@ -234,7 +234,7 @@ def _placed(units: Iterable[FileUnit], location: Location) -> list[FileUnit]:
 
 
 def _as_one(found: Mapping[TopicPartition, ExportPlan], led: Led) -> ExportPlan:
-    """The plans of partitions together, each to be read from where it lies here."""
+    """The plans of partitions together, each to be read from where it is here."""
     one = ExportPlan([], id=uuid.uuid4().hex, is_saved=True)
     for name, plan in found.items():
         place = led.locations[name]

@@ -19,7 +19,7 @@ from pyarrow import fs
 from kafkafs.disk.objects import address_of, is_bucket, shown
 from kafkafs.disk.s3_place import place_of
 from kafkafs.errors import DiskError, UsageError
-from kafkafs.spark.jobs import awaited
+from kafkafs.spark.jobs import wait_for
 
 _UNFINISHED = re.compile(r"\..*\.tmp")
 _NAME_END = 100
@@ -68,10 +68,10 @@ class Output:
         return {name: size for name, size in self._files() if not _UNFINISHED.fullmatch(os.path.basename(name))}
 
     def check(self) -> None:
-        """UsageError where it is a file, or cannot be asked."""
+        """UsageError if it is a file, or cannot be asked."""
         system, root = self._opened()
         with self._errors_named("read", UsageError):
-            if awaited(lambda: system.get_file_info(root)).type == fs.FileType.File:
+            if wait_for(lambda: system.get_file_info(root)).type == fs.FileType.File:
                 raise UsageError(f"{str(self)!r} is not a directory; name a new directory for an export")
 
     def open(self, name: str) -> pa.NativeFile:
@@ -81,7 +81,7 @@ class Output:
             return system.open_input_file(f"{root}/{name}")
 
     def read(self, name: str) -> bytes | None:
-        """A small file's content; None where it is not there."""
+        """A small file's content; None if it is not there."""
         system, root = self._opened()
         with self._errors_named("read", UsageError):
             found = system.get_file_info(f"{root}/{name}")

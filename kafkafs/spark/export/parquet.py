@@ -97,10 +97,10 @@ def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, c
             writer.add(batch)
 
 
-def columns_of(unit: FileUnit, typed: Mapping[FieldName, Column], stands_alone: bool = True) -> Columns:
+def columns_of(unit: FileUnit, typed: Mapping[FieldName, Column], has_place_columns: bool = True) -> Columns:
     """The columns of a file. If it does not stand alone, topic and partition are in its path only."""
     name = unit.range.location.name
-    left_out = () if stands_alone else ("topic", "partition")
+    left_out = () if has_place_columns else ("topic", "partition")
     plain = pa.schema([field for field in schema(True) if field.name not in left_out])
     return Columns(BatchMaker(name.topic, name.partition, headers=True, far_as_null=True), plain, typed)
 
@@ -223,7 +223,7 @@ def _bound(writers: Collection[FileWriter]) -> None:
 
 
 def files_of(out: Output, unit: FileUnit) -> CountsByFile:
-    """The files that a written unit has. UsageError where its mark is none."""
+    """The files that a written unit has. UsageError if its mark is none."""
     try:
         counted = {name: Counts(*map(int, counts)) for name, counts in json.loads(out.read(unit.mark) or b"").items()}
         if any(undated(name) != unit.file for name in counted):

@@ -1,7 +1,7 @@
 """Pictures as HTML and SVG, drawn without a script: bars with their words beside them, and columns over time.
 
 Records over time are split by topic: an axis with times, one with counts. Some clocks stand at 1970, and one such
-record would squeeze all others into one column: what lies far from nearly all is not drawn, but named beside the axis.
+record would squeeze all others into one column: what is far from nearly all is not drawn, but named beside the axis.
 
 No chart library draws them. Most of this module decides what is shown; the drawing is `_column` and a template. Plotly
 would put a script of 4.8 MB into the page. Pygal made 276 KB of SVG of 120 columns of 6 topics, and took 0.09 s for it.

@@ -4,7 +4,7 @@ The keys that take the most bytes are kept, a bounded number: a key is known by 
 bytes, and of each piece of a log only the heaviest are taken over. So the sums are lower bounds, and true for a key
 that is heavy everywhere. And why a broker keeps the segment, as far as the disk shows: it goes when the newest of its
 records, the ends of transactions among them, is older than `retention.ms`; so one from the future keeps all of it. The
-segment that is written to stays, and what lies below the log start goes at the broker's next look, whatever its age.
+segment that is written to stays, and what is below the log start goes at the broker's next look, whatever its age.
 Sources: UnifiedLog.deleteRetentionMsBreachedSegments, deleteLogStartOffsetBreachedSegments.
 """
 
@@ -37,7 +37,7 @@ class KeptBytes:
     active: int = 0
     """Of segments that are written to."""
     future: int = 0
-    """Of closed ones whose newest record lies in the future."""
+    """Of closed ones whose newest record is in the future."""
     below_start: int = 0
     """Of those wholly below the log start."""
     untimed: int = 0

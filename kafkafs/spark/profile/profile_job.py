@@ -39,7 +39,7 @@ def added_up(units: Sequence[SegmentUnit], measured: Sequence[Figures]) -> dict[
 
 
 def measure_segment(unit: SegmentUnit) -> Figures:
-    """One segment's numbers; none where the broker deletes it meanwhile. One that cannot be read is a damaged place."""
+    """One segment's numbers; none if the broker deletes it meanwhile. One that cannot be read is a damaged place."""
     try:
         return unit.ask(measure) or Figures()
     except Unanswered:

@@ -71,7 +71,7 @@ def merged(one: Kind, other: Kind) -> Kind:
 
 
 def parsed(value: bytes | None) -> dict[str, Any] | None:
-    """The object that a value holds; None where it holds none, or one that columns cannot hold: with half of a
+    """The object that a value holds; None if it holds none, or one that columns cannot hold: with half of a
     surrogate pair, which is no Unicode, with a whole number beyond any double, or too deep."""
     if value is None:
         return None
@@ -102,7 +102,7 @@ def _is_within(levels: int, value: Any) -> bool:
 
 MANY = 1 << 10  # values that are parsed at once
 _MARK = 734_918_250_617_395_283
-"""Stands between values. No other text of JSON is this number: no double is equal to it."""
+"""Separates values. No other text of JSON is this number: no double is equal to it."""
 
 
 def all_parsed(values: Sequence[bytes | None], many: int = MANY) -> list[dict[str, Any] | None]:
@@ -183,7 +183,7 @@ def _kind_of_one_type(kind: type, values: Sequence[Any]) -> Kind:
 
 
 def converter(kind: Kind) -> Convert:
-    """Brings a parsed value into the form of a column of `shape_of(kind)`. CorruptData where that does not hold it as
+    """Brings a parsed value into the form of a column of `shape_of(kind)`. CorruptData if that does not hold it as
     it is."""
     match kind:
         case "boolean":
@@ -274,7 +274,7 @@ class Documents:
         self._convert, self._shape = converter(kind), shape_of(kind)
 
     def line(self, payload: bytes, _: bytes | None) -> bytes:
-        """A payload's line. CorruptData where it is no object of that type."""
+        """A payload's line. CorruptData if it is no object of that type."""
         document = parsed(payload)
         if document is None:
             raise CorruptData("it is not a JSON object that columns can hold")

@@ -40,7 +40,7 @@ TIMES = ("Timestamp", "Duration")
 
 @dataclass(frozen=True)
 class ReaderSchema:
-    """A schema as the plan keeps it: its type is empty where a topic's values name none."""
+    """A schema as the plan keeps it: its type is empty if a topic's values name none."""
 
     type: str = ""
     subject: str = ""

@@ -45,7 +45,7 @@ Put = Callable[[Any], str]
 
 
 class ProtobufReader:
-    """The message of a schema that columns follow. CorruptData where it is no schema, or has no such message."""
+    """The message of a schema that columns follow. CorruptData if it is no schema, or has no such message."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ _WIDER = {
 
 
 def check_older(writer: Any, reader: Any) -> None:
-    """CorruptData where values of a message may be others when they are read by the newest schema: both descriptors."""
+    """CorruptData if values of a message may be others when they are read by the newest schema: both descriptors."""
     _check(writer, reader, set())
 
 
@@ -227,7 +227,7 @@ def _is_map(field: FieldDescriptor) -> bool:
 
 
 def check_known(message: Message) -> None:
-    """CorruptData where a message holds a value of a field that it has and that is none of the field's: a symbol that
+    """CorruptData if a message holds a value of a field that it has and that is none of the field's: a symbol that
     a closed enum no longer has."""
     unknown_fields: Any = UnknownFieldSet(message)
     for unknown in unknown_fields:
