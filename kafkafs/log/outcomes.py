@@ -136,8 +136,8 @@ class _Markers(NamedTuple):
 
 
 class Outcomes:
-    """How transactions below the last stable offset ended. A caller asks for batches in offset order: the scan begins at
-    the first of them, and never begins again."""
+    """How transactions below the last stable offset ended. A caller asks for batches in offset order: the scan begins
+    at the first of them, and never begins again."""
 
     def __init__(self, log: Log, lenient: bool = False) -> None:
         """`lenient`: markers that a tier has lost are passed over."""

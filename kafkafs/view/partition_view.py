@@ -42,7 +42,7 @@ class _Directory(NamedTuple):
 
 
 class SharedAccess(NamedTuple):
-    """The rights that the logs of these segments grant together, and the time of the last write. None if one has gone."""
+    """The rights that the logs of these segments grant together, and the time of the last write. None if one is gone."""
 
     segments: Sequence[Segment]
     access: tuple[Access, int] | None
