@@ -19,9 +19,6 @@ EXACT = 8 << 20
 """Default limit of the bytes of log up to which a decoded range has a size."""
 
 
-INDEXES_FRESH_S = 1.0
-
-
 @dataclass(frozen=True, slots=True)
 class TierSource:
     """The place of older segments, and the keys that it takes to read them there. An address may hold what opens it: no
@@ -65,7 +62,7 @@ class ReadOptions(DiskOptions):
     tiered: TierSource | None = None  # where older segments of tiered topics are
     log_fresh_s: float = 0.05  # for so long a look at a partition counts as now: less than followers wait between two
     names_fresh_s: float = 0.1  # the same of a data directory's names, and of its checkpoints
-    indexes_fresh_s: float = INDEXES_FRESH_S  # the same of the names in `index_dir`
+    indexes_fresh_s: float = 1.0  # the same of the names in `index_dir`
 
 
 def isolation(option: str, value: str) -> Isolation:

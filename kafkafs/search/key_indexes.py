@@ -40,7 +40,7 @@ from kafkafs.format.key_index import (
 from kafkafs.format.records import Refusal
 from kafkafs.format.tables import Numbers
 from kafkafs.log.look import Look, Reader
-from kafkafs.log.read_options import INDEXES_FRESH_S, ReadOptions
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import BatchRun, Damage, Segment
 
 _LOW = 0xFFFFFFFF
@@ -176,7 +176,7 @@ class _Files(NamedTuple):
 class KeyIndexes:
     """See the module. Nothing is opened before the first question."""
 
-    def __init__(self, directory: Directory, partition: str, fresh_s: float = INDEXES_FRESH_S) -> None:
+    def __init__(self, directory: Directory, partition: str, fresh_s: float = 1.0) -> None:
         """`fresh_s`: for so long the names in the directory count as those of now."""
         self._directory = directory
         self._partition = partition

@@ -42,7 +42,7 @@ class _Directory(NamedTuple):
 
 
 class SharedAccess(NamedTuple):
-    """The rights that the logs of these segments grant together, and the time of the last write. None if one is gone."""
+    """The rights that the logs of these segments grant together, and the time of the last write. None without one."""
 
     segments: Sequence[Segment]
     access: tuple[Access, int] | None
