@@ -8,6 +8,7 @@
     hints               what the readers of one tree remember to save time; changes no answer
     access              the users that may read a file
     system_calls        system calls that Python has no function for
+    garbage             turns Python's search for reference cycles off for a while
     forked              worker processes, forked from this one; `in_order` runs jobs on several of them, and returns
                         the results in the order of the jobs
     ancestors           the directories above a data directory. A user needs search permission on all of them

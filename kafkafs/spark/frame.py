@@ -204,7 +204,7 @@ def _passes(options: SourceOptions, name: FieldName) -> tuple[set[str], list[Pas
         return [
             Pass(piece, size, name, options.isolation, _passed_over)
             for each in ranges
-            for piece, size in planning.pieces_of(each, looks[each.location.name], _PASS_BYTES, len(looks))
+            for piece, size in planning.pieces_of(each, looks[each.location.name].log, _PASS_BYTES, len(looks))
         ]
 
     return {place.topic for place in locations}, planned(locations, options.isolation, plan)

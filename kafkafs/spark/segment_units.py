@@ -110,16 +110,22 @@ class SegmentUnit:
         return None
 
 
-def begun(unit: SegmentUnit) -> None:
-    """Have the first bytes of a segment's files fetched, if they are in a bucket. Their readers get errors."""
+def fetch_soon(segment: Segment, kinds: Iterable[str]) -> None:
+    """Have the first bytes of files of these kinds fetched, if each read is a request. Their readers get the errors."""
+    for kind in kinds:
+        with suppress(KafkafsError):
+            segment.files.open(kind).fetch_soon()
+
+
+def begin(unit: SegmentUnit) -> None:
+    """Have the first bytes of a unit's files fetched, if they are in a bucket."""
     if not isinstance(unit.data_directory, BucketPath):
         return
     with suppress(KafkafsError):
         segments = unit.partition.segments()
         at = bisect_left(segments, unit.base_offset, key=lambda segment: segment.base_offset)
         for segment in segments[at : at + 1]:
-            for kind in segment.listed:
-                segment.files.open(kind).fetch_soon()
+            fetch_soon(segment, segment.listed)
 
 
 def segments_of(

@@ -64,9 +64,10 @@ def bundles(units: Sequence[Work], enough: int) -> list[list[Work]]:
 def in_turn(
     bundle: Sequence[Work], function: Callable[[Work], Result], begin: Begin[Work] = begin_nothing
 ) -> Iterator[Result]:
-    """The results of a bundle's units. A unit is begun, maybe twice, while those in front of it are worked on."""
+    """The results of a bundle's units. `begin` is called once for each unit: for the first ones at once, for each other
+    one when the second unit before it is worked on."""
     for number, unit in enumerate(bundle):
-        for coming in bundle[number + (number > 0) : number + 1 + _BEGUN]:
+        for coming in bundle[number and number + _BEGUN : number + 1 + _BEGUN]:
             begin(coming)
         yield function(unit)
 

@@ -217,7 +217,7 @@ def _passes(ranges: Iterable[PartitionRange], looks: PartitionLooks, name: Field
     return [
         Pass(piece, size, name, request.isolation, _passed_over)
         for each in ranges
-        for piece, size in pieces_of(each, looks[each.location.name], _PASS_BYTES, len(looks))
+        for piece, size in pieces_of(each, looks[each.location.name].log, _PASS_BYTES, len(looks))
     ]  # fmt: skip
 
 

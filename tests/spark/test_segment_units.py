@@ -10,7 +10,7 @@ import pytest
 from kafkafs.disk.data_paths import data_path
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.sample import unpack
-from kafkafs.spark.segment_units import SegmentUnit, begun, live_segments, segments_of
+from kafkafs.spark.segment_units import SegmentUnit, begin, live_segments, segments_of
 from tests.kafka.buckets import bucket_of
 from tests.log.making import made, spread, write_partition
 from tests.mounting import wait_until
@@ -45,8 +45,8 @@ def test_the_files_of_a_begun_segment_are_fetched_once_and_no_others(tmp_path: P
     with bucket_of(tmp_path) as store:
         unit = segments_of([data_path(store.address("data"))])[1]
         store.asked.clear()
-        begun(unit)
-        begun(unit)
+        begin(unit)
+        begin(unit)
         wait_until(lambda: len(store.ranges()) >= 3)
         assert unit.ask(lambda look: [run.last_offset for run in look.runs()][-1]) == 13
         asked = [each.split(" bytes=")[0] for each in store.ranges() if "00000000000000000007." in each]
@@ -55,4 +55,4 @@ def test_the_files_of_a_begun_segment_are_fetched_once_and_no_others(tmp_path: P
 
 
 def test_a_segment_on_the_disk_needs_no_beginning(tmp_path: Path):
-    begun(SegmentUnit(tmp_path / "nowhere", "test-0", 0, 0))
+    begin(SegmentUnit(tmp_path / "nowhere", "test-0", 0, 0))

@@ -221,6 +221,7 @@ def test_units_are_begun_before_those_in_front_of_them_are_done():
 
     assert list(in_turn(units, work, lambda unit: told.append(("begun", unit.number)))) == [0, 1, 2, 3]
     assert [number for what, number in told if what == "done"] == [0, 1, 2, 3]
+    assert [number for what, number in told if what == "begun"] == [0, 1, 2, 3]
     for number in range(4):
         before = told[: told.index(("done", max(0, number - 1)))]
         assert ("begun", number) in before

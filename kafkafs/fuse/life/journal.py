@@ -7,7 +7,6 @@ messages of one kind (one place in the source) pass in `PERIOD_S`. The next mess
 out.
 """
 
-import gc
 import logging
 import logging.handlers
 import os
@@ -21,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from kafkafs.disk.garbage import no_collection
 from kafkafs.errors import printable
 
 if TYPE_CHECKING:  # what starts a mount says in a sentence that trio is missing
@@ -116,13 +116,10 @@ def _threads() -> list[tuple[str, list[str]]]:
 
 
 def _frames() -> dict[int, FrameType]:
-    """The frame of each thread. No look for garbage may begin meanwhile: it would run code of ours, and a signal's
+    """The frame of each thread. No search for cycles may begin meanwhile: it would run code of ours, and a signal's
     handler with it, while Python holds a lock that both of them may ask for (3.11, gh-106883)."""
-    gc.disable()
-    try:
+    with no_collection():
         return sys._current_frames()
-    finally:
-        gc.enable()
 
 
 def _log_alike(kind: str, places: Iterable[tuple[str, list[str]]]) -> None:

@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import dropwhile
 from pathlib import Path
 
 from kafkafs.cluster.topic_partitions import TopicPartitions
-from kafkafs.errors import UNREADABLE, Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_LOG, parse_partition_name
 from kafkafs.format.transaction_index import ABORTED_SIZE
@@ -47,7 +46,7 @@ from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.set_aside_check import check_set_aside
 from kafkafs.spark.audit.time_units import OddTimes, check_units, odd_times
 from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, begun, segments_of
+from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, begin, fetch_soon, segments_of
 from kafkafs.tables.locations import Tiered, data_directory
 from kafkafs.tables.missing import metadata_directory
 
@@ -122,7 +121,7 @@ def audit(
     absent = missing_partitions(missing, metadata_directory(data_directories))
     for finding in absent:
         found(finding)
-    report = joined(data_directories, jobs.each(engine, "audit", units, task, progress, begun), topics, found, tiered)
+    report = joined(data_directories, jobs.each(engine, "audit", units, task, progress, begin), topics, found, tiered)
     report = replace(report, findings=absent + report.findings)
     if not compare_replicas:
         return report
@@ -282,9 +281,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         """The segment's file of that kind, as findings name it; the one it would have where there is none."""
         return Where(root, f"{directory}/{segment.name_of(kind)}")
 
-    for kind in segment.listed.keys() - {"log"}:  # of a bucket they come while the log is read
-        with suppress(*UNREADABLE):
-            segment.files.open(kind).fetch_soon()
+    fetch_soon(segment, segment.listed.keys() - {"log"})  # of a tier they come while the log is read
     try:
         findings, valid = check_log(look, where("log"), clean, deep)
     except (Vanished, NotFound, Unanswered):

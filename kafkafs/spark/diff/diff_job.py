@@ -10,8 +10,6 @@ from kafkafs.errors import KafkafsError
 from kafkafs.format.differences import HASH, Hashes
 from kafkafs.format.key_index import new_seed
 from kafkafs.log.log import Log
-from kafkafs.log.places import Between
-from kafkafs.search.search_units import Searched
 from kafkafs.spark import jobs
 from kafkafs.spark.diff.by_content import MOST_RECORDS, ContentUnit, Part, count, excesses, left_over, write
 from kafkafs.spark.diff.by_offset import Below, Differences, DiffUnit, compare
@@ -19,6 +17,10 @@ from kafkafs.spark.diff.sides import Pair
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.tables.locations import Location, partition
 from kafkafs.tables.offsets import TopicPartition
+from kafkafs.tables.planning import PartitionRange, pieces_of
+
+WINDOW_BYTES = 16 << 20
+"""Bytes of log that one task compares, about."""
 
 
 class Result(NamedTuple):
@@ -98,8 +100,8 @@ def _topic_by_content(
             try:
                 bounds = _extent(location)
                 records += bounds.end - bounds.start
-                unread = Searched(partition(location), Between()).unreadable()
-                troubles += [f"{location.name}: {name} may not be read" for name in unread]
+                unread = partition(location).answer(lambda log: log.unreadable(log.start_offset, log.end_offset))
+                troubles += [f"{location.name}: {each.log_name} may not be read" for each in unread]
                 units += [ContentUnit(location, is_old, *window) for window in _windows(location, bounds)]
             except KafkafsError as error:
                 troubles.append(f"{location.name}: {error}")
@@ -146,14 +148,10 @@ def _extent(location: Location | None) -> _Bounds:
 
 def _windows(location: Location, bounds: _Bounds) -> Iterator[tuple[int, int, int]]:
     """(start, end, bytes) of windows of some megabytes, which tile the partition."""
-    start, size = bounds.start, 0
-    for unit in Searched(partition(location), Between()).units():
-        size += unit.size
-        if unit.end > start:
-            yield start, unit.end, size
-            start, size = unit.end, 0
-    if start < bounds.end:
-        yield start, bounds.end, size
+    if bounds.start < bounds.end:
+        whole = PartitionRange(location, bounds.start, bounds.end)
+        for piece, size in partition(location).answer(lambda log: pieces_of(whole, log, WINDOW_BYTES)):
+            yield piece.start, piece.end, size
 
 
 def _units(pair: Pair, has_lines: bool) -> Iterator[DiffUnit]:

@@ -237,7 +237,7 @@ def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> Export
             continue
         added.logs[name] = LogIdentity.of(look.log, start, end)
         whole = PartitionRange(look.location, start, end)
-        for each, size in planning.pieces_of(whole, look, request.file_bytes, len(looks)):
+        for each, size in planning.pieces_of(whole, look.log, request.file_bytes, len(looks)):
             added.units.append(FileUnit(each, size, file_of(each), request.by))
     return added
 
