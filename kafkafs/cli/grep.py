@@ -61,7 +61,7 @@ def _logs(
             output.take(event)
         output.write_counts(partitions)
         _report_missing(arguments, directories, output)
-    left = left_out(directories, partitions.left(), TopicChoice.parse(arguments.topics, arguments.topic_pattern))
+    left = output.left.and_more(left_out(directories, TopicChoice.parse(arguments.topics, arguments.topic_pattern)))
     if left.files:
         say(_LEFT_OUT.format(left.files, "s" if left.files > 1 else "", left.size))
     return output.code()

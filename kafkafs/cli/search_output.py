@@ -10,6 +10,7 @@ from kafkafs.cli.exit_codes import EXIT_USAGE, drop_output, say
 from kafkafs.cli.progress import Progress
 from kafkafs.errors import DiskError
 from kafkafs.search.everywhere import Event, Gone
+from kafkafs.search.record_files import LeftOut
 from kafkafs.search.side_by_side import Done, Trouble
 
 EXIT_NONE = 1
@@ -30,6 +31,8 @@ class SearchOutput:
         self._counts_only: bool = arguments.count and not arguments.files_with_matches
         self._problems = problems
         self._found: Counter[str] = Counter()
+        self.left = LeftOut()
+        """The files beside logs that were not searched."""
         self._out, self._size, self._done = sys.stdout.buffer, 0, 0
         self._progress = Progress()
         self.is_progress_shown = self._progress.is_shown
@@ -52,6 +55,7 @@ class SearchOutput:
             self.tell(event.sentence)
         elif isinstance(event, Done):
             self._done += event.size
+            self.left = self.left.and_more(event.left)
             if self.is_progress_shown:
                 self._progress.show(event.partition, self._done, self._size)
         elif isinstance(event, Gone):

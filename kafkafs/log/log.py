@@ -17,7 +17,7 @@ import numpy as np
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, DiskError, Lost, NotFound, Sealed
-from kafkafs.format.batch import Batch, batch_at
+from kafkafs.format.batch import Batch, batch_at, is_overfull
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers
@@ -74,11 +74,13 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
         segment.indexes.forget()
         is_short = about.st_size <= FIRST_READ and segment.object is None  # one read has it all, and needs no index
         start = Start(0, segment.base_offset) if is_short else scan_start(segment, ANY_OFFSET)
-    last = _last_batch(file, start, about.st_size, search=not searched)
+    last, is_doubtful = _last_batch(file, start, about.st_size, search=not searched)
     if last is None and start.position > 0:
-        last = _last_batch(file, Start(0, segment.base_offset), about.st_size)
+        last, _ = _last_batch(file, Start(0, segment.base_offset), about.st_size)
     if last is None:
         return Tail(*stamp, 0, segment.base_offset, None)
+    if start.position == 0 and last.end == about.st_size <= FIRST_READ:  # each of its headers was seen
+        segment.is_doubtful = segment.is_doubtful or is_doubtful
     if known is not None and last.position - known.position > LONGEST_READ:
         segment.indexes.forget()
     return Tail(*stamp, last.end, last.last_offset + 1, last, grown_from)
@@ -102,17 +104,18 @@ def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> St
     return Start(last.position, last.base_offset)
 
 
-def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) -> Batch | None:
-    """The last valid batch at or behind `start`.
+def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) -> tuple[Batch | None, bool]:
+    """The last valid batch at or behind `start`, and True if a header on the way states more records than offsets.
 
     Without `search` only if nothing stands between it and those before: a preallocated file keeps its size while it
     fills up, and what stood behind the end was looked through already.
     """
-    last = None
+    last, is_doubtful = None, False
     for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None, search, ANY_OFFSET)):
         if isinstance(item, BatchRun):
             last = batch_at(item.rows, -1)
-    return last
+            is_doubtful = is_doubtful or is_overfull(item.rows)
+    return last, is_doubtful
 
 
 LocatedBatch = tuple[Segment, Batch | Damage]

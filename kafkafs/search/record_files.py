@@ -145,22 +145,36 @@ class LeftOut(NamedTuple):
     files: int = 0
     size: int = 0
 
+    @classmethod
+    def of(cls, sizes: Iterable[int]) -> "LeftOut":
+        """Files of these sizes. An empty file does not count."""
+        some = [size for size in sizes if size > 0]
+        return cls(len(some), sum(some))
 
-def left_out(directories: Iterable[DataDirectory], searched: Iterable[Partition], topics: TopicChoice) -> LeftOut:
-    """Count the leftovers: all marked directories, and what is beside the logs of the partitions that were searched.
+    def and_more(self, other: "LeftOut") -> "LeftOut":
+        """Both together."""
+        return LeftOut(self.files + other.files, self.size + other.size)
 
-    A `.swap` log that stands in for its segment is read, so it does not count. Nor do empty files.
+
+def left_out(directories: Iterable[DataDirectory], topics: TopicChoice) -> LeftOut:
+    """Count what is in the marked directories of topics."""
+    return LeftOut.of(
+        each.size
+        for directory in directories
+        for name in directory.last_on_disk().values()
+        if name.mark and takes(topics, name)
+        for each in _listed(directory, name)
+    )
+
+
+def left_beside(partition: Partition) -> LeftOut:
+    """Count the leftovers beside the log of a partition that was searched.
+
+    A `.swap` log that stands in for its segment is read, so it does not count.
     """
-    sizes: list[int] = []
-    for directory in directories:
-        for name in directory.last_on_disk().values():
-            if name.mark and takes(topics, name):
-                sizes += [each.size for each in _listed(directory, name)]
-    for partition in searched:
-        if partition.is_on_disk:
-            sizes += _beside(partition)
-    sizes = [size for size in sizes if size > 0]
-    return LeftOut(len(sizes), sum(sizes))
+    if not partition.is_on_disk or not any(".log." in name for name in partition.listing().names):
+        return LeftOut()
+    return LeftOut.of(_beside(partition))
 
 
 def _listed(directory: DataDirectory, name: PartitionName) -> list[RecordFile]:

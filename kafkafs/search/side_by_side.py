@@ -8,7 +8,7 @@ the one that others wait for is always being searched, and the first match need 
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.records import Records
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
+from kafkafs.search.record_files import LeftOut, left_beside
 from kafkafs.search.search_units import UNITS, Searched, SearchUnit, UnitSizes, selected
 from kafkafs.search.selection import FieldMaker, Selection
 
@@ -46,10 +47,11 @@ class Trouble(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A unit was searched: about how many bytes."""
+    """A unit was searched: about how many bytes. `left`: the files beside logs that were not."""
 
     partition: str
     size: int
+    left: LeftOut = LeftOut()
 
 
 Event = FoundLines | Trouble | Done
@@ -75,11 +77,13 @@ _Sent = _Cut | list[str]
 
 
 class _Looked(NamedTuple):
-    """Partitions were looked at: the last one's name, about how many bytes were searched, and those that are large."""
+    """Partitions were looked at: the last one's name, about how many bytes were searched, those that are large, and
+    the files beside their logs that are not searched."""
 
     partition: str
     size: int
     large: list[str]
+    left: LeftOut
 
 
 _Heard = Event | _Looked
@@ -101,7 +105,7 @@ def search(
         for _, event in events:
             if isinstance(event, _Looked):
                 jobs.take(event)
-                yield from [Done(event.partition, event.size)] if event.size else []
+                yield from [Done(event.partition, event.size, event.left)] if event.size or event.left.files else []
             elif isinstance(event, Done) or not is_over(event.partition):
                 yield event
 
@@ -182,24 +186,21 @@ def _looked(
     partitions: Mapping[str, Partition], names: list[str], task: SearchTask, tell: Callable[[Event], None]
 ) -> _Looked:
     """Looks at partitions, and searches those that are no larger than a unit."""
-    size, large = 0, []
+    size, large, left = 0, [], LeftOut()
     for name in names:
         with _errors_reported(name, tell):
             partition = partitions[name]
-            if partition.may_be_in_a_tier:  # which answers the process that was there before the others
+            # a tier answers the process that was there before the others
+            searched = None if partition.may_be_in_a_tier else Searched(partition, task.window, task.sizes)
+            unit = None if searched is None else searched.whole()
+            if searched is None or unit is None:
                 large.append(name)
-                continue
-            searched = Searched(partition, task.window, task.sizes)
-            unit = searched.whole()
-            if unit is None:
-                large.append(name)
-                continue
-            size += unit.size
-            with _errors_reported(name, tell):
-                _search_one(unit, task, tell)
-            for log_name in searched.unreadable():
-                tell(Trouble(name, f"{name}: {log_name} may not be read"))
-    return _Looked(names[-1], size, large)
+            else:
+                size += unit.size
+                _search_whole(searched, unit, task, tell)
+        with suppress(KafkafsError):
+            left = left.and_more(left_beside(partitions[name]))  # by the same listing
+    return _Looked(names[-1], size, large, left)
 
 
 @contextmanager
@@ -208,6 +209,14 @@ def _errors_reported(name: str, tell: Callable[[Trouble], None]) -> Iterator[Non
         yield
     except KafkafsError as error:
         tell(Trouble(name, f"{name}: {error}"))
+
+
+def _search_whole(searched: Searched, unit: SearchUnit, task: SearchTask, tell: Callable[[Event], None]) -> None:
+    name = unit.partition.name.directory
+    with _errors_reported(name, tell):
+        _search_one(unit, task, tell)
+    for log_name in searched.unreadable():
+        tell(Trouble(name, f"{name}: {log_name} may not be read"))
 
 
 def _search_one(unit: SearchUnit, task: SearchTask, tell: Callable[[Event], None]) -> None:

@@ -1,5 +1,6 @@
 """Which files hold records, and which of them a search of logs leaves out."""
 
+import functools
 import os
 import shutil
 
@@ -8,7 +9,7 @@ import pytest
 from kafkafs.errors import Denied
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
-from kafkafs.search.record_files import Given, LeftOut, left_out, record_files, takes
+from kafkafs.search.record_files import Given, LeftOut, left_beside, left_out, record_files, takes
 from tests.log.making import made, write_partition
 from tests.log.tier import lives
 from tests.log.tier.test_lives import one_epoch
@@ -72,7 +73,8 @@ def test_what_a_search_leaves_out_is_counted(data):
     size, more = len(BATCH.data), len(made(5, [3]).data)
 
     def left(*names, topics=ALL_TOPICS):
-        return left_out([directory], [directory.partition(name) for name in names], topics)
+        beside = [left_beside(directory.partition(name)) for name in names]
+        return functools.reduce(LeftOut.and_more, beside, left_out([directory], topics))
 
     assert left() == LeftOut(6, 3 * (size + more))
     assert left("t-0", "other-0") == LeftOut(9, 3 * (size + more) + 3 * size)
