@@ -1,6 +1,7 @@
 """Protobuf's older data in the columns of the newest schema: read where no value changes, else kept as bytes."""
 
 import json
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -67,6 +68,31 @@ KEPT = [
     (P3, "map<string, int32> m = 1;", "repeated M m = 1; message M { string key = 1; int32 value = 2; }", b"\x0a\0"),
     (P3, "int32 x = 1;", "int32 x = 1;", b"\x08\1\x10\2"),
 ]  # fmt: skip
+
+
+GOOGLES = ["Timestamp", "Duration", "Any"]
+IMPORTS = "".join(
+    f'import "google/protobuf/{name}.proto"; ' for name in ("timestamp", "duration", "any", "struct", "field_mask")
+)
+PLACES = [
+    "%s x = 1;",
+    "repeated %s x = 1;",
+    "map<string, %s> x = 1;",
+    "B x = 1; message B { %s y = 1; }",
+    "oneof o { %s x = 1; }",
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_message_of_googles_is_read_as_another(place: str) -> None:
+    """Regression: a Duration of three seconds became the Timestamp three seconds after 1970."""
+    kinds = [f"google.protobuf.{name}" for name in GOOGLES] + ["Own"]
+    own = "message Own { int64 seconds = 1; int32 nanos = 2; }"
+    for older, newer in permutations(kinds, 2):
+        texts = [f"{P3} {IMPORTS} message A {{ {place % kind} }} {own}" for kind in (older, newer)]
+        row = columns(texts[0], texts[1], b"\x0a\2\x08\3")
+        assert row["value"] is None, (older, newer, row)
+        assert "the table's schema has another type for field" in row["valueError"]
 
 
 @pytest.mark.parametrize(("syntax", "older", "newer", "payload"), KEPT)

@@ -127,7 +127,7 @@ class _Resolving(Compiler):
         writer = resolved_type(schema, "", self._names)
         if writer.kind == "bytes":
             if _leaf(writer) != self._reader.shape or not self._bytes_alone(schema):
-                raise CorruptData("bytes alone are not a value of the newest schema")
+                raise CorruptData("bytes alone are not a value of the table's schema")
         else:
             self._pair(schema, "", self._reader.schema, "")
         self._put(b"}\n")
@@ -147,7 +147,7 @@ class _Resolving(Compiler):
             self._emit(layout.AVRO_REFUSE)
         elif writer.kind == reader.kind == "record":
             if not _is_called(writer, reader):
-                raise CorruptData("the newest schema has a record with another name there")
+                raise CorruptData("the table's schema has a record with another name there")
             self._open.append(id(reader.definition))
             self._fields(writer, reader)
             self._open.pop()
@@ -172,7 +172,7 @@ class _Resolving(Compiler):
                 self._emit(layout.AVRO_REFUSE)
             ends.append(self._emit(layout.AVRO_JUMP))
         if not fitting:
-            raise CorruptData("no branch of a union fits the newest schema")
+            raise CorruptData("no branch of a union fits the table's schema")
         self._code[choice][1] = self._numbers(starts)
         for end in ends:
             self._code[end][1] = len(self._code)
@@ -181,13 +181,13 @@ class _Resolving(Compiler):
         others = _others(reader)
         if writer.kind == "null":
             if len(others) == len(reader.branches):
-                raise CorruptData("null is not a value of the newest schema")
+                raise CorruptData("null is not a value of the table's schema")
             self._put(b"null")
             return
         branches = [resolved_type(branch, reader.namespace, self._reader.names) for branch in others]
         fits = [_likeness(writer, branch) for branch in branches]
         if not any(fits):
-            raise CorruptData(f"the newest schema has no {writer.kind} there")
+            raise CorruptData(f"the table's schema has no {writer.kind} there")
         member = fits.index(max(fits))
         self._put(f'{{"member{member}":'.encode() if len(others) > 1 else b"")
         self._pair(schema, namespace, others[member], reader.namespace)
@@ -213,7 +213,7 @@ class _Resolving(Compiler):
             if name in seen:
                 continue
             if "default" not in one:
-                raise CorruptData(f"the newest schema has a field {name[:100]!r} without a default")
+                raise CorruptData(f"the table's schema has a field {name[:100]!r} without a default")
             self._put(before + json_string(name).encode() + b":" + self._default(one, reader.namespace))
             before = b","
         self._put(b"{}" if before == b"{" else b"}")
@@ -243,11 +243,16 @@ class _Resolving(Compiler):
 
     def _single(self, writer: ResolvedType, schema: Json, namespace: str, reader: ResolvedType) -> None:
         if not _may_be(writer, reader):
-            raise CorruptData(f"{writer.kind} is no {reader.kind}")
+            is_other = writer.kind != reader.kind
+            raise CorruptData(
+                f"{writer.kind} is no {reader.kind}"
+                if is_other
+                else f"the table's schema has another {writer.kind} there"
+            )
         target, shape = reader.kind, _leaf(reader)
         times = {_leaf(one).kind for one in (writer, reader)} - set(NUMBERS)
         if writer.kind in NUMBERS and len(times) > 1:
-            raise CorruptData("the newest schema has another unit of time there")
+            raise CorruptData("the table's schema has another unit of time there")
         if target in ("float", "double"):
             source = {"float": layout.AVRO_FLOAT, "double": layout.AVRO_DOUBLE}.get(writer.kind, layout.AVRO_LONG)
             self._emit(layout.AVRO_BITS, source, 64 if target == "double" else 32)
@@ -260,7 +265,7 @@ class _Resolving(Compiler):
         elif target == "bytes" and writer.kind == "string":
             self._emit(layout.AVRO_BYTES)
         elif _leaf(writer) != shape or (writer.kind in NUMBERS and _sort(writer) != _sort(reader)):
-            raise CorruptData(f"the newest schema has another logical type than {writer.kind} there")
+            raise CorruptData(f"the table's schema has another logical type than {writer.kind} there")
         else:
             self._value(schema, namespace)
 

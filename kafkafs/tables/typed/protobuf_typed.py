@@ -205,7 +205,7 @@ def _check(writer: Any, reader: Any, seen: set[tuple[str, str]]) -> None:
         if new is None:
             continue
         if not _is_wider(old, new):
-            raise CorruptData(f"the newest schema has another type for field {old.number} of {reader.full_name}")
+            raise CorruptData(f"the table's schema has another type for field {old.number} of {reader.full_name}")
         if old.message_type is not None:
             _check(old.message_type, new.message_type, seen)
         if new.containing_oneof is not None:
@@ -213,12 +213,15 @@ def _check(writer: Any, reader: Any, seen: set[tuple[str, str]]) -> None:
             choices.setdefault(new.containing_oneof.name, set()).add(before)
     for name, before_it in choices.items():
         if len(before_it) > 1:
-            raise CorruptData(f"the newest schema has fields as alternatives, {name}, that could be there together")
+            raise CorruptData(f"the table's schema has fields as alternatives, {name}, that could be there together")
 
 
 def _is_wider(old: FieldDescriptor, new: FieldDescriptor) -> bool:
     if (old.is_repeated and not new.is_repeated) or _is_map(old) != _is_map(new):
         return False
+    messages = {each.message_type.full_name for each in (old, new) if each.message_type is not None}
+    if len(messages) > 1 and messages & _AS_TEXT:
+        return False  # a Duration, say, and a Timestamp have the same fields, and mean something else
     return old.type == new.type or new.type in _WIDER.get(old.type, ())
 
 
@@ -232,7 +235,7 @@ def check_known(message: Message) -> None:
     unknown_fields: Any = UnknownFieldSet(message)
     for unknown in unknown_fields:
         if unknown.field_number in message.DESCRIPTOR.fields_by_number:
-            raise CorruptData(f"the newest schema has no such value for field {unknown.field_number}")
+            raise CorruptData(f"the table's schema has no such value for field {unknown.field_number}")
     for field, content in message.ListFields():
         for inner in _messages(field, content):
             check_known(inner)

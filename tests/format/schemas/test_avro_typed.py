@@ -157,7 +157,7 @@ REFUSED: list[tuple[Any, Any, str]] = [
      {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, "bytes alone"),
     (record(("f", "bytes")), record(("f", {"type": "bytes", "logicalType": "decimal", "precision": 4})),
      "logical type"),
-    ({"type": "fixed", "name": "F", "size": 2}, {"type": "fixed", "name": "F", "size": 3}, "no fixed"),
+    ({"type": "fixed", "name": "F", "size": 2}, {"type": "fixed", "name": "F", "size": 3}, "another fixed"),
     (record(("f", "int")), record(("g", "int")), "field 'g' without a default"),
     (record(name="A"), record(name="B"), "another name"),
     (record(("f", "int")), record(("g", "int", "x"), ("f", "int")), "default is of another type"),
