@@ -22,6 +22,9 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import Candidate, batches_at_or_after
 from kafkafs.log.visible import Visible
 
+_PASSED = 64 << 10
+"""Bytes that a walk passes between two offsets. Reading and checking them takes less time than a further lookup."""
+
 _WALKED = 64
 """Batches that are looked at behind the last answer before an index is asked again."""
 
@@ -40,22 +43,33 @@ def first_timestamps(reader: Reader, offsets: Iterable[int]) -> dict[int, int | 
 
 
 def _serve(reader: Reader, wanted: Numbers, found: dict[int, int | None]) -> int:
-    """Find the first of these offsets, and those behind it that the same run of batches answers. Return how many."""
+    """Find the first of these offsets, and those behind it that a walk from there soon meets. Return how many."""
     first = max(int(wanted[0]), reader.log.start_offset)
     if first >= reader.visible_end:
         found.update(dict.fromkeys(wanted.tolist()))
         return len(wanted)
+    served = 0
     try:
-        segment, item = next(reader.visible.batches(first, reader.visible_end), (None, None))
-    except Lost:  # the record of the first one
-        return 1
-    if segment is not None and isinstance(item, BatchRun) and not reader.visible.overlaps.of(segment):
-        served = int(wanted.searchsorted(item.rows["last_offset"][-1], "right"))
-        if served:
-            _serve_run(reader, segment, item, wanted[:served], found)
-            return served
-    _serve_singly(reader, int(wanted[0]), found)
-    return 1
+        for segment, item in reader.visible.batches(first, reader.visible_end):
+            if not isinstance(item, BatchRun) or reader.visible.overlaps.of(segment):
+                break
+            behind = int(wanted.searchsorted(item.rows["last_offset"][-1], "right"))
+            if behind > served:
+                _serve_run(reader, segment, item, wanted[served:behind], found)
+            served = behind
+            if served in (0, len(wanted)) or _bytes_to(int(wanted[served]), item) > _PASSED:
+                break
+    except Lost:  # the record of the next one
+        return served or 1
+    if not served:
+        _serve_singly(reader, int(wanted[0]), found)
+    return served or 1
+
+
+def _bytes_to(offset: int, run: BatchRun) -> int:
+    """About how many bytes lie between a run and an offset behind it."""
+    size = run.end - run.position
+    return (offset - run.last_offset) * size // (run.last_offset - int(run.rows["base_offset"][0]) + 1)
 
 
 def _serve_run(reader: Reader, segment: Segment, run: BatchRun, wanted: Numbers, found: dict[int, int | None]) -> None:

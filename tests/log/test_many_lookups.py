@@ -53,6 +53,23 @@ def test_timestamps_are_those_of_single_lookups(dataset, isolation):
         }, name
 
 
+def test_a_walk_goes_on_to_the_next_offset_if_it_is_near(tmp_path, monkeypatch):
+    """Thousands of groups of a topic: a lookup by the index for each of their offsets takes most of the time."""
+    batches = [made(base, range(base, base + 4), 50 if base < 2000 else 5000) for base in range(0, 4000, 4)]
+    write_partition(tmp_path, {0: batches})
+    reader = Reader(open_data_directory(tmp_path).partition("t-0").log(), ReadOptions(), OpenTransactions())
+    started, batches_from = [], reader.visible.batches
+
+    def noted(start, end):
+        started.append(start)
+        return batches_from(start, end)
+
+    monkeypatch.setattr(reader.visible, "batches", noted)
+    near, far = list(range(1, 2000, 40)), [3000, 3900]
+    assert first_timestamps(reader, near + far) == {each: each for each in near + far}
+    assert started == [1, 3000, 3900]
+
+
 @pytest.mark.parametrize("dataset", [STOPPED, OLD], ids=["4.3.1", "2.8.0"])
 def test_offsets_by_time_are_those_that_a_broker_answers(dataset):
     """ListOffsets asks for the first record at or after a time; this, for the first one later than the one before."""
