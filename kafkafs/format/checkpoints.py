@@ -7,6 +7,7 @@ raises CorruptData with what is wrong; what cannot be parsed counts as absent fo
 import base64
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kafkafs.errors import CorruptData
 
@@ -44,6 +45,16 @@ def offset_checkpoint_bytes(offsets: CheckpointOffsets) -> bytes:
 def parse_leader_epochs(data: bytes) -> tuple[LeaderEpoch, ...]:
     """The epochs of a partition's `leader-epoch-checkpoint`, in file order, which is ascending."""
     return tuple(LeaderEpoch(_int32(epoch), _int64(start)) for epoch, start in _entries(data, fields=2))
+
+
+def parse_lineage(data: bytes) -> tuple[tuple[int, int], ...]:
+    """The epochs of a `leader-epoch-checkpoint` with their first offsets, both ascending. Kafka orders the lines
+    by epoch. CorruptData if the offsets then go back, or a number is negative."""
+    found = sorted((each.epoch, each.start_offset) for each in parse_leader_epochs(data))
+    for (_, before), (epoch, start) in pairwise([(0, 0), *found]):
+        if epoch < 0 or start < before:
+            raise CorruptData(f"epoch {epoch} begins at offset {start}, and the epoch before it at {before}")
+    return tuple(found)
 
 
 def leader_epochs_bytes(epochs: Sequence[LeaderEpoch]) -> bytes:

@@ -12,6 +12,7 @@ from kafkafs.format.checkpoints import (
     leader_epochs_bytes,
     offset_checkpoint_bytes,
     parse_leader_epochs,
+    parse_lineage,
     parse_offset_checkpoint,
     parse_partition_metadata,
     partition_metadata_bytes,
@@ -75,6 +76,14 @@ def test_leader_epochs_in_file_order():
     assert parse_leader_epochs(b"0\n2\n0 0\n3 120\n") == (LeaderEpoch(0, 0), LeaderEpoch(3, 120))
     with pytest.raises(CorruptData):
         parse_leader_epochs(b"0\n1\n0 0 0\n")
+
+
+def test_a_lineage_ascends():
+    """Kafka reads the lines of a checkpoint in any order."""
+    assert parse_lineage(b"0\n3\n0 0\n4 60\n2 30\n") == ((0, 0), (2, 30), (4, 60))
+    for damaged in (b"0\n2\n5 0\n4 60\n", b"0\n2\n-1 0\n2 60\n", b"0\n2\n0 -5\n2 60\n"):
+        with pytest.raises(CorruptData):
+            parse_lineage(damaged)
 
 
 @given(st.binary(min_size=16, max_size=16).filter(any))

@@ -14,7 +14,7 @@ from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
 from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, Sealed, Unsupported, UsageError
-from kafkafs.format.checkpoints import parse_leader_epochs
+from kafkafs.format.checkpoints import parse_lineage
 from kafkafs.format.names import LEADER_EPOCHS, parse_partition_name, parse_segment_file
 from kafkafs.format.tiers.manifest import LARGEST, Manifest, parse_manifest
 from kafkafs.format.tiers.tier_names import (
@@ -297,6 +297,6 @@ def _grouped(found: Iterator[Object]) -> dict[tuple[int, str], dict[str, Object]
 
 def _epochs(data: bytes, key: str) -> Epochs:
     try:
-        return tuple((each.epoch, each.start_offset) for each in parse_leader_epochs(data))
+        return parse_lineage(data)
     except CorruptData as error:
         raise Lost(f"{key!r} cannot be used: {error}") from error

@@ -103,10 +103,11 @@ class LostPartitions:
 
     def _look(self) -> None:
         """Finds the partitions that no disk has; of topics of the same name the one that a disk has a partition of,
-        else the one with the newest upload. A topic that the metadata topic calls deleted has no upload that counts."""
+        else one that the metadata topic mentions, else the one with the newest upload. A topic that the metadata topic
+        calls deleted has no upload that counts."""
         on_disk, layout = self._disk(), self._tier.layout
         siblings = {name.topic: directory for directory, name in on_disk.items()}
-        found: dict[str, tuple[int, TierPartition]] = {}
+        found: dict[str, tuple[tuple[bool, int], TierPartition]] = {}
         for each in layout.partitions():
             directory = each.name.directory
             if directory in on_disk or each.topic in OWN_TOPICS or not is_topic_name(each.topic):
@@ -115,18 +116,19 @@ class LostPartitions:
             if topic_id and each.topic_id and each.topic_id != topic_id:
                 continue
             newest = self._newest(each)
-            if newest is not None and newest >= found.get(directory, (0, each))[0]:
+            if newest is not None and newest >= found.get(directory, ((False, 0), each))[0]:
                 found[directory] = newest, each
         self._known.store({directory: partition for directory, (_, partition) in found.items()})
         self._looked_beside = {*on_disk}
 
-    def _newest(self, partition: TierPartition) -> int | None:
-        """When the newest upload that counts was written; None if there is no such upload."""
+    def _newest(self, partition: TierPartition) -> tuple[bool, int] | None:
+        """True if the metadata topic mentions the partition, and when its newest upload that counts was written. None
+        if there is no such upload."""
         uploads = self._tier.layout.uploads(partition)
         finished = self._finished(partition)
         if finished is not None:
             uploads = [each for each in uploads if each.segment_id in finished]
             if finished and not uploads:
-                return 0  # all of them are gone, which is an error there
+                return True, 0  # all of them are gone, which is an error there
         times = [file.mtime_ns for upload in uploads for file in upload.files.values()]
-        return max(times, default=None)
+        return (finished is not None, max(times)) if times else None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, NotFound
-from kafkafs.format.checkpoints import parse_leader_epochs, parse_partition_metadata
+from kafkafs.format.checkpoints import parse_lineage, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, OWN_TOPICS, PARTITION_METADATA, PartitionName
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
@@ -74,10 +74,9 @@ class RemotePartitions:
 
     def _lineage(self, name: PartitionName) -> Epochs:
         try:
-            epochs = parse_leader_epochs(self._root.read_whole(f"{name.directory}/{LEADER_EPOCHS}"))
+            return parse_lineage(self._root.read_whole(f"{name.directory}/{LEADER_EPOCHS}"))
         except (NotFound, Denied, CorruptData):
             return ()
-        return tuple((each.epoch, each.start_offset) for each in epochs)
 
     def finished(self, partition: TierPartition) -> dict[str, Upload] | None:
         """Return the uploads that the metadata topic calls finished. Return None if it has no word about the

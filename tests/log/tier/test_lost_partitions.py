@@ -1,6 +1,7 @@
 """Partitions that a tier alone has, beside those of disks."""
 
 import json
+import os
 import shutil
 
 import pytest
@@ -10,7 +11,8 @@ from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions, TierSource
 from tests.kafka.tiered import Tiered
 from tests.log.tier.lives import FOLDER, TOPIC_ID
-from tests.log.tier.test_lives import EIO, code_of, lines, one_epoch, source_of
+from tests.log.tier.test_lives import EIO, code_of, cut, one_epoch, restarted, source_of
+from tests.log.tier.test_lives import lines as lines_in
 from tests.view.trees import cat, tree
 
 TIERED = Tiered()
@@ -65,7 +67,37 @@ def test_a_checkpoint_proves_that_a_first_upload_is_gone(tmp_path, start):
         assert info["problems"] == gap
         assert code_of(root, "t-0/by-offset/0...jsonl") == (EIO if gap else 0)
         rest = range(max(start, 30), 120)
-        assert [*lines(cat(root, f"t-0/by-offset/{rest[0]}...jsonl"))] == [*rest]
+        assert [*lines_in(cat(root, f"t-0/by-offset/{rest[0]}...jsonl"))] == [*rest]
+
+
+@pytest.mark.parametrize("lines", ["0 0\n4 90\n2 60\n", "5 0\n4 90\n", "-1 0\n4 90\n"])
+def test_a_checkpoint_whose_epochs_go_back_hides_no_record(tmp_path, lines):
+    """Regression: a lost partition ended before the uploads that such a newest checkpoint did not fit, or began
+    behind them."""
+    made = restarted()
+    tier = made.write_tier(tmp_path / "tier")
+    newest = sorted(tier.rglob("*.leader_epoch_checkpoint"))[-1]
+    newest.write_text(f"0\n{lines.count(chr(10))}\n{lines}")
+    disk = made.write_disk(tmp_path / "disk", has_local=False, has_metadata=False)
+    root = tree(disk, tiered=source_of(tmp_path, tier))
+    if lines.startswith("0"):
+        assert [*lines_in(cat(root, "t-0/by-offset/0...jsonl"))] == [*range(150)]
+    else:
+        assert code_of(root, "t-0/by-offset/0...jsonl") == EIO
+        assert json.loads(cat(root, "t-0/info.json"))["problems"]
+        assert [*lines_in(cat(root, "t-0/by-offset/0..120.jsonl"))] == [*range(120)]
+
+
+def test_of_two_topics_of_a_name_the_metadata_topic_knows_which_one_lives(tmp_path):
+    """Regression: the newest file decided. Copies of a tier have new times in any order."""
+    made, other = one_epoch(), cut()
+    tier = made.write_tier(tmp_path / "tier")
+    other.write_tier(tmp_path / "other")
+    foreign = shutil.copytree(tmp_path / "other" / FOLDER, tier / FOLDER.replace(TOPIC_ID, "A" * 21 + "Q"))
+    for file in foreign.iterdir():
+        os.utime(file, (2e9, 2e9))
+    disk = made.write_disk(tmp_path / "disk", has_local=False, has_metadata=True)
+    assert [*lines_in(cat(tree(disk, tiered=source_of(tmp_path, tier)), "t-0/by-offset/0...jsonl"))] == [*range(120)]
 
 
 def test_a_living_directory_takes_its_place_again(tmp_path):
