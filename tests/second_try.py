@@ -17,6 +17,8 @@ from tests.side_by_side import GROUPS
 TRIES_AGAIN = "KAFKAFS_SECOND_TRY"
 MOST = 5
 LONGEST_S = 1800.0
+CRASHED = "???"
+"""How pytest-xdist reports the test in which a worker's process ended."""
 
 
 @pytest.hookimpl(trylast=True)
@@ -30,6 +32,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     reports = [*reporter.stats.get("failed", ()), *reporter.stats.get("error", ())]
     names = sorted({without_group(report.nodeid) for report in reports})
     if len(names) > MOST or not all("::" in name for name in names):  # or a file that cannot be imported
+        return
+    if any(report.when == CRASHED for report in reports):  # the run ended with it, and other tests did not run
         return
     reporter.section("second try of what failed, alone")
     if not passes(names, session):

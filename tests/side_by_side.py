@@ -89,7 +89,7 @@ def group(item: pytest.Item) -> str:
         if item.get_closest_marker(marker):
             return marker  # one at a time
     fixtures = getattr(item, "fixturenames", ())
-    if "spark" in fixtures:
+    if "spark" in fixtures or _engine(item) == "spark":
         return SESSION
     if "running_broker" in fixtures:
         return BROKER
@@ -98,6 +98,11 @@ def group(item: pytest.Item) -> str:
     if path.startswith(SPARK) or "spark" in item.name:
         return PROGRAMS  # each with a JVM of its own, one at a time
     return path
+
+
+def _engine(item: pytest.Item) -> object:
+    """The engine that the fixture of that name gives a test. It asks for the session only if it runs."""
+    return getattr(getattr(item, "callspec", None), "params", {}).get("engine")
 
 
 def _path(item: pytest.Item) -> str:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,21 @@ def test_that_fails():
 """
 
 
-def tried(place: Path) -> "subprocess.CompletedProcess[str]":
+def tried(place: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     (place / "test_them.py").write_text(TESTS)
     (place / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.second_try", "-p", "no:cacheprovider", "test_them.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.second_try",
+        "-p",
+        "no:cacheprovider",
+        *options,
+        "test_them.py",
+    ]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
         command, cwd=place, env=environment | {TRIES_AGAIN: "1", "PYTHONPATH": str(ROOT)},
@@ -62,6 +74,17 @@ def test_many_failures_are_no_chance(tmp_path, monkeypatch):
     done = tried(tmp_path)
     assert done.returncode == 1
     assert "second try" not in done.stdout
+
+
+def test_a_worker_that_crashes_ends_the_run_with_the_name_of_its_test(tmp_path, monkeypatch):
+    """Regression: sixteen workers, one behind the other, collected the whole suite and crashed in the same test."""
+    monkeypatch.setattr(f"{__name__}.TESTS", "import os\n\ndef test_that_crashes():\n    os._exit(3)\n" + TESTS)
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
+    done = tried(tmp_path, *told, "-n", "2", "--dist", "loadgroup")
+    assert done.returncode == 1
+    assert done.stdout.count("node down") == 1
+    assert "crashed while running 'test_them.py::test_that_crashes" in done.stdout
+    assert "second try" not in done.stdout, "it could pass, and all that did not run would be forgotten"
 
 
 @pytest.mark.parametrize(("name", "own"), [
