@@ -4,16 +4,25 @@ import argparse
 import sys
 from collections import Counter
 from functools import partial
-from pathlib import Path
 from typing import get_args
 
 from kafkafs.cli.exit_codes import drop_output, say
-from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, file_to_write, is_local, named_directories
+from kafkafs.cli.spark_command import (
+    SparkProgress,
+    chosen_topics,
+    engine,
+    file_to_write,
+    is_local,
+    named_directories,
+    write_shown,
+)
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import Report, audit, ignore_finding
 from kafkafs.spark.audit.findings import Finding, Severity
+from kafkafs.tables.locations import data_directories
 from kafkafs.tables.missing import missing_sentence, missing_topics, unknown
+from kafkafs.view.ownership import mode_of_copies
 
 EXIT_FINDINGS = 1
 
@@ -55,27 +64,19 @@ def _audit(arguments: argparse.Namespace) -> Report:
     for problem in unknown(paths, source):
         say(problem)
     if place is not None:
-        _write("".join(finding.to_json() + "\n" for finding in report.findings), place)
+        mode = mode_of_copies(data_directories(paths), topics.takes)
+        write_shown(place, "".join(finding.to_json() + "\n" for finding in report.findings), mode)
     return report
 
 
 def _print(progress: SparkProgress, finding: Finding) -> None:
+    """Print a finding at once. UsageError if it cannot be: no exit code may say "clean" or "findings"."""
     progress.clear()
-    _write(finding.to_json() + "\n", None)
-
-
-def _write(lines: str, place: Path | None) -> None:
-    """To a file or to standard output. UsageError if it cannot be: no exit code may say "clean" or "findings"."""
     try:
-        if place is not None:
-            place.write_text(lines)
-        elif lines:
-            sys.stdout.write(lines)
-            sys.stdout.flush()
+        sys.stdout.write(finding.to_json() + "\n")
+        sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as error:
-        if place is None:
-            drop_output()
-        name = "standard output" if place is None else repr(str(place))
-        raise UsageError(f"{name} cannot be written: {error.strerror}") from error
+        drop_output()
+        raise UsageError(f"standard output cannot be written: {error.strerror}") from error

@@ -18,7 +18,8 @@ SESSION_KEY, CONNECTOR, TASK = b"session-key", b"connector-", b"task-"
 PROPERTIES, REDACTED = "properties", "redacted"
 
 _SECRET_NAMES = re.compile(
-    r"passw|passphrase|\bpwd\b|secret|token|credential|jaas|(private|api|access|account|session|encryption|keystore|license)"
+    r"passw|passphrase|(?<![a-z])(pwd|pass)(?![a-z])|secret|token|credential|jaas"
+    r"|(private|api|access|account|session|encryption|keystore|license|signing|shared|master)"
     r"[._-]?(access[._-]?)?key|user[._-]info|sasl[._-]?(config|password)|certificate[._-]chain",
     re.IGNORECASE,
 )

@@ -57,6 +57,8 @@ def test_no_text_ends_the_line(text):
     [
         ("ssl.key.password", True), ("ssl.keystore.key", True), ("sasl.jaas.config", True), ("api_key", True),
         ("database.pwd", True), ("azure.account.key", True), ("oauth.access-token", True), ("private.key", True),
+        ("smtp.pass", True), ("db_pass", True), ("DB_PWD", True), ("shared.key", True), ("signing_key", True),
+        ("bypass.rules", False), ("compass.url", False), ("passive.mode", False),
         ("key.converter", False), ("primary.key.fields", False), ("pk.mode", False), ("topics", False),
         ("transforms.key.type", False), ("offset.storage.topic", False), ("errors.tolerance", False),
     ],

@@ -1,5 +1,7 @@
 """`export --iceberg`: a table has each record of a topic once, whenever a run is killed."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,24 @@ def test_each_run_adds_what_is_new(tmp_path, by):
     assert rows() == expected(21)
     scanned = load_catalog().load_table(TABLE).scan(row_filter="partition == 1 and offset >= 14", limit=99).to_arrow()
     assert sorted(scanned["offset"].to_pylist()) == [*range(14, 21)]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_the_tables_own_files_grant_no_more_than_the_exports(tmp_path, mode):
+    """Regression: manifests were for everybody, with the bounds of columns from logs of mode 0600."""
+    before = os.umask(0)
+    try:
+        export(tmp_path, 7)
+        grow(tmp_path / "data", 14)
+        to = replace(output(str(tmp_path / "out")), mode=mode)
+        run(tmp_path / "data", to)
+        asked, known = wanted(tmp_path / "data"), {*tmp_path.rglob("*")}
+        IcebergTable(TABLE).commit(to, asked, export_plan.settle(to, asked))
+        assert os.umask(0) == 0
+    finally:
+        os.umask(before)
+    new = {each for each in {*tmp_path.rglob("*")} - known if "metadata" in each.parts}
+    assert {each.stat().st_mode & 0o055 for each in new} == {mode & 0o055}
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

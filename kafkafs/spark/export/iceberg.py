@@ -10,6 +10,7 @@ Files have no field ids. The table gets a name mapping, so that columns are foun
 
 import json
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -91,7 +92,7 @@ class IcebergTable:
         more: dict[str, str] = {}
         for _ in range(_ATTEMPTS):
             still_ours()
-            with self._errors_named("was not changed"):
+            with self._errors_named("was not changed"), _new_files_of(out.mode):
                 table = self._opened(out, plan)
                 taken = _taken(table, plan.id)
                 new = _left(plan, taken, self._name)
@@ -149,6 +150,18 @@ class IcebergTable:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             reason = " ".join(lines)[:300] or type(error).__name__
             raise UsageError(f"the table {self._name!r} {what}: {reason}") from error
+
+
+@contextmanager
+def _new_files_of(mode: int) -> Iterator[None]:
+    """Grant nobody else more of the table's own files than of the export: they hold the bounds of its columns."""
+    hidden = sum(7 << shift for shift in (0, 3) if not mode & 4 << shift)
+    before = os.umask(0o077)
+    os.umask(before | hidden)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def _taken(table: "Table | None", export: str) -> Taken:
