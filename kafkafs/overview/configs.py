@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kafkafs.cluster.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image
 from kafkafs.errors import UsageError, did_you_mean
 from kafkafs.format.messages.message_json import known_configs
-from kafkafs.format.names import INTERNAL_TOPICS, OWN_TOPICS, REMOTE_LOG_METADATA
+from kafkafs.format.names import INTERNAL_TOPICS, OWN_TOPICS, REMOTE_LOG_METADATA, SHARE_TOPIC
 from kafkafs.overview.retention import Limits
 
 CLEANUP_POLICY = "cleanup.policy"
@@ -28,7 +28,7 @@ _TOLD = (CLEANUP_POLICY, RETENTION_MS, RETENTION_BYTES)
 
 _MADE_WITH: Mapping[str, Mapping[str, str]] = {
     **{topic: {CLEANUP_POLICY: "compact"} for topic in INTERNAL_TOPICS},
-    REMOTE_LOG_METADATA: {CLEANUP_POLICY: "delete", RETENTION_MS: "-1"},
+    **{topic: {CLEANUP_POLICY: "delete", RETENTION_MS: "-1"} for topic in (REMOTE_LOG_METADATA, SHARE_TOPIC)},
 }
 """Kafka makes these topics with settings of their own, which only the metadata hold."""
 

@@ -64,14 +64,14 @@ def test_what_was_taken_from_kafka_is_told():
 
 @pytest.mark.parametrize(
     ("topic", "policy"),
-    [("__consumer_offsets", "compact"), ("__transaction_state", "compact"), ("__share_group_state", "compact"),
+    [("__consumer_offsets", "compact"), ("__transaction_state", "compact"), ("__share_group_state", "delete"),
      ("__remote_log_metadata", "delete"), ("t", "delete")],
 )  # fmt: skip
 def test_kafkas_own_topics_are_made_with_settings_of_their_own(topic, policy):
     """Of a broker with ZooKeeper nothing on the disk has them: without them, groups would be called deletable."""
     found = Settings(None, None, {}, {"log.cleanup.policy": "delete"}).of(topic)
     assert found.policy == policy
-    assert found.limits.retention_ms == (-1 if topic == "__remote_log_metadata" else WEEK_MS)
+    assert found.limits.retention_ms == (-1 if topic in ("__remote_log_metadata", "__share_group_state") else WEEK_MS)
 
 
 @pytest.mark.parametrize(
