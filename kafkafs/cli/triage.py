@@ -46,15 +46,17 @@ def lines(found: Triage, words: Sequence[str]) -> Iterator[str]:
     if len(first) > _LONG:
         place, first = "$D", "${D// /,}" if len(words) > 1 else "$D"
         yield f"D={shlex.quote(' '.join(words))}"
+    state = f"kafkafs cat {first} .cluster/state.json"  # where there is nothing else to show
+    has_logs = found.partitions or found.has_metadata
     for subject, texts, more in (
-        ("CLUSTER", _cluster(found), f"kafkafs cat {first} .cluster/state.json"),
-        ("TOPICS", _topics(found), f"kafkafs cat {first} '.topics/*/info.json'"),
-        ("NEWEST", _newest(found), f"kafkafs cat {first} '*/by-time/end-1m...jsonl'"),
+        ("CLUSTER", _cluster(found), state),
+        ("TOPICS", _topics(found), f"kafkafs cat {first} '.topics/*/info.json'" if found.topics else state),
+        ("NEWEST", _newest(found), f"kafkafs cat {first} '*/by-time/end-1m...jsonl'" if has_logs else state),
         ("DAMAGE", _some(found.damage, "nothing that names, sizes, indexes' ends and checkpoints show"),
          f"kafkafs audit {place}"),
-        ("GROUPS", _groups(found), f"kafkafs groups {place}"),
+        ("GROUPS", _groups(found), f"kafkafs groups {place}" if found.groups is not None else state),
         ("TRANSACTIONS", _transactions(found), f"kafkafs cat {first} .cluster/open-transactions.jsonl"),
-        ("TIER", _tier(found), f"kafkafs cat {first} .cluster/configs.jsonl"),
+        ("TIER", _tier(found), f"kafkafs cat {first} .cluster/configs.jsonl" if found.has_metadata else state),
         ("DISK", _disk(found), f"kafkafs du {place}"),
     ):  # fmt: skip
         head, *rest = texts
@@ -74,7 +76,8 @@ def _cluster(found: Triage) -> list[str]:
 
 
 def _topics(found: Triage) -> list[str]:
-    return [f"{found.topics} topics, {found.partitions} partitions here", *_some(found.missing, "none is missing")]
+    none = "none is missing" if found.has_metadata else "unknown if any is missing: no metadata are here"
+    return [f"{found.topics} topics, {found.partitions} partitions here", *_some(found.missing, none)]
 
 
 def _some(sentences: Sequence[str], none: str) -> list[str]:
@@ -116,6 +119,8 @@ def _transactions(found: Triage) -> list[str]:
 
 
 def _tier(found: Triage) -> list[str]:
+    if found.tiered is None:
+        return ["unknown: no metadata are here"]
     if not found.tiered:
         return ["no topic is tiered"]
     return [f"{found.tiered} topics are tiered; {found.in_tier} partitions begin in the tier"]

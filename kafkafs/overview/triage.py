@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.group_records import Commit
+from kafkafs.cluster.image import Image
 from kafkafs.cluster.rows import Ends, lag
 from kafkafs.cluster.topic_partitions import compare_with
 from kafkafs.disk.data_paths import bucket_of
@@ -51,6 +52,7 @@ class Triage:
     registered: list[int] = field(default_factory=list)
     clean: list[bool] = field(default_factory=list)
     metadata_ms: int | None = None
+    has_metadata: bool = False
     topics: int = 0
     partitions: int = 0
     missing: list[str] = field(default_factory=list)
@@ -62,8 +64,8 @@ class Triage:
     behind: list[Behind] = field(default_factory=list)
     open_transactions: int | None = None
     oldest_open: tuple[str, int | None] | None = None
-    tiered: int = 0
-    in_tier: int = 0
+    tiered: int | None = None
+    in_tier: int | None = None
     total: Row = field(default_factory=dict)
     largest: list[Row] = field(default_factory=list)
     leftovers: int = 0
@@ -131,6 +133,7 @@ def _of_cluster(found: Triage, cluster: Cluster) -> None:
     found.cluster_id = ids[0] if len(ids) == 1 else None
     found.brokers = node_ids(cluster.directories)
     found.registered = sorted(cluster.image.brokers) if cluster.image is not None else []
+    found.has_metadata = cluster.image is not None
     found.metadata_ms = cluster.as_of.timestamp if cluster.as_of is not None else None
     found.clean = [_is_clean(directory) for directory in cluster.directories]
 
@@ -226,9 +229,19 @@ def _of_disk(
     *rows, found.total = rows_of(counts, cluster.image, Question(now_ms)).rows
     found.largest = list(islice((row for row in rows if row["path"] is None), MOST))
     found.leftovers = sum(row["bytes"] for row in rows if row["path"] is not None)
-    tiered = set[str]()
+    if cluster.image is not None:
+        _of_tier(found, cluster.image, counts)
+    disks = [directory.root.descriptor for directory, _ in counts if not bucket_of(directory.path)]
+    fullest = min(map(os.fstatvfs, disks), key=_free, default=None)
+    if fullest is not None:
+        found.free, found.capacity = _free(fullest), fullest.f_blocks * fullest.f_frsize
+
+
+def _of_tier(found: Triage, image: Image, counts: Sequence[tuple[DataDirectory, DirectoryCount]]) -> None:
+    """The topics that the metadata call tiered; without metadata nobody knows."""
+    tiered, found.in_tier = set[str](), 0
     for directory, counted in counts:
-        settings = Settings(cluster.image, directory.node_id())
+        settings = Settings(image, directory.node_id())
         here = {each.name.topic for each in counted.partitions} - OWN_TOPICS
         tiered |= {topic for topic in here if settings.of(topic).is_tiered}
         found.in_tier += sum(
@@ -236,10 +249,6 @@ def _of_disk(
             for each in counted.partitions
         )
     found.tiered = len(tiered)
-    disks = [directory.root.descriptor for directory, _ in counts if not bucket_of(directory.path)]
-    fullest = min(map(os.fstatvfs, disks), key=_free, default=None)
-    if fullest is not None:
-        found.free, found.capacity = _free(fullest), fullest.f_blocks * fullest.f_frsize
 
 
 def _free(about: os.statvfs_result) -> int:

@@ -33,6 +33,26 @@ def test_a_screen_is_enough_and_its_commands_run(capfd):
             assert capfd.readouterr().out
 
 
+@pytest.mark.parametrize("left", ["formatted", "started", "logs"])
+def test_the_commands_run_where_little_is_here(left, tmp_path, capfd):
+    """A cluster that was only formatted, one without topics, and a disk without metadata: none is "not tiered"."""
+    if left == "logs":
+        write_partition(tmp_path, {0: [made(0, [1])]})
+    data = Data(tmp_path)
+    if left == "started":
+        data.write("__cluster_metadata-0", [metadata("FeatureLevelRecord", name="metadata.version", featureLevel=20)])
+    screen = in_process("triage", tmp_path)
+    assert screen.returncode == 0
+    assert ("unknown: no metadata are here" in screen.stdout) == (left != "started")
+    assert ("none is missing" in screen.stdout) == (left == "started")
+    answer = json.loads(in_process("triage", "--json", tmp_path).stdout)
+    assert answer["tieredTopics"] == answer["partitionsInTier"] == (0 if left == "started" else None)
+    for command in [line.strip()[2:] for line in screen.stdout.splitlines() if line.strip().startswith("> ")]:
+        words = shlex.split(command.replace("$D", str(tmp_path)))
+        assert "audit" in command or main(words[1:]) == 0, command
+    capfd.readouterr()
+
+
 @pytest.mark.parametrize(("break_it", "code"), [(None, 0), ("index", 1), ("nothing", 2)])
 def test_the_exit_code_tells_whether_something_is_wrong(break_it, code, tmp_path):
     partition = write_partition(tmp_path, {0: [made(0, [1])]})
