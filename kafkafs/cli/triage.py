@@ -15,7 +15,8 @@ WIDTH = 100
 _SHOWN = 2
 _SAID = 8
 """Problems that are said beside the screen."""
-_LONG = 40  # characters of data directories that every command can name
+_LONG = 40
+"""Characters of a name, and of data directories that every command names."""
 _INDENT = " " * 14
 
 
@@ -42,10 +43,14 @@ def _cut(line: str) -> str:
 
 def lines(found: Triage, words: Sequence[str]) -> Iterator[str]:
     """The screen: for each subject the facts, the unusual ones, and the command that shows more."""
-    place, first = " ".join(map(shlex.quote, words)), ",".join(map(shlex.quote, words))
-    if len(first) > _LONG:
-        place, first = "$D", "${D// /,}" if len(words) > 1 else "$D"
-        yield f"D={shlex.quote(' '.join(words))}"
+    place, first = shlex.join(words), shlex.quote(",".join(words))
+    is_plain = place == " ".join(words)
+    if len(first) > _LONG and len(words) == 1:
+        yield f"D={place}"
+        place = first = "$D" if is_plain else '"$D"'
+    elif len(first) > _LONG and is_plain:
+        yield f"D={shlex.quote(place)} C={first}"
+        place, first = "$D", "$C"
     state = f"kafkafs cat {first} .cluster/state.json"  # where there is nothing else to show
     has_logs = found.partitions or found.has_metadata
     for subject, texts, more in (
@@ -102,10 +107,15 @@ def _groups(found: Triage) -> list[str]:
     if found.groups is None:
         return ["unknown: no partition of __consumer_offsets is here"]
     named = [
-        f"{each.group} by {each.lag} records" + ("" if each.lag_ms is None else f", {length(each.lag_ms)}")
+        f"{_short(each.group)} by {each.lag} records" + ("" if each.lag_ms is None else f", {length(each.lag_ms)}")
         for each in found.behind[:3]
     ]
     return [f"{found.groups} groups" + (", furthest behind:" if named else ", none is behind"), *named]
+
+
+def _short(name: str) -> str:
+    """A name of which enough is shown; what stands behind it in the line counts."""
+    return name if len(name) <= _LONG else f"{name[: _LONG - 3]}..."
 
 
 def _transactions(found: Triage) -> list[str]:
@@ -115,7 +125,7 @@ def _transactions(found: Triage) -> list[str]:
         return ["none is open"]
     name, start_ms = found.oldest_open
     since = "" if start_ms is None else f", since {day_and_time(start_ms)}"
-    return [f"{found.open_transactions} open, the oldest of {name}{since}"]
+    return [f"{found.open_transactions} open, the oldest of {_short(name)}{since}"]
 
 
 def _tier(found: Triage) -> list[str]:

@@ -2,12 +2,14 @@
 
 import json
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from kafkafs.cli.main import main
-from kafkafs.cli.triage import WIDTH
+from kafkafs.cli.triage import WIDTH, lines
+from kafkafs.overview.triage import Triage
 from tests.cli.asking import in_process
 from tests.cluster.writing import Data, commit, metadata
 from tests.kafka.clusters import Cluster
@@ -20,17 +22,32 @@ CLUSTER = Cluster("4.3.1", "stopped")
 def test_a_screen_is_enough_and_its_commands_run(capfd):
     done = in_process("triage", CLUSTER.path)
     assert (done.returncode, done.stderr) == (0, "")
-    lines = done.stdout.splitlines()
-    assert 16 <= len(lines) <= 40
-    assert all(len(line) <= WIDTH for line in lines[1:])
-    assert lines[0] == f"D={CLUSTER.path}"
-    commands = [line.strip()[2:] for line in lines if line.strip().startswith("> ")]
+    screen = done.stdout.splitlines()
+    assert 16 <= len(screen) <= 40
+    assert all(len(line) <= WIDTH for line in screen[1:])
+    assert screen[0] == f"D={CLUSTER.path}"
+    commands = [line.strip()[2:] for line in screen if line.strip().startswith("> ")]
     assert len(commands) == 8
     for command in commands:
         if "audit" not in command:
             words = shlex.split(command.replace("$D", str(CLUSTER.path)))
             assert (words[0], main(words[1:])) == ("kafkafs", 0), command
             assert capfd.readouterr().out
+
+
+@pytest.mark.parametrize("names", [["one"], ["one two"], ["one", "two"], ["one two", "it's"]])
+def test_commands_can_be_pasted_into_any_shell(names, tmp_path):
+    """Paths are long, and may have spaces; not every shell is bash, nor splits at spaces alike."""
+    words = [f"/{'x' * 50}/{name}" for name in names]
+    for paths in (words, [f"/{name}" for name in names]):
+        screen = list(lines(Triage(total={"bytes": 0, "deletable": 0}), paths))
+        commands = [line.strip()[2:] for line in screen if line.strip().startswith("> ")]
+        script = tmp_path / "pasted"
+        places = [line for line in screen if line.startswith("D=")]
+        script.write_text("\n".join(['kafkafs() { printf "%s|" "$@"; echo; }', *places, *commands]))
+        asked = subprocess.run(["/bin/sh", str(script)], capture_output=True, text=True, check=True).stdout.splitlines()
+        assert asked[0] == f"cat|{','.join(paths)}|.cluster/state.json|"
+        assert asked[-1] == f"du|{'|'.join(paths)}|"
 
 
 @pytest.mark.parametrize("left", ["formatted", "started", "logs"])
