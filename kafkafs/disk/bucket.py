@@ -43,6 +43,8 @@ _KNOWN = {
 }
 """What an operator can do about a store's word."""
 
+_SILENT = "the store did not answer in time"
+
 _SLOW_S = 1.0
 """A question that failed sooner may be asked again at once."""
 
@@ -94,6 +96,7 @@ class BucketObjects(Objects):
         self._handles: OrderedDict[str, Any] = OrderedDict()
         self._is_suspect = False
         self._refused_until = {True: 0.0, False: 0.0}  # for callers with little patience, and for others
+        self._refusal = _SILENT
         self._free = threading.BoundedSemaphore(AT_ONCE)
         self._signed: SignedReads | None = None
 
@@ -244,12 +247,12 @@ class BucketObjects(Objects):
         limit_s = min(usual_s, patience_left())
         is_impatient, began = patience_left() < inf, time.monotonic()
         place = f"{what!r} of {self.called}" if what else self.called
-        unanswered = Unanswered(f"{place} cannot be read: the store did not answer in time")
+        unanswered = Unanswered(f"{place} cannot be read: {_SILENT}")
         if not limit_s:
             self._refuse(is_impatient=True)
             raise Unanswered(f"{self.called} did not answer in time")
         if time.monotonic() < self._refused_until[is_impatient]:
-            raise unanswered
+            raise Unanswered(f"{place} cannot be read: {self._refusal}")
         future: Future[Answer] = Future()
         if not self._free.acquire(timeout=limit_s):
             raise unanswered
@@ -269,16 +272,17 @@ class BucketObjects(Objects):
             if "Failed to flush response stream" in reason:
                 reason = "the store has sent more than was asked for, a page or an error of its own"
             self._is_suspect |= "AWS Error NETWORK_CONNECTION" in reason
-            reason = next((f"{cause} ({word})" for word, cause in _KNOWN.items() if word in reason), reason)
+            known = next((f"{cause} ({word})" for word, cause in _KNOWN.items() if word in reason), "")
+            reason = known or reason
             kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
             if kind is Unanswered and time.monotonic() - began > _SLOW_S:
-                self._refuse(is_impatient=False)
+                self._refuse(is_impatient=False, why=known or _SILENT)
             raise kind(f"{place} cannot be read: {reason}") from None
 
-    def _refuse(self, is_impatient: bool) -> None:
-        """Do not ask for a while. A caller that had less patience than a question may take speaks only for its like:
-        others may have the time that the store needs."""
-        until = time.monotonic() + self._limits.refuse_s
+    def _refuse(self, is_impatient: bool, why: str = _SILENT) -> None:
+        """Do not ask for a while, because of that. A caller that had less patience than a question may take speaks only
+        for its like: others may have the time that the store needs."""
+        until, self._refusal = time.monotonic() + self._limits.refuse_s, why
         self._refused_until[True] = until
         if not is_impatient:
             self._refused_until[False] = until

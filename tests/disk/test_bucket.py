@@ -226,8 +226,11 @@ def test_a_listing_of_full_pages_that_may_go_on_is_asked_for_again(fault, tmp_pa
     ("ExpiredToken", "the credentials have expired; renew them and run again"),
     ("RequestTimeTooSkewed", "this machine's clock differs too much from the store's; set the clock and run again"),
 ])  # fmt: skip
+@pytest.mark.parametrize("slow_s", [0.0, 60.0])
 @pytest.mark.usefixtures("bucket_keys")
-def test_what_an_operator_can_mend_is_told(word, told, tmp_path, monkeypatch):
+def test_what_an_operator_can_mend_is_told(word, told, slow_s, tmp_path, monkeypatch):
+    """Regression: if the first answer took more than a second, the next caller heard that the store did not answer."""
+    monkeypatch.setattr(bucket, "_SLOW_S", slow_s)
     monkeypatch.setitem(buckets.ERRORS, "403", word)
     (tmp_path / "a").write_bytes(b"0123")
     with bucket_of(tmp_path) as failing:
