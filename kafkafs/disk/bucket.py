@@ -191,18 +191,26 @@ class BucketObjects(Objects):
         )
 
     def _listed(self, folder: str, limit_s: float = 0.0) -> list[Any]:
-        """A folder's names. If a proxy sends a page of its own, pyarrow takes it for the end of the listing. So a
-        listing that ends with a full page is asked for twice."""
+        """A folder's names. If a proxy sends a page of its own, pyarrow takes it for the end of the listing. So behind
+        a listing that ends with a full page, the store is asked for more."""
 
         def listing() -> list[Any]:
-            """One request for a thousand keys; twice as many if all pages are full."""
+            """One request for a thousand keys, and one more if all pages are full; by pyarrow as many more."""
             found = self._names_in(folder, allow_not_found=bool(folder))
             is_full = found and -len(found) % self._limits.page <= 1  # a folder's own object counts, and is not listed
-            if is_full and len(self._names_in(folder, allow_not_found=bool(folder))) != len(found):
+            if is_full and not self._is_all(folder, found):
                 raise OSError(f"the store listed nothing behind {len(found):,} names, or more the next time")
             return found
 
         return self._asked(listing, folder, limit_s)
+
+    def _is_all(self, folder: str, found: list[Any]) -> bool:
+        names = [each.base_name + "/" * (each.type == fs.FileType.Directory) for each in found]
+        last = max(names, key=lambda name: name.encode("utf-8", "surrogateescape"))
+        is_last = None if self._signed is None else self._signed.is_last(folder, last)
+        if is_last is None:
+            return len(self._names_in(folder, allow_not_found=bool(folder))) == len(found)
+        return is_last
 
     def _names_in(self, folder: str, *, allow_not_found: bool) -> list[Any]:
         """A folder's names as the store lists them now: a request for each thousand."""

@@ -26,7 +26,8 @@ from urllib.parse import quote
 from kafkafs.disk.s3_place import Place
 from kafkafs.format.memory import Buffers, Bytes
 
-_ALGORITHM, _UNSIGNED, _PARTIAL = "AWS4-HMAC-SHA256", "UNSIGNED-PAYLOAD", 206
+_ALGORITHM, _UNSIGNED, _LISTED, _PARTIAL = "AWS4-HMAC-SHA256", "UNSIGNED-PAYLOAD", 200, 206
+_LARGEST = "\U0010ffff"  # no key in a folder comes behind it
 _PLAIN_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]+")  # others have no certificate as a host, or another protocol
 _OTHER_HOSTS = ("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT")
 _CODE = re.compile(rb"<Code>([A-Za-z]{1,64})</Code>")
@@ -96,6 +97,29 @@ class SignedReads:
         self._is_unfit = not self._has_read and code < _OF_THE_STORE
         return found
 
+    def is_last(self, folder: str, name: str) -> bool | None:
+        """True if the store lists nothing behind that name of a folder, False if it does or if a proxy answers. None if
+        it must be asked by pyarrow. `name` of a folder ends with a slash."""
+        if self._is_unfit:
+            return None
+        prefix = "".join(f"{part}/" for part in (self._place.folder, folder) if part)
+        behind = f"{prefix}{name}{_LARGEST if name.endswith('/') else ''}"
+        words = {"delimiter": "/", "list-type": "2", "max-keys": "1", "prefix": prefix, "start-after": behind}
+        query = "&".join(f"{word}={quote(value, safe='-_.~')}" for word, value in words.items())
+        path = self._top.removesuffix(quote(f"/{self._place.folder}", safe="/-_.~")) or "/"
+        connection, is_fresh = self._connection()
+        try:
+            connection.request("GET", f"{path}?{query}", headers=self._headers(path, query))
+            answer = connection.getresponse()
+            data = answer.read(_ERROR_SIZE)
+        except (OSError, HTTPException):
+            return None if is_fresh else self.is_last(folder, name)
+        finally:
+            connection.close()
+        if answer.status != _LISTED:
+            return None
+        return b"<ListBucketResult" in data and b"<Contents>" not in data and b"<CommonPrefixes>" not in data
+
     def _asked(self, path: str, position: int, size: int) -> tuple[SignedRead | str, int]:
         """The answer, and the code of its status."""
         connection, is_fresh = self._connection()
@@ -136,14 +160,14 @@ class SignedReads:
     def _trust(self) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=self._place.authorities or None)
 
-    def _headers(self, path: str) -> dict[str, str]:
+    def _headers(self, path: str, query: str = "") -> dict[str, str]:
         keys, now = self._keys, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         headers = {"host": self._host, "x-amz-content-sha256": _UNSIGNED, "x-amz-date": now}
         if keys.token:
             headers["x-amz-security-token"] = keys.token
         names = ";".join(headers)
         signed = "".join(f"{name}:{value}\n" for name, value in headers.items())
-        request = f"GET\n{path}\n\n{signed}\n{names}\n{_UNSIGNED}"
+        request = f"GET\n{path}\n{query}\n{signed}\n{names}\n{_UNSIGNED}"
         scope = f"{now[:8]}/{self._region}/s3/aws4_request"
         text = f"{_ALGORITHM}\n{now}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
         key = f"AWS4{keys.secret}".encode()

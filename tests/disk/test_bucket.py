@@ -222,6 +222,32 @@ def test_a_listing_of_full_pages_that_may_go_on_is_asked_for_again(fault, tmp_pa
         assert left == [0]
 
 
+@pytest.mark.parametrize("folder", ["", "x", "a b/ü+%"])
+@pytest.mark.parametrize("fault", ["page", "nothing"])
+@pytest.mark.usefixtures("bucket_keys")
+def test_a_second_page_that_a_proxy_always_replaces_is_an_error(fault, folder, tmp_path, store_limits):
+    """Regression: it was asked for twice, and if a proxy answered both times, the names behind were missed."""
+    store_limits(waits_s=(0.0,), page=4)
+    place = tmp_path / folder / "y"
+    for number in range(6):
+        (place / f"t-{number}").mkdir(parents=True)
+        (place / f"t-{number}" / "0.log").write_bytes(b"0123")
+    with bucket_of(tmp_path) as failing:
+        failing.page = 4
+        far = BucketObjects(failing.address(folder), "")
+        names = [f"t-{number}" for number in range(6)]
+        assert sorted(far.entries("y")[0]) == names
+        failing.fault = lambda *_: fault if "continuation-token" in failing.asked[-1] else ""
+        with pytest.raises(Unanswered, match="the store listed nothing behind 4 names"):
+            far.entries("y")
+        for name in names[4:]:
+            (place / name / "0.log").unlink()
+            (place / name).rmdir()
+        failing.asked.clear()
+        assert sorted(far.entries("y")[0]) == names[:4]
+        assert len(failing.asked) == 2, "one more request if the last page is full"
+
+
 @pytest.mark.parametrize(("word", "told"), [
     ("ExpiredToken", "the credentials have expired; renew them and run again"),
     ("RequestTimeTooSkewed", "this machine's clock differs too much from the store's; set the clock and run again"),

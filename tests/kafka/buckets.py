@@ -141,7 +141,8 @@ def _listing(store: Store, query: dict[str, list[str]]) -> bytes:
     prefix, after = query.get("prefix", [""])[0], query.get("continuation-token", [""])[0]
     folder = store.top / prefix
     found = sorted(os.scandir(folder), key=lambda entry: entry.name) if folder.is_dir() else []
-    rest = [entry for entry in found if entry.name > after]
+    behind = query.get("start-after", [""])[0].removeprefix(prefix)
+    rest = [entry for entry in found if entry.name > after and f"{entry.name}{'/' * entry.is_dir()}" > behind]
     page = min(store.page, int(query.get("max-keys", ["1000"])[0]))
     parts = [
         f"<IsTruncated>{str(len(rest) > page).lower()}</IsTruncated>", f"<KeyCount>{len(rest[:page])}</KeyCount>"
