@@ -36,12 +36,24 @@ _PASSING = re.compile(
 """Words of failures that may be over in a moment. pyarrow does not know each of them by a name of its own."""
 
 _SKEWED = "this machine's clock differs too much from the store's; set the clock and run again"
+_UNKNOWN_KEY = "the store does not know the access key; correct AWS_ACCESS_KEY_ID"
+_OTHER_SECRET = "the secret key does not fit the access key; correct AWS_SECRET_ACCESS_KEY"
+_ELSEWHERE = "the bucket is in another region or at another endpoint; set AWS_REGION or AWS_ENDPOINT_URL and run again"
 _KNOWN = {
     "ExpiredToken": "the credentials have expired; renew them and run again",
     "RequestTimeTooSkewed": _SKEWED,
     "REQUEST_TIME_TOO_SKEWED": _SKEWED,
+    "InvalidToken": "the session token is not valid; renew the credentials and run again",
+    "INVALID_ACCESS_KEY_ID": _UNKNOWN_KEY,
+    "InvalidAccessKeyId": _UNKNOWN_KEY,
+    "SIGNATURE_DOES_NOT_MATCH": _OTHER_SECRET,
+    "SignatureDoesNotMatch": _OTHER_SECRET,
+    "NO_SUCH_BUCKET": "there is no such bucket; correct the address, or AWS_ENDPOINT_URL",
+    "PermanentRedirect": _ELSEWHERE,
+    "AuthorizationHeaderMalformed": _ELSEWHERE,
+    "ACCESS_DENIED": "the credentials do not grant that; they must allow s3:ListBucket and s3:GetObject",
 }
-"""What an operator can do about a store's word."""
+"""What an operator can do about a store's word; of several words the first here."""
 
 _SILENT = "the store did not answer in time"
 
@@ -136,6 +148,8 @@ class BucketObjects(Objects):
             system, top = self._opened()
             is_there = found or system.get_file_info(f"{top}/{folder}".rstrip("/")).type == fs.FileType.Directory
             if not is_there and not folder:
+                if self._signed is not None and self._signed.is_last("", "") is False:
+                    raise OSError("no listing came, but something else; does a proxy answer instead of the store?")
                 raise FileNotFoundError
             if not is_there:
                 raise OSError("the store listed nothing in a folder that it had named")

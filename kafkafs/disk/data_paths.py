@@ -6,12 +6,13 @@ A module of its own, because a dump of a file does without `pathlib`.
 import os
 import re
 from pathlib import Path, PosixPath
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from kafkafs.disk import store_session
 from kafkafs.disk.objects import address_of, is_bucket, shown
 from kafkafs.errors import UsageError
 
+_OPTIONS = ("endpoint_override", "region", "scheme")
 _OF_PATH = re.compile(r"(s3|gs|gcs|abfs|abfss|hdfs):/{1,2}([^/].*)")
 
 
@@ -92,4 +93,23 @@ def data_path(word: str | Path) -> Path:
             f"the address {shown(address)!r} must not hold keys: put them into the environment (AWS_ACCESS_KEY_ID,"
             " AWS_SECRET_ACCESS_KEY) or into ~/.aws"
         )
+    if fault := _fault_of(address):
+        raise UsageError(f"the address {shown(address)!r} {fault}")
     return BucketPath(address)
+
+
+def _fault_of(address: str) -> str:
+    """The reason why an address would lead to another folder than the one that it names; "" if there is none."""
+    folder, _, query = address.partition("?")
+    parts = re.sub(r"^\w+:/+|/$", "", folder).split("/")
+    if not address.isprintable():
+        return "has a character that cannot be printed; name a folder without it"
+    if not {"", "."}.isdisjoint(parts):
+        return "has '//' or '/./', which kafkafs cannot tell from '/'; copy to a folder without it"
+    unknown = [name for name, _ in parse_qsl(query, keep_blank_values=True) if name not in _OPTIONS]
+    if address.startswith("s3") and unknown:
+        return (
+            f"has ?{unknown[0]}, which is no option of an address ({', '.join(_OPTIONS)}); a folder whose name has a"
+            " question mark cannot be read"
+        )
+    return ""

@@ -6,9 +6,12 @@ endpoints"; botocore's handling of `AWS_CA_BUNDLE`; curl(1) on proxies.
 """
 
 import os
+import re
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+from kafkafs.errors import UsageError
 
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 
@@ -55,7 +58,9 @@ def place_of(uri: str) -> Place:
     is_s3 = parts.scheme == "s3"
     named = next(filter(None, map(os.environ.get, _ENDPOINTS)), "") if is_s3 else ""
     endpoint = given.get("endpoint_override") or named
-    scheme, _, rest = endpoint.rpartition("://")
+    scheme, _, rest = re.sub(r"^(\w+):/+", r"\1://", endpoint).rpartition("://")  # a path has lost one of the slashes
+    if endpoint and not rest.strip("/"):
+        raise UsageError(f"the endpoint {endpoint!r} names no host; write https://HOST, or leave it out")
     scheme = scheme or given.get("scheme", "https")
     return Place(
         parts.netloc.rpartition("@")[2],

@@ -72,7 +72,7 @@ class SignedReads:
         """The reads of that bucket; None if keys or the way to it are not known for sure."""
         environment = os.environ
         key, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
-        is_plain = not (place.keys or place.proxy) and place.scheme in ("http", "https")
+        is_plain = not (place.keys or place.proxy or "/" in place.endpoint) and place.scheme in ("http", "https")
         if not place.endpoint:
             is_plain &= bool(_PLAIN_BUCKET.fullmatch(place.bucket)) and not place.bucket.endswith("--x-s3")
             is_plain &= not any(environment.get(name, "").lower() == "true" for name in _OTHER_HOSTS)

@@ -11,10 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from kafkafs.disk.directory import Directory
 from kafkafs.format.names import parse_partition_name
 
 MOST_NAMED = 3
-_MOST_LOOKED_AT = 1000
+_MOST_LOOKED_AT, _MOST_IN_BUCKET = 1000, 20
 _MANIFEST = ".kafkafs/status.json"  # what only a mount has
 
 Name = TypeVar("Name", str, Path)
@@ -55,6 +56,21 @@ def hint(path: Path, is_data_directory: IsDataDirectory) -> str:
         if is_data_directory(place.parent):
             return _above(place, path)
     return ""
+
+
+def hint_in_bucket(root: Directory, address: str, is_data_directory: Callable[[str], bool]) -> str:
+    """The same for a folder of a bucket, which `root` lists: what is above it, or one level down."""
+    place, mark, query = address.partition("?")
+    with root.scan() as found:
+        entries = [(each.name, each.is_dir()) for each in found]
+    if any(name.endswith(".log") and not is_folder for name, is_folder in entries):
+        above, _, name = place.rstrip("/").rpartition("/")
+        return f"; {name!r} looks like one partition: name the folder above it, {above!r}"
+    folders = sorted(name for name, is_folder in entries if is_folder)[:_MOST_IN_BUCKET]
+    places = [f"{place.rstrip('/')}/{name}" for name in folders]
+    inside = [repr(each) for each in places if is_data_directory(f"{each}{mark}{query}")]
+    others = ", …" if len(inside) > MOST_NAMED else ""
+    return f"; name what is in it: {', '.join(inside[:MOST_NAMED])}{others}" if inside else ""
 
 
 def _above(place: Path, path: Path) -> str:

@@ -13,10 +13,10 @@ from weakref import WeakMethod, ref
 from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue, LruCache
 from kafkafs.disk.data_file import is_settled
-from kafkafs.disk.data_paths import bucket_of
+from kafkafs.disk.data_paths import BucketPath, bucket_of
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.roots import root_at
-from kafkafs.disk.whereabouts import hint
+from kafkafs.disk.whereabouts import hint, hint_in_bucket
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_partition_metadata
 from kafkafs.format.java_properties import parse_properties
@@ -346,6 +346,8 @@ def open_data_directory(
         raise UsageError(f"{error!s}; name the copy of a data directory") from error
     if _is_kafkas(directory, entries):
         return directory
+    if bucket_of(path) and (instead := near(path)):
+        raise UsageError(f"{str(path)!r} is no copy of a data directory{instead}")
     from kafkafs.log.tier.tier_directory import open_tier  # what is no data directory may be a tier
 
     tier = open_tier(path, options)
@@ -360,7 +362,10 @@ def open_data_directory(
 def near(path: Path) -> str:
     """Return the data directory to name instead of `path`, as the end of a sentence. Return "" if nothing near it
     tells."""
-    return "" if bucket_of(path) else hint(path, _is_data_directory)
+    if address := bucket_of(path):
+        root = DataDirectory(path, DEFAULT_OPTIONS).root
+        return hint_in_bucket(root, address, lambda each: _is_data_directory(BucketPath(each)))
+    return hint(path, _is_data_directory)
 
 
 def _is_data_directory(path: Path) -> bool:

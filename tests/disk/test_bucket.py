@@ -121,7 +121,10 @@ def test_a_store_that_refuses_or_is_too_busy_says_nothing_of_the_object(code, st
     store_limits(waits_s=())
     body = b"<Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
     # one that was slow, as on a busy machine, is not asked again at once: each question has a store of its own
-    with store(lambda _: (code, body), 3000) as objects, pytest.raises(Unanswered, match="cannot be read: AWS Error"):
+    with (
+        store(lambda _: (code, body), 3000) as objects,
+        pytest.raises(Unanswered, match=r"read: (AWS Error|the credentials)"),
+    ):
         objects.read("a.log", 0, 3000)
     with (
         store(lambda _: (code, body), 3000) as objects,
@@ -251,6 +254,12 @@ def test_a_second_page_that_a_proxy_always_replaces_is_an_error(fault, folder, t
 @pytest.mark.parametrize(("word", "told"), [
     ("ExpiredToken", "the credentials have expired; renew them and run again"),
     ("RequestTimeTooSkewed", "this machine's clock differs too much from the store's; set the clock and run again"),
+    ("InvalidToken", "the session token is not valid; renew the credentials and run again"),
+    ("InvalidAccessKeyId", "the store does not know the access key; correct AWS_ACCESS_KEY_ID"),
+    ("SignatureDoesNotMatch", "the secret key does not fit the access key; correct AWS_SECRET_ACCESS_KEY"),
+    ("AccessDenied", "the credentials do not grant that; they must allow s3:ListBucket and s3:GetObject"),
+    ("PermanentRedirect", "the bucket is in another region or at another endpoint; set AWS_REGION or AWS_ENDPOINT_URL"
+     " and run again"),
 ])  # fmt: skip
 @pytest.mark.parametrize("slow_s", [0.0, 60.0])
 @pytest.mark.usefixtures("bucket_keys")
@@ -266,3 +275,16 @@ def test_what_an_operator_can_mend_is_told(word, told, slow_s, tmp_path, monkeyp
         for ask in (lambda: far.entries(""), lambda: far.read_versioned("a", 0, 4)):
             with pytest.raises(Unanswered, match=rf"^('a' of )?s3://disks cannot be read: {told} \([A-Za-z_]*\)$"):
                 ask()
+
+
+@pytest.mark.parametrize("fault", ["page", "nothing"])
+@pytest.mark.usefixtures("bucket_keys")
+def test_a_page_of_a_proxy_is_not_taken_for_an_empty_bucket(fault, tmp_path, store_limits):
+    store_limits(waits_s=())
+    with bucket_of(tmp_path) as failing:
+        far = BucketObjects(failing.address("x"), "")
+        with pytest.raises(NotFound):
+            far.entries("")
+        failing.fault = lambda *_: fault
+        with pytest.raises(Unanswered, match="no listing came, but something else; does a proxy answer instead"):
+            far.entries("")

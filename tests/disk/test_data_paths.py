@@ -25,6 +25,26 @@ def test_an_address_with_keys_is_refused_and_not_repeated():
     assert "secret" not in str(refused.value).replace("AWS_SECRET_ACCESS_KEY", "")
 
 
+@pytest.mark.parametrize(("word", "told"), [
+    ("s3://b/x//y", "has '//' or '/./'"), ("s3://b/./y", "has '//' or '/./'"), ("s3://b/y/.", "has '//' or '/./'"),
+    ("s3://b/x//", "has '//' or '/./'"), ("s3://b/q?x", r"has \?x, which is no option"),
+    ("s3://b/q?x=1&region=y", r"has \?x,"),
+    ("s3://b/a\tb", "a character that cannot be printed"), ("gs://b/a\nb", "a character that cannot be printed"),
+])  # fmt: skip
+def test_an_address_that_would_lead_elsewhere_is_refused(word, told):
+    """Regression: they were read as s3://b/x/y, s3://b/y, s3://b/q and s3://b/ab, other folders of the bucket."""
+    with pytest.raises(UsageError, match=f"the address .* {told}"):
+        data_path(word)
+
+
+@pytest.mark.parametrize("word", [
+    "s3://b", "s3://b/", "s3:/b/x/", "s3://b/..", "s3://b/a b/ü+%20#'*[x]", "gs://b/p?retry_limit_seconds=3",
+    "s3://b/x?endpoint_override=http://h:1&scheme=http&region=",
+])  # fmt: skip
+def test_an_address_of_any_other_characters_is_one(word):
+    assert isinstance(data_path(word), BucketPath)
+
+
 def test_an_address_named_for_a_query_is_equal_and_says_when():
     plain, named, beside = data_path("s3://b/p"), named_now(data_path("s3://b/p")), named_now(data_path("s3://b/q"))
     assert isinstance(named, BucketPath)

@@ -7,6 +7,7 @@ from pyarrow import fs
 
 from kafkafs.disk.bucket import BucketObjects
 from kafkafs.disk.s3_place import place_of
+from kafkafs.errors import UsageError
 from tests.kafka.buckets import BUCKET, bucket_of
 
 pytestmark = pytest.mark.usefixtures("bucket_keys")
@@ -58,3 +59,21 @@ def test_a_bucket_is_read_by_what_the_environment_says(way, tmp_path: Path, monk
         folders, _ = far.entries("")
         assert folders == ["x"]
         assert far.read_versioned("x/a", 1, 2)[0] == [b"12"]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "scheme", "host"),
+    [("http://h:1", "http", "h:1"), ("http:/h:1/s3/", "http", "h:1/s3"), ("h:1", "https", "h:1"), ("h", "https", "h")],
+)
+def test_an_endpoint_may_have_a_scheme_and_a_path(endpoint, scheme, host):
+    """Regression: an address that was a path has one slash, and the scheme became a host."""
+    place = place_of(f"s3://b/p?endpoint_override={endpoint}")
+    assert (place.scheme, place.endpoint) == (scheme, host)
+
+
+@pytest.mark.parametrize("endpoint", ["https://", "http:///", "/"])
+def test_an_endpoint_without_a_host_is_refused(endpoint, monkeypatch):
+    """Regression: `https://$HOST` without a HOST sent the requests to Amazon."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    with pytest.raises(UsageError, match=f"the endpoint '{endpoint}' names no host"):
+        place_of("s3://b/p")

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.disk.data_paths import data_path
 from kafkafs.disk.whereabouts import each_once, is_within, partitions_of
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import open_data_directory
+from tests.kafka.buckets import bucket_of
 from tests.log.making import made, write_partition
 
 
@@ -115,3 +117,17 @@ def test_a_directory_that_is_named_twice_is_one(tmp_path):
     words = [f"{tmp_path}/a", f"{tmp_path}/b", f"{tmp_path}/./a", f"{tmp_path}/c"]
     assert each_once(words) == [words[0], words[3]]
     assert each_once(map(Path, words)) == [Path(words[0]), Path(words[3])]
+
+
+@pytest.mark.usefixtures("bucket_keys")
+def test_in_a_bucket_the_copy_near_it_is_named(volume):
+    with bucket_of(volume) as store:
+        top, _, query = store.address().partition("?")
+
+        def said_of(folder: str) -> str:
+            return said(data_path(f"{top}{folder}?{query}"))
+
+        copy = f"{top}/kafka-log0"
+        assert said_of("").endswith(f"is no copy of a data directory; name what is in it: '{copy}'")
+        told = f"'orders-0' looks like one partition: name the folder above it, '{copy}'"
+        assert said_of("/kafka-log0/orders-0").endswith(told)

@@ -96,7 +96,7 @@ class _Trouble:
             return ""
         with self._lock:
             self._reads += 1
-            if self._reads == 100:
+            if self._reads > 450 and not self.faults["killed"]:  # the plan takes 300, and some more for faults
                 os.kill(min(executors()), signal.SIGKILL)
                 self.faults["killed"] += 1
             fault = ("", "500", "short", "reset", "503")[self._reads // 5 % 5] if self._reads % 5 == 0 else ""
