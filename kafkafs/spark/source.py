@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
+from typing import NoReturn
 
 import pyarrow as pa
 import pyspark
@@ -22,6 +23,8 @@ from kafkafs.tables import planning
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.planning import PartitionLooks, planned
 from kafkafs.tables.ranges import NAME_ALL, data_loss
+
+_READS_ONLY = "format kafkafs only reads a broker's files: write with format('kafka') to a running cluster"
 
 
 class KafkafsDataSource(DataSource):
@@ -57,6 +60,16 @@ class KafkafsDataSource(DataSource):
             return stream_reader(stream_options(self.options), self._frame_with(schema))
         except KafkafsError as error:
             return RefusedStream(error)
+
+    @in_a_sentence()
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
+        """Refuse `DataFrame.write`. Without this method Spark shows a traceback."""
+        raise UsageError(_READS_ONLY)
+
+    @in_a_sentence()
+    def streamWriter(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002
+        """Refuse `DataFrame.writeStream`."""
+        raise UsageError(_READS_ONLY)
 
     def _frame_with(self, schema: StructType | pa.Schema) -> Frame:
         """The frame whose schema Spark has, or that of a schema of one's own, with which it asks for no other.

@@ -23,6 +23,10 @@ REFUSED: dict[str, tuple[Refused, str]] = {
     "a schema": (lambda spark, data: frame(spark, data, value="avro"), "UsageError: value is binary, string,"),
     "a plan": (lambda spark, data: frame(spark, data, subscribe="u").count(), "UsageError: there is no topic 'u'"),
     "a task": (lambda spark, data: frame(spark, data, subscribe="t").count(), "CorruptData: t-0: "),
+    "a write": (
+        lambda spark, data: spark.range(1).write.format("kafkafs").mode("append").save(str(data)),
+        "UsageError: format kafkafs only reads a broker's files",
+    ),
     "a stream's options": (
         lambda spark, data: run(read(spark, data, subscribe="t", endingOffsets="latest"), data),
         "UsageError: endingOffsets is not valid in a streaming query: it has no end",
