@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -16,7 +17,7 @@ from kafkafs.cluster.following import Following, Problems, Replay
 from kafkafs.cluster.row_lines import Json, Row, known, text_of
 from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import UNREADABLE, KafkafsError, WouldBlock
-from kafkafs.format.batch import Batches, is_control
+from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.connect_secrets import (
     CONNECTOR,
     PROPERTIES,
@@ -26,6 +27,7 @@ from kafkafs.format.connect_secrets import (
     is_secret,
     without_secrets,
 )
+from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.log.data_directory import DataDirectory
@@ -69,17 +71,31 @@ class Connector(NamedTuple):
     status: Mapping[bytes, tuple[Any, int]]
 
 
+class _Change(NamedTuple):
+    """A record of a key: a value, or its end."""
+
+    offset: int
+    key: bytes
+    value: bytes | None
+    timestamp: int
+
+
 class _LastValues(Replay):
-    """The last value of each key, as JSON, with its timestamp."""
+    """The last value of each key, as JSON, with its timestamp. What a transaction wrote counts once it is committed."""
 
     def __init__(self, where: str) -> None:
         self._where = where
+        self._forget()
+
+    def _forget(self) -> None:
         self.values: dict[bytes, tuple[Any, int]] = {}
         self.problems = Problems()
+        self._changed: dict[bytes, int] = {}  # by key, the offset of what counts
+        self._open: defaultdict[int, list[_Change]] = defaultdict(list)  # by producer
 
     def begin(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
-        self.values, self.problems = {}, Problems()
+        self._forget()
         return log.start_offset
 
     def tell(self, problem: str) -> None:
@@ -88,20 +104,40 @@ class _LastValues(Replay):
 
     def take(self, records: Records, batches: Batches) -> None:
         """Some records in order. A value that is no JSON only ends the value before it."""
-        control = is_control(batches)[records.rows["batch"]].tolist()
-        for number, timestamp in enumerate(records.rows["timestamp"].tolist()):
+        of_batch = records.rows["batch"]
+        columns = is_control(batches)[of_batch], is_transactional(batches)[of_batch], batches["producer_id"][of_batch]
+        rows = zip(
+            *(column.tolist() for column in (*columns, records.rows["offset"], records.rows["timestamp"])), strict=True
+        )
+        for number, (control, in_transaction, producer, offset, timestamp) in enumerate(rows):
             key, value = records.key(number), records.value(number)
-            if control[number] or key is None:
-                continue
-            if value is None:
-                self.values.pop(bytes(key), None)
-                continue
-            try:
-                parsed = json.loads(bytes(value), parse_constant=_refuse, parse_float=_finite)
-                self.values[bytes(key)] = parsed, timestamp
-            except (ValueError, RecursionError):
-                self.values.pop(bytes(key), None)
-                self.problems.add_record(self._where, int(records.rows["offset"][number]), "its value is not JSON")
+            if control:
+                self._end(producer, control_type(key or b""))
+            elif key is not None:
+                change = _Change(offset, bytes(key), None if value is None else bytes(value), timestamp)
+                if in_transaction:
+                    self._open[producer].append(change)
+                else:
+                    self._keep(change)
+
+    def _end(self, producer: int, marker: ControlType) -> None:
+        if marker in (ControlType.COMMIT, ControlType.ABORT):
+            for change in self._open.pop(producer, ()):
+                if marker is ControlType.COMMIT:
+                    self._keep(change)
+
+    def _keep(self, change: _Change) -> None:
+        if self._changed.get(change.key, -1) > change.offset:
+            return
+        self._changed[change.key] = change.offset
+        self.values.pop(change.key, None)
+        if change.value is None:
+            return
+        try:
+            parsed = json.loads(change.value, parse_constant=_refuse, parse_float=_finite)
+            self.values[change.key] = parsed, change.timestamp
+        except (ValueError, RecursionError):
+            self.problems.add_record(self._where, change.offset, "its value is not JSON")
 
 
 def _refuse(constant: str) -> None:

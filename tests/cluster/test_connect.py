@@ -7,7 +7,7 @@ import pytest
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, node, read
-from tests.cluster.writing import Data
+from tests.cluster.writing import Data, marker
 from tests.mounting import wait_until
 
 SECRET = "hunter2"
@@ -43,6 +43,24 @@ def data(tmp_path):
 
 def told(data, root=None):
     return lines(root or Root([data.path], ReadOptions()), "connectors.jsonl")
+
+
+def test_only_a_committed_transaction_changes_a_connector(data):
+    """A leader with exactly-once support writes transactions. Workers do not see one that was aborted, or is open."""
+    names = ("kept", "aborted", "other", "open")
+    for producer, name in enumerate(names):
+        data.write(CONFIGS, connector(name, 1, topics=name) + connector(topics=name), producer_id=producer)
+    data.write(CONFIGS, [marker(commits=False)], producer_id=1, is_control=True)
+    root = Root([data.path], ReadOptions())
+    assert [each["name"] for each in told(data, root)] == ["jdbc"]
+    assert "topics" not in told(data, root)[0]["config"]
+    for producer in (2, 0):  # what was written last counts, whichever transaction ends first
+        data.write(CONFIGS, [marker()], producer_id=producer, is_control=True)
+    data.write(CONFIGS, [record("connector-kept", None)], producer_id=5)
+    data.write(CONFIGS, [marker(commits=False)], producer_id=5, is_control=True)
+    for here in (None, root):
+        wait_until(lambda: [each["name"] for each in told(data, here)] == ["jdbc", "kept", "other"])  # noqa: B023
+        assert told(data, here)[0]["config"]["topics"] == "other"
 
 
 def test_a_connector_is_told_with_its_tasks_and_no_secret(data):
