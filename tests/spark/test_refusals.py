@@ -23,10 +23,6 @@ REFUSED: dict[str, tuple[Refused, str]] = {
     "a schema": (lambda spark, data: frame(spark, data, value="avro"), "UsageError: value is binary, string,"),
     "a plan": (lambda spark, data: frame(spark, data, subscribe="u").count(), "UsageError: there is no topic 'u'"),
     "a task": (lambda spark, data: frame(spark, data, subscribe="t").count(), "CorruptData: t-0: "),
-    "a write": (
-        lambda spark, data: spark.range(1).write.format("kafkafs").mode("append").save(str(data)),
-        "UsageError: format kafkafs only reads a broker's files",
-    ),
     "a stream's options": (
         lambda spark, data: run(read(spark, data, subscribe="t", endingOffsets="latest"), data),
         "UsageError: endingOffsets is not valid in a streaming query: it has no end",
@@ -69,6 +65,14 @@ def test_a_stream_that_cannot_be_is_refused_at_its_first_offset():
     assert isinstance(
         KafkafsDataSource({"path": ".", "subscribe": "t"}).streamReader(Frame().schema), LimitedStreamReader
     )
+
+
+def test_a_write_is_refused():
+    """Regression: a class without writers ended in a traceback of pyspark."""
+    source = KafkafsDataSource({"path": "/data"})
+    for writer in (source.writer, source.streamWriter):
+        with pytest.raises(UsageError, match="format kafkafs only reads a broker's files"):
+            writer(Frame().schema, False)
 
 
 def test_bugs_and_other_processes_keep_their_traceback(monkeypatch):
