@@ -3,8 +3,9 @@
 import os
 import subprocess
 from contextlib import redirect_stderr, redirect_stdout
-from io import BytesIO, StringIO, TextIOWrapper
-from typing import NamedTuple
+from io import StringIO
+from tempfile import TemporaryFile
+from typing import IO, NamedTuple
 
 from kafkafs.cli.main import main
 from tests.mounting import KAFKAFS
@@ -36,17 +37,26 @@ def in_process(*words: object) -> Done:
     return Done(code, out.getvalue(), err.getvalue())
 
 
+def text_of(*words: object) -> subprocess.CompletedProcess[str]:
+    """As `called`, in text and with any exit code."""
+    done = called(*words, check=False)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def _all_of(file: IO[str]) -> bytes:
+    file.flush()
+    return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+
+
 def called(*words: object, check: bool = True) -> subprocess.CompletedProcess[bytes]:
     """As `run` of `mounting` with `kafkafs` before it, without a process of its own."""
-    out, err = TextIOWrapper(BytesIO(), "utf-8"), TextIOWrapper(BytesIO(), "utf-8")
-    with redirect_stdout(out), redirect_stderr(err):
-        try:
-            code = main([str(word) for word in words])
-        except SystemExit as left:
-            code = int(left.code or 0)
-        out.flush()
-        err.flush()
-    printed = [text.buffer.getvalue() for text in (out, err) if isinstance(text.buffer, BytesIO)]
+    with TemporaryFile("w+") as out, TemporaryFile("w+") as err:  # some commands write to a descriptor
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                code = main([str(word) for word in words])
+            except SystemExit as left:
+                code = int(left.code or 0)
+        printed = [_all_of(out), _all_of(err)]
     done = subprocess.CompletedProcess([str(word) for word in words], code, *printed)
     assert code == 0 or not check, done
     return done

@@ -4,11 +4,13 @@ import os
 import pty
 import shutil
 import subprocess
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
 from kafkafs.cli.dump_arguments import TOPICS
+from tests.cli.asking import text_of
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS
 
@@ -22,8 +24,8 @@ def stopped_() -> Dataset:
 
 
 def dump(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [str(KAFKAFS), "dump", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    with chdir(cwd or Path.cwd()):
+        return text_of("dump", *arguments)
 
 
 def test_the_version_is_told() -> None:

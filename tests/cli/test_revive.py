@@ -9,13 +9,13 @@ import subprocess
 import pytest
 
 from kafkafs.sample import unpack
+from tests.cli.asking import text_of
 from tests.mounting import KAFKAFS
 from tests.revive.test_job import damaged
 
 
-def revive(*words: object, **more: object) -> subprocess.CompletedProcess[str]:
-    command = [str(KAFKAFS), "revive", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+def revive(*words: object) -> subprocess.CompletedProcess[str]:
+    return text_of("revive", *words)
 
 
 def sentences(done: subprocess.CompletedProcess[str]) -> list[str]:

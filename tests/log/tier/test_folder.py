@@ -1,26 +1,24 @@
 """Files of remote segments by their paths alone, as `dump` opens them: what was on the broker's disk."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from kafkafs.errors import DiskError
 from kafkafs.log.tier.folder import Folder
+from tests.cli.asking import called
 from tests.kafka import aiven, tiers
 from tests.kafka.tiered import Tiered
-from tests.mounting import KAFKAFS, run
 
 TIERED = Tiered()
 
 
 def dumped(*arguments: str | Path) -> tuple[str, str]:
     """What is printed of a file, the last argument, and what does not agree in it: without its path."""
-    done = subprocess.run([KAFKAFS, "dump", *arguments], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
+    done = called("dump", *arguments)
     path = str(arguments[-1])
-    return done.stdout.replace(path, "FILE"), done.stderr.replace(path, "FILE")
+    return done.stdout.decode().replace(path, "FILE"), done.stderr.decode().replace(path, "FILE")
 
 
 @pytest.mark.parametrize("is_encrypted", [False, True])
@@ -65,18 +63,18 @@ def test_an_object_of_a_bucket_is_dumped_by_its_address(tmp_path):
             folder = f"{address}/{log.parent.relative_to(tier)}"
             shown = folder.replace("key:secret@", "")
             for kind in ("log", "index", "timeindex"):
-                told = run(KAFKAFS, "dump", "--print-data-log", f"{folder}/{log.stem}.{kind}?{store}")
-                expected = run(KAFKAFS, "dump", "--print-data-log", f"{local}.{kind}").stdout
+                told = called("dump", "--print-data-log", f"{folder}/{log.stem}.{kind}?{store}")
+                expected = called("dump", "--print-data-log", f"{local}.{kind}").stdout
                 assert told.stdout == expected.replace(f"{local}.".encode(), f"{shown}/{log.stem}.".encode()), kind
                 assert b"secret" not in told.stdout + told.stderr
-            whole = run(KAFKAFS, "dump", "--from-offset", "0", f"{folder}?{store}").stdout.decode()
+            whole = called("dump", "--from-offset", "0", f"{folder}?{store}").stdout.decode()
             named = [line.rpartition("/")[2] for line in whole.splitlines() if line.startswith("Dumping ")]
             assert named == sorted(each.name for each in log.parent.glob("*.log"))
         for words, sentence in (
             (f"{folder}/nothing.log?{store}", "there is no file 'nothing.log' in s3://dump-zstd"),
             (f"{address}/nowhere?{store}", "'s3://dump-zstd/nowhere' has no file that can be dumped"),
         ):
-            done = run(KAFKAFS, "dump", words, check=False)
+            done = called("dump", words, check=False)
             assert done.returncode in (1, 2)
             assert sentence in done.stderr.decode()
             assert b"secret" not in done.stderr
