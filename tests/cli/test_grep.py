@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.asking import text_of
 from tests.cluster.test_topic_partitions import FEATURE, ORDERS, OTHER
 from tests.cluster.test_topic_partitions import topic as known_topic
 from tests.cluster.writing import Data
@@ -31,7 +32,7 @@ def data(tmp_path: Path) -> Path:
 
 def grep(*words: str | Path) -> tuple[int, list[str], str]:
     """Exit code, lines, and what is on standard error."""
-    done = subprocess.run([KAFKAFS, "grep", *words], capture_output=True, text=True, timeout=300)
+    done = text_of("grep", *words)
     return done.returncode, done.stdout.splitlines(), done.stderr
 
 
