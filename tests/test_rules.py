@@ -57,8 +57,17 @@ def definitions(module: ast.AST) -> Iterator[tuple[str, Definition]]:
 
 
 def public(module: ast.AST) -> Iterator[tuple[str, Definition]]:
-    """Those of them whose own name has no underscore in front, wherever they stand."""
-    return ((name, found) for name, found in definitions(module) if not found.name.startswith("_"))
+    """Those of them whose own name has no underscore in front. A function's own helpers are its reader's alone."""
+    helpers = {
+        helper
+        for _, outer in definitions(module)
+        if not isinstance(outer, ast.ClassDef)
+        for helper in ast.walk(outer)
+        if helper is not outer and not isinstance(helper, ast.ClassDef)
+    }
+    return (
+        (name, found) for name, found in definitions(module) if not found.name.startswith("_") and found not in helpers
+    )
 
 
 def long_files(files: dict[str, str]) -> dict[str, int]:
@@ -163,7 +172,7 @@ def test_no_modules_import_each_other_in_a_circle():
         ('"""m"""\ndef f(): pass', {"kafkafs/x.py:f"}),
         ('"""m"""\ndef _f(): pass\nclass _C:\n    def g(self): pass', {"kafkafs/x.py:_C.g"}),
         ('"""m"""\nclass C:\n    """c"""\n    def g(self): pass', {"kafkafs/x.py:C.g"}),
-        ('"""m"""\ndef f():\n    """f"""\n    def g(): pass', {"kafkafs/x.py:f.g"}),
+        ('"""m"""\ndef f():\n    """f"""\n    def g(): pass', set()),
         ('"""m"""\ndef f():\n    """f"""\n    if f:\n        async def _g(): pass', set()),
         ('"""m"""\nclass C:\n    """c"""\n    def attributes(self): pass', {"kafkafs/x.py:C.attributes"}),
         ("x = 1", {"kafkafs/x.py"}),

@@ -135,7 +135,6 @@ def _table(found: Report, columns: Callable[[Row], Sequence[str]], head: Sequenc
     """The rows for people: leftover files of a kind together, the total last."""
 
     def leftover(name: str, size: int) -> Sequence[str]:
-        """A row that has only a size."""
         return printable(name), human(size), *[_NONE] * (len(head) - 3), "leftover"
 
     table, files = [head], dict[str, list[int]]()

@@ -252,20 +252,17 @@ def _opener(directory: str, progress: Progress, keys: "Sequence[tuple[str, Path]
 
     @cache
     def remote(folder: str) -> "Folder":
-        """A folder of a tier."""
         from kafkafs.log.tier.folder import Folder  # what a tier takes, other dumps do without
 
         return Folder(folder, keys)
 
     @cache
     def copy() -> "Directory":
-        """A partition's directory in a bucket."""
         from kafkafs.disk.bucket_directory import BucketDirectory  # with pyarrow, which other dumps do without
 
         return BucketDirectory(directory, DiskOptions())
 
     def open_object(name: str) -> ReadableFile:
-        """NotFound if it does not exist."""
         is_remote = parse_tier_file(name) is not None
         return progress.of(name, remote(directory).open(name) if is_remote else copy().open_now(name))
 

@@ -227,13 +227,11 @@ def _makers(
         decoder = _decoder(directories)
 
         def decoded(name: str) -> _Decoder:
-            """Lines and fields as `.decoded.jsonl` has them."""
             return decoder(partitions[name].name)
 
         return decoded if is_shown else None, decoded
 
     def plain(name: str) -> JsonLines:
-        """Lines as `.jsonl` has them."""
         return JsonLines(partitions[name].name.topic, partitions[name].name.partition)
 
     return plain if is_shown else None, None
@@ -249,7 +247,6 @@ def _file_makers(
         return decoder if is_shown else None, decoder
 
     def plain(name: PartitionName, first: str) -> JsonLines:
-        """Lines as `.jsonl` has them."""
         return JsonLines(name.topic, name.partition, first)
 
     return plain if is_shown else None, None

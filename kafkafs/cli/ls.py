@@ -72,7 +72,6 @@ def run(arguments: argparse.Namespace) -> int:
     directories: list[Line] = []
 
     def find(path: str) -> None:
-        """Notes a directory, which is listed later; makes a line of anything else."""
         node = resolve(tree, path, follow=not arguments.long)
         is_listed = hasattr(node, "entries") and not arguments.directory
         (directories if is_listed else files).append(Line(path, node, node.attributes()))

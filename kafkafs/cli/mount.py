@@ -98,7 +98,6 @@ def _daemon(
     """Run the serving process. `on_ready` is called when the mount answers. `answers` are those of stores."""
 
     def serve_tree(on_ready: Callable[[], None]) -> int:
-        """Serves until the mount ends; called in the serving process."""
         from kafkafs.cli.daemon import serve_data  # here, in that process: the guard has no use for pyfuse3 and views
 
         mount_buckets.reuse_answers(answers)

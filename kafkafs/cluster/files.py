@@ -166,7 +166,6 @@ def _partitions(cluster: Cluster) -> Iterator[bytes] | None:
     ]
 
     def row(value: tuple[str, int, PartitionState]) -> Row:
-        """The partition's line; whether a replica is here is as of when the lines were asked for."""
         topic, number, state = value
         return rows.partition_row(topic, number, state, f"{topic}-{number}" in here)
 

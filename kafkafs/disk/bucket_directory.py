@@ -183,7 +183,6 @@ class BucketDirectory(Directory):
         piece = PART if is_piecemeal else max(found.size, 1)
 
         def pieces(first: int, count: int) -> list[Bytes]:
-            """Its bytes from there on, all of them of the version that was listed."""
             parts = self._read(found, first * piece, min(count * piece, found.size - first * piece))
             return parts if len(parts) == count else [b"".join(parts)]
 
@@ -203,7 +202,6 @@ class BucketDirectory(Directory):
         listing = self._listing(name)
 
         def entries() -> Iterator[_Entry]:
-            """Folders first."""
             for folder in listing.folders:
                 yield _Entry(folder, None)
             for base, found in listing.files.items():

@@ -123,7 +123,6 @@ class TextLog:
         """The lines of many records, and of batches from `next_batch` up to theirs."""
 
         def singly(number: int) -> Iterator[Text]:
-            """The lines of one batch among them that has to go one by one."""
             return self._one_by_one(run, number, number + 1, are_followed=True)
 
         self._follow_many(shown.rows["offset"])

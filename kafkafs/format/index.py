@@ -169,7 +169,6 @@ class AbstractIndex(Generic[Entry]):
         unpack_from, size, stop = self.fields.unpack_from, self.entry_size, first + len(numbers)
 
         def stored(slot: int) -> tuple[int, int]:
-            """See `Stored`: mostly one of those in the page."""
             return unpack_from(data, (slot - first) * size) if first <= slot < stop else self._stored(slot)
 
         return self._at(first - 1 + int(numbers.searchsorted(target, "right")), stored)

@@ -39,7 +39,6 @@ def _logical_lines(text: str) -> list[str]:
 
 def _plain(text: str) -> str:
     def letter(found: re.Match[str]) -> str:
-        """Return the character that an escape stands for."""
         word = found[1]
         return chr(int(word[1:], 16)) if len(word) > 1 else _LETTERS.get(word, word)
 

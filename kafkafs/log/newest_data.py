@@ -22,7 +22,6 @@ def newest_data(log: Log, largest: Sequence[int | None], lenient: bool = False) 
     """
 
     def visible(rows: Batches) -> Batches:
-        """Batches of data, not emptied by compaction, that reach the log start."""
         return chosen(rows, ~is_control(rows) & (rows["last_offset"] >= log.start_offset) & (rows["count"] > 0))
 
     found: Newest | None = None

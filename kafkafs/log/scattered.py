@@ -42,7 +42,6 @@ def _first_valid(file: DataFile, position: int, stop: int, end: int) -> Batch | 
     """The first batch that begins in [position, stop) and is whole; None without one."""
 
     def is_whole(batch: Batch) -> bool:
-        """True if its CRC holds."""
         return batch.position < stop and whole_batch(file, batch, end)
 
     here = parse_batch(file.read(position, min(LARGEST_HEADER, end - position)), 0, position)

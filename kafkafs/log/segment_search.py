@@ -70,7 +70,6 @@ def wanted_end(segment: Segment, offset: int) -> int:
 
 def _probes(index: OffsetIndex, probes: list[Probe] | None, offset: int) -> str:
     def probed(probe: Probe) -> str:
-        """Its entry."""
         return f"offset {index.base_offset + probe.fields[0]} -> position {probe.fields[1]}"
 
     return list_probes(index, probes or (), probed, (f"at or before {offset}", f"after {offset}"))
@@ -227,7 +226,6 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
     name = segment.name_of("timeindex")
 
     def probed(probe: Probe) -> str:
-        """Its entry, with a time that can be read."""
         return f"{probe.fields[0]} ({moment(probe.fields[0])}) -> offset {index.base_offset + probe.fields[1]}"
 
     looks = list_probes(index, probes or (), probed, (f"before {timestamp}", f"not before {timestamp}"))

@@ -76,7 +76,6 @@ class Settings:
         defaults: list[str] = []
 
         def value(name: str) -> str:
-            """The value of one setting, checked."""
             for found in self._places(topic, name):
                 return _checked(name, found)
             if name in _TOLD:

@@ -34,7 +34,6 @@ def read_all(
     found: dict[tuple[DataDirectory, str], Contents] = {}
 
     def serve(task: _Task, tell: Callable[[_Told], None]) -> None:
-        """Reads one log."""
         number, name = task
         tell((task, read_contents(counts[number][0].partition(name))))
 

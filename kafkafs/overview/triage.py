@@ -120,7 +120,6 @@ def _counter(directories: Sequence[DataDirectory]) -> Serve[None, tuple[list[Dir
     """Return the work of a process of its own: the counting takes as long as all else together."""
 
     def serve(_: None, tell: Callable[[tuple[list[DirectoryCount], list[str]]], None]) -> None:
-        """Counts all files."""
         problems: list[str] = []
         tell(([count(directory, problems.append) for directory in directories], problems))
 

@@ -32,7 +32,6 @@ def unchanged(paths: Sequence[Path]) -> Iterator[Callable[[], None]]:
     before = _seen(paths)
 
     def check() -> None:
-        """Vanished if something changed."""
         refuse_running(map(open_data_directory, paths))
         after = _seen(paths)
         changed = sorted(each for each in before.keys() | after.keys() if before.get(each) != after.get(each))

@@ -165,7 +165,6 @@ class LostGroupEnds:
         seen, expected = 0, scan.tally.start_offset
 
         def take(_: int, data: bytes | memoryview) -> None:
-            """Read kept records, in order."""
             nonlocal seen, expected
             rows = walk(data, 0).rows
             if scan.tally.lost > seen and expected < rows["base_offset"][0]:

@@ -59,7 +59,6 @@ def lost_between(
     still = dict(begun)
 
     def commit(producer_id: int, limit: int) -> None:
-        """At the last free offset up to there."""
         at = next((at for at in range(limit, first - 1, -1) if at not in found), None)
         if at is not None:
             found[at] = Marker(at, producer_id, is_abort=False)

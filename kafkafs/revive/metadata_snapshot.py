@@ -80,7 +80,6 @@ def snapshot_bytes(state: State) -> bytes:
     made, offset = bytearray(), 0
 
     def add(records: Sequence[Pair], is_control: bool = False) -> None:
-        """One more batch at the end."""
         nonlocal offset
         made.extend(batch_bytes(records, offset, timestamp=state.timestamp_ms, leader_epoch=state.epoch,
                                 is_control=is_control))  # fmt: skip
@@ -123,7 +122,6 @@ def _records(state: State) -> Iterator[bytes]:
     level = state.features[METADATA_VERSION]
 
     def record(name: str, fields: Mapping[str, Any]) -> bytes:
-        """In the version that this metadata.version writes."""
         return metadata_record(name, record_version(name, level), fields)
 
     for feature in sorted(state.features, key=lambda name: (name != METADATA_VERSION, name)):

@@ -66,7 +66,6 @@ def _searcher(files: Sequence[RecordFile], task: FileTask) -> Serve[int, Event]:
     """The work of one process."""
 
     def searched(number: int, tell: Callable[[Event], None]) -> None:
-        """Tells of all that is found in a file, and then that it was searched."""
         file = files[number]
         try:
             opened = _opened(file)

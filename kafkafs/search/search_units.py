@@ -107,7 +107,6 @@ def selected(
     """
 
     def read_from(start: int) -> Iterator[tuple[int, Records | None]]:
-        """Those at or behind an offset, in the log of now."""
         if start >= unit.end:
             return
         reader = Look(unit.partition.log(), OPTIONS).visible

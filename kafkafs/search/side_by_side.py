@@ -169,8 +169,6 @@ def _searcher(partitions: Mapping[str, Partition], task: SearchTask) -> Serve[_S
     )
 
     def searched(sent: _Sent, tell: Callable[[_Heard], None]) -> None:
-        """Tells of all that is found in a unit, or in the small ones of several partitions, and then that it was
-        searched."""
         if isinstance(sent, list):
             tell(_looked(partitions, sent, own, tell))
             return

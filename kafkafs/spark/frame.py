@@ -199,7 +199,6 @@ def _passes(options: SourceOptions, name: FieldName) -> tuple[set[str], list[Pas
     options = options.without(missing_names(missing))
 
     def plan(looks: PartitionLooks) -> list[Pass]:
-        """Passes over the ranges as of one look at all of them."""
         ranges = planning.between(options.starting, options.ending, looks, _passed_over)
         return [
             Pass(piece, size, name, options.isolation, _passed_over)

@@ -98,7 +98,6 @@ def each(
     size = sum(unit.weight for unit in units)
 
     def passed(done: int, done_bytes: int) -> None:
-        """Tells how far the job is."""
         progress(Step(name, done, len(units), done_bytes, size))
 
     if isinstance(engine, LocalEngine):

@@ -105,7 +105,6 @@ def _bundle_of(
     """The work of one process: those bundles of `work` whose numbers it is given."""
 
     def made(number: int, tell: Callable[[_Outcome[Result]], None]) -> None:
-        """Send the results of a bundle, or the error that ended it."""
         try:
             tell(
                 _Outcome(list(in_turn(work[number], lambda unit: ask_again(partial(function, unit), _nothing), begin)))

@@ -184,7 +184,6 @@ def scan(
     registry = registry_with_schemas(paths) if has_names else Registry()
 
     def plan(looks: PartitionLooks) -> tuple[list[PartitionRange], dict[FieldName, list[Pass]]]:
-        """The ranges, and passes over the keys or values whose type they tell."""
         ranges = request.ranges(looks)
         typed = [name for name, form in wanted.items() if form in ("json", "registry")]
         return ranges, {name: _passes(ranges, looks, name, request) for name in typed}

@@ -90,7 +90,6 @@ def parse_time_name(name: str, now_ms: int) -> Query[TimeTarget] | None:
         return Query(AtTime(plain[0]), plain[1])
 
     def parse_end(text: str) -> TimeBound | None:
-        """An end of a range."""
         return _parse_time_in_range(text, now_ms)
 
     for stem, suffix in _splits(name):

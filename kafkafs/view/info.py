@@ -41,7 +41,6 @@ class Info(MadeFile):
         read. If the metadata tell of something missing, what they grant, too."""
 
         def about(look: Look) -> Attributes:
-            """The text of the present log."""
             local = _local(look.log)
             return self._view.attributes_over(local, _logs(local), -1)
 

@@ -97,10 +97,7 @@ class _OfTopic(NoXattrs):
         """The attributes, and the parts, of one look at each partition."""
 
         def of_one(view: PartitionView) -> tuple[Attributes, Attributes, _Part]:
-            """The partition's directory, a stream of its part, and that part."""
-
             def asked(look: Look) -> tuple[Attributes, _Part]:
-                """Ask the current log."""
                 part = _part(view, look, target)
                 return view.stream_attributes(look, part.start, part.end), part
 
@@ -245,7 +242,6 @@ def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[],
                          [parts[number].start for number in there])  # fmt: skip
 
     def places() -> tuple[int, ...]:
-        """The values of all partitions, as of now."""
         offsets = [part.start for part in parts]
         for number, offset in zip(there, merged.places, strict=True):
             offsets[number] = offset
@@ -261,7 +257,6 @@ def _text(lines: Lines, parts: Sequence[_Part], limits: TextLimits) -> Callable[
     apart = max(limits.mark_every, len(parts) * limits.mark_part)
 
     def pieces(starts: Sequence[int]) -> Pieces:
-        """The text from those offsets on."""
         behind = 0  # bytes behind the last place
         for places, piece in _merged(
             lines, [part._replace(start=start) for part, start in zip(parts, starts, strict=True)]

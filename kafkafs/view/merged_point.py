@@ -116,7 +116,6 @@ def _largest(last: _Last, since: BetweenTimes) -> int:
     none there."""
 
     def asked(look: Look) -> int:
-        """The text of the present log."""
         start, _ = since.offsets(look, isolated=True)
         found = (int(records.rows["timestamp"].max()) for records in look.visible.records(start, last.offset + 1))
         return max(found, default=-2)

@@ -196,7 +196,6 @@ class EndLink:
 
     def _to(self, which: str) -> str:
         def offset(look: Look) -> int | None:
-            """The text of the present log."""
             may_block()
             look.log.check_end()
             return look.visible.earliest() if which == "earliest" else look.visible.latest()

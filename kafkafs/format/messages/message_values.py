@@ -157,7 +157,6 @@ def several(read_one: Reader) -> Callable[[bytes, int, int], tuple[Value, int]]:
     """Return a reader of `count` values, each as `read_one` reads it: (a tuple of the values, the position behind)."""
 
     def read(data: bytes, at: int, count: int) -> tuple[Value, int]:
-        """One after the other: each may have another size."""
         items = []
         for _ in range(count):
             item, at = read_one(data, at)

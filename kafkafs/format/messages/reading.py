@@ -98,7 +98,6 @@ class _Compiler:
         is_flexible = self._is_flexible
 
         def read(data: bytes, at: int) -> tuple[Fields, int]:
-            """The fields in the schema's order, tagged ones that are not there at their default."""
             found = template.copy()
             for unpack, size, names, name, value in steps:
                 if size:

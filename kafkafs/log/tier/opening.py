@@ -75,7 +75,6 @@ def plain_file(
         return objects.root.open_now(found.key)
 
     def pieces(first: int, count: int) -> list[bytes]:
-        """Its bytes from there on."""
         at = first * PIECE
         data = memoryview(objects.read(found.key, at, min(count * PIECE, found.size - at)))
         return [bytes(data[at : at + PIECE]) for at in range(0, len(data), PIECE)]
@@ -102,14 +101,12 @@ def chunked_log(
     unpack = _unpacked if manifest.is_compressed else _as_it_is
 
     def fetched(first: int, count: int) -> list[bytes]:
-        """The chunks; fetched once more if they arrived damaged."""
         try:
             return fetched_now(first, count)
         except Lost:
             return fetched_now(first, count)
 
     def fetched_now(first: int, count: int) -> list[bytes]:
-        """Fetched together, decrypted and unpacked one by one."""
         places = chunks.positions[first : first + count + 1].tolist()
         data = memoryview(objects.read(found.key, places[0], places[-1] - places[0]))
         return [
@@ -132,7 +129,6 @@ def index_of(
         raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {position + size}")
 
     def piece(_first: int, _count: int) -> list[bytes]:
-        """All of it; fetched once more if it arrived damaged."""
         try:
             return piece_now()
         except Lost:
@@ -140,7 +136,6 @@ def index_of(
             return piece_now()
 
     def piece_now() -> list[bytes]:
-        """All of it."""
         if found.size > JOINED:
             data = objects.read(found.key, position, size)
         else:

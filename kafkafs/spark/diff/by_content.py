@@ -72,7 +72,6 @@ def count(unit: ContentUnit, seed: bytes, part: Part) -> Counted:
     """Hash the records of a unit; the hashes of the part."""
 
     def question(log: Log) -> Counted:
-        """Ask the current log."""
         found = Counted(np.empty(0, HASH))
         pieces = [_of_part(content_hashes(piece, seed), part) for piece in _pieces(log, unit, found.troubles)]
         found.hashes = np.concatenate(pieces) if pieces else found.hashes
@@ -87,7 +86,6 @@ def write(unit: ContentUnit, seed: bytes, excess: Excess) -> Written:
     maker = JsonLines(*unit.location.name, f'"side":"{side}",')
 
     def question(log: Log) -> Written:
-        """Ask the current log."""
         texts, found = list[bytes](), list[Numbers]()
         for piece in _pieces(log, unit, []):
             places = _places(content_hashes(piece, seed), excess.hashes)

@@ -81,7 +81,6 @@ def _asked(location: Location | None, question: Callable[[Reader | None], Differ
     found: Partition = partition(location)
 
     def ask(log: Log) -> Differences:
-        """Ask the current log."""
         return question(Look(log, _OPTIONS).visible)
 
     return found.answer(ask)

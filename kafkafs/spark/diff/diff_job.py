@@ -140,7 +140,6 @@ def _extent(location: Location | None) -> _Bounds:
         return _Bounds(0, 0, 0)
 
     def question(log: Log) -> _Bounds:
-        """Ask the current log."""
         return _Bounds(log.start_offset, log.end_offset, sum(map(log.walk_end, log.segments_between(0, None))))
 
     return partition(location).answer(question)

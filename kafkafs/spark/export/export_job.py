@@ -145,7 +145,6 @@ def export(
         mapped = learned.remembering(out, mapped) if untyped else mapped
 
         def infer(plan: ExportPlan) -> Mapping[str, object]:
-            """See `Infer`."""
             found = _types(plan, request, registry, shared, mapped)
             fresh.update(found)
             return found

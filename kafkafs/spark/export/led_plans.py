@@ -114,7 +114,6 @@ class LedPlans:
         topics = sorted({unit.topic for unit in plan.units})
 
         def settled(some: Sequence[str]) -> _Topics:
-            """The files of topics that are new."""
             units = [unit for unit in plan.units if unit.topic in some]
             types = {**plan.value_types, **infer(replace(plan, units=units))}
             return {topic: {"topicId": ids.get(topic), "valueType": types.get(topic)} for topic in some}
@@ -138,7 +137,6 @@ class LedPlans:
         changed = [name for name in sorted(settles) if len(units.get(name, ())) != self._written.get(name)]
 
         def write(name: TopicPartition) -> None:
-            """One plan."""
             self._save(name, units.get(name, []), plan)
 
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -263,7 +261,6 @@ def _without_laggards(
         return named is None or (known is not None and known.leader_epoch > named.get(name, -1))
 
     def behind(looks: PartitionLooks) -> dict[TopicPartition, int]:
-        """The partitions that end before their plan, and where."""
         return {
             name: look.visible_end
             for name, look in looks.items()

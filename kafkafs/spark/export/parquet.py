@@ -121,7 +121,6 @@ def counts(out: Output, name: str) -> Counts:
     columns = [footer.schema.column(number).path for number in range(footer.num_columns)]
 
     def nulls(name: str) -> int:
-        """The number of nulls in a column."""
         groups = map(footer.row_group, range(footer.num_row_groups))
         wanted = [group.column(columns.index(name)) for group in groups if group.num_rows]
         return sum(column.statistics.null_count for column in wanted)
