@@ -26,7 +26,7 @@ SUBJECT_CHARACTERS = 72
 FIRST_OF_THE_RULE = "5c61ff7aabf2"
 """The last commit before subjects were held to `SUBJECT_CHARACTERS`."""
 
-PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md"]
+PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / ".github/CONTRIBUTING.md"]
 
 _INVERTED = re.compile(r"(What|Who|Whoever|Whose|Of|Which|Whether|Where)\b")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")

@@ -155,6 +155,19 @@ def test_each_layer_has_a_floor_of_coverage():
     assert {floor.partition("=")[0] for floor in floors[1].split()} == layers
 
 
+def test_a_lock_with_a_name_of_its_own_is_explained_in_its_classs_docstring():
+    """Whoever debugs a race reads there first: CONTRIBUTING says so."""
+    unsaid = [
+        f"{path}:{found.name}.{lock}"
+        for path, text in PACKAGE.items()
+        for found in ast.walk(ast.parse(text))
+        if isinstance(found, ast.ClassDef)
+        for lock in re.findall(r"self\.(\w+)(?:, self\.\w+)* = (?:threading|trio)\.R?Lock\(", ast.unparse(found))
+        if lock != "_lock" and f"`{lock}`" not in (ast.get_docstring(found) or "")
+    ]
+    assert_none(unsaid, "locks without a word")
+
+
 def test_no_modules_import_each_other_in_a_circle():
     """Imports for types are imports: to understand the one, both have to be read."""
     graph = grimp.build_graph("kafkafs", cache_dir=None)

@@ -46,7 +46,7 @@ class FoundGroup(NamedTuple):
 
 
 class Cluster:
-    """See the module."""
+    """See the module. A caller holds `lock` while it asks."""
 
     def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None = None) -> None:
         """`until_ms`: the time for which the state is wanted; None for now."""

@@ -43,7 +43,7 @@ class KnownPartitions:
 
 
 class DiskView:
-    """One data directory as the root shows it; `alone` where it is the only one."""
+    """One data directory as the root shows it; `alone` if it is the only one. `_looking` is held during a look."""
 
     def __init__(self, directory: DataDirectory, alone: bool) -> None:
         self.directory = directory

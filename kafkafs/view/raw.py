@@ -70,7 +70,8 @@ class ReadAhead:
 
 
 class RawContent(ReadAhead):
-    """The bytes of extents, one behind the other. `growth` finds what an open range has got since."""
+    """The bytes of extents, one behind the other. `growth` finds what an open range has got since: one thread at a time
+    asks it, under `_growing`, and replaces the extents by one assignment."""
 
     follows = False
 

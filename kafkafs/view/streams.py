@@ -119,7 +119,10 @@ class Marks:
 
 class Stream:
     """The text that `make(place)` gives from a place on (an offset, a position in a file, a line's number), as a
-    content (see `node.Content`). An offset here is a byte of the text."""
+    content (see `node.Content`). An offset here is a byte of the text.
+
+    `_making` is held while text is made, which may take long; `_state` around `_kept` and what is known of it.
+    """
 
     size = None
     kept_as = None
@@ -147,7 +150,7 @@ class Stream:
         self._grown = grown
         self.follows = grown is not None
         self._making = threading.Lock()
-        self._state = threading.Lock()  # held for moments only: around `_kept` and what is known of it
+        self._state = threading.Lock()
         self._read_to = 0
         self.marks, self._marks_it = Marks(place, limits.mark_every) if marks is None else marks, marks is None
         self._kept: deque[tuple[int, bytes | memoryview]] = deque()

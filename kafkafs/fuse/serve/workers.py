@@ -145,7 +145,7 @@ class _Job:
 
 
 class Workers:
-    """The pool of one mount. Made and used on the trio thread, inside `trio.run`."""
+    """The pool of one mount. Made and used on the trio thread, inside `trio.run`; `_crowd` queues calls for room."""
 
     def __init__(self, lanes: int = 1) -> None:
         self._token = trio.lowlevel.current_trio_token()
