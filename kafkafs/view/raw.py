@@ -10,6 +10,7 @@ import time
 from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 from weakref import ReferenceType, ref
 
 from kafkafs.disk.blocking import acquired
@@ -71,7 +72,7 @@ class ReadAhead:
 
 class RawContent(ReadAhead):
     """The bytes of extents, one behind the other. `growth` finds what an open range has got since: one thread at a time
-    asks it, under `_growing`, and replaces the extents by one assignment."""
+    asks it, under `_growing`, and replaces `_stretch` by one assignment."""
 
     follows = False
 
@@ -84,8 +85,7 @@ class RawContent(ReadAhead):
         budget: Budget,
     ) -> None:
         super().__init__(budget)
-        self._extents = extents
-        self._starts = _starts(extents)
+        self._stretch = _stretch(extents)
         self._growth = growth
         self._growing = threading.Lock()
         self.version = version
@@ -94,17 +94,17 @@ class RawContent(ReadAhead):
     @property
     def size(self) -> int:
         """Exact: of all extents, with what an open range got until it last grew."""
-        return self._starts[-1]
+        return self._stretch.starts[-1]
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset` of all extents together; a read that crosses into another file is put together."""
-        if self._growth is not None and offset + size > self._starts[-1]:
+        if self._growth is not None and offset + size > self.size:
             try:
                 self._grow(self._growth)
             except Vanished:  # of what was appended; the rest is read on in the files that are held
-                if offset >= self._starts[-1]:
+                if offset >= self.size:
                     raise
-        extents, starts = self._extents, self._starts
+        extents, starts = self._stretch
         size = min(size, starts[-1] - offset)
         if size <= 0:
             return b""
@@ -131,27 +131,33 @@ class RawContent(ReadAhead):
     def _grow(self, growth: "Growth") -> None:
         """Takes in what was appended. Readers that are in the middle of a read keep the lists that they have."""
         with acquired(self._growing):
-            extents = list(self._extents)
+            extents = list(self._stretch.extents)
             for extent in growth.more():
                 last = extents[-1] if extents else None
                 if last is not None and last.is_followed_by(extent):
                     extents[-1] = extent._replace(position=last.position, held=last.held)
                 else:
                     extents.append(extent.hold())
-            self._extents, self._starts = extents, _starts(extents)
+            self._stretch = _stretch(extents)
 
     def close(self) -> None:
         """Free the files, and what was read ahead; a later read is empty."""
-        self._extents, self._starts, self._growth = [], [0], None
+        self._stretch, self._growth = _stretch([]), None
         self._prefetch.close()
 
 
-def _starts(extents: list[Extent]) -> list[int]:
-    """The place of each extent in the content, and of the end of the last one."""
+class _Stretch(NamedTuple):
+    """Extents, the place of each in the content, and the end of the last one."""
+
+    extents: list[Extent]
+    starts: list[int]
+
+
+def _stretch(extents: list[Extent]) -> _Stretch:
     starts = [0]
     for extent in extents:
         starts.append(starts[-1] + extent.end - extent.position)
-    return starts
+    return _Stretch(extents, starts)
 
 
 class Growth:

@@ -2,14 +2,16 @@
 
 import random
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from kafkafs.errors import Vanished
 from kafkafs.view import raw
 from kafkafs.view.node import Content, FileNode, Passing
+from kafkafs.view.raw import RawContent
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, spread, write_partition, write_start
 from tests.mounting import wait_until
@@ -137,3 +139,35 @@ def test_an_open_range_of_a_log_that_is_another_one_gives_what_it_had(tmp_path):
     assert content.read(0, 1 << 20) == whole
     with pytest.raises(Vanished):
         content.read(len(whole), 1)
+
+
+class _GrownMeanwhile(RawContent):
+    """The log grows, and another reader takes that in, right after the given look at a field."""
+
+    countdown = 0
+    append: Callable[[], object]
+
+    def __getattribute__(self, name: str) -> Any:
+        found = object.__getattribute__(self, name)
+        left = object.__getattribute__(self, "countdown")
+        is_free = not object.__getattribute__(self, "_growing").locked()
+        if left and is_free and name in ("_stretch", "size"):
+            self.countdown = left - 1
+            if left == 1:
+                self.append()
+                self.grow()
+        return found
+
+
+@pytest.mark.parametrize("fields", range(1, 6))
+def test_a_read_beside_another_readers_growth_is_right(tmp_path, fields):
+    """Regression: extents and their places were assigned one after the other, and a read between them was an EIO."""
+    log = write_partition(tmp_path, {0: [made(0, [1])]}) / f"{0:020}.log"
+    content = opened(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0..")
+    content.__class__ = _GrownMeanwhile
+    assert isinstance(content, _GrownMeanwhile)
+    content.append = lambda: log.write_bytes(log.read_bytes() + made(1, [2] * 50).data)
+    content.countdown = fields
+    got = bytes(content.read(0, 1 << 20))
+    assert log.read_bytes().startswith(got)
+    assert bytes(content.read(0, 1 << 20)) == log.read_bytes()
