@@ -23,8 +23,8 @@ _PATH = "-.*/"
 """A path that begins with a dash, as in `--files -topic-0/00000000000000000000.log`."""
 
 DESCRIPTION = """Prints what kafka-dump-log.sh of Kafka 4.4.0 prints, byte for byte: of segments (.log), their indexes
-(.index, .timeindex, .txnindex), producer snapshots (.snapshot) and KRaft snapshots (.checkpoint). What does not agree
-between them is reported on standard error after all files."""
+(.index, .timeindex, .txnindex), producer snapshots (.snapshot) and KRaft snapshots (.checkpoint). Mismatches
+between them are reported on standard error after all files."""
 DECODER_HELP = "StringDecoder (the default), Long-, Integer-, Double- or ByteArrayDecoder; implies --print-data-log"
 
 

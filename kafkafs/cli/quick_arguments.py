@@ -72,7 +72,7 @@ def _view_parser(commands: Commands, name: str, what: str, examples: Sequence[st
     return commands.add_parser(
         name,
         help=f"{what}, without a mount",
-        description=f"{what[0].upper()}{what[1:]}, as `{name}` does below a mount point, without one.",
+        description=f"{what[0].upper()}{what[1:]}, as `{name}` does below a mount point. No mount is needed.",
         examples=examples,
         **more,
     )

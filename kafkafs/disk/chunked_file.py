@@ -180,7 +180,7 @@ class ChunkedFile(DataFile):
         try:
             pieces = self._chunks(first, count)
         except NotFound as error:  # which would say that there is no such record
-            raise Vanished(f"{self.name!r} went away: {error}") from error
+            raise Vanished(f"{self.name!r} disappeared: {error}") from error
         for number, piece in enumerate(pieces, first):
             expected = min(self._chunk_size, self._size - number * self._chunk_size)
             if len(piece) != expected:

@@ -150,7 +150,7 @@ class _Counter:
         """`count` more bytes came; TooLarge once they are more than the limit."""
         self.size += count
         if self.size > self.limit:
-            raise TooLarge(f"it unpacks to more than the {self.limit} bytes that -o max_batch= grants")
+            raise TooLarge(f"it unpacks to more than the {self.limit} bytes that -o max_batch= allows")
 
 
 _Sink = _Buffer | _Counter

@@ -318,7 +318,7 @@ def _invalid(work: _Work, first: int, stop: int, _announced: int) -> Iterator[Re
 
 def _too_large(work: _Work, first: int, stop: int, _announced: int) -> Iterator[Records | Refusal]:
     for number in filter(lambda each: not work.is_empty(each), range(first, stop)):
-        message = f"it holds more than the {work.limit} bytes that -o max_batch= grants"
+        message = f"it holds more than the {work.limit} bytes that -o max_batch= allows"
         yield work.refusal(number, TooLarge(message))
 
 

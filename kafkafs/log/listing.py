@@ -175,7 +175,7 @@ def _listed(entry: "os.DirEntry[str]", kind: str) -> ListedFile:
     try:
         about = entry.stat(follow_symlinks=False)
     except FileNotFoundError as error:  # as such `scan` would take it for the directory's
-        raise Vanished(f"{entry.name!r} went away while its directory was listed; read again") from error
+        raise Vanished(f"{entry.name!r} disappeared while its directory was listed; read again") from error
     return ListedFile(entry.name, about.st_ino, about.st_size, about.st_mtime_ns)
 
 

@@ -38,7 +38,7 @@ class TierSource:
         """The tier at a place, None if none is named, and the keys of its segments. UsageError."""
         found = tuple(cls.parse_key(key.strip()) for key in keys if key.strip())
         if found and not place.strip():
-            raise UsageError("tiered_key is of a tier: name it by tiered")
+            raise UsageError("tiered_key needs a tier: name it by tiered")
         return cls(place_of(place.strip()), found) if place.strip() else None
 
     @staticmethod

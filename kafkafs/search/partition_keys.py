@@ -62,7 +62,7 @@ class PartitionKeys:
             segments = left + segments[len(ready) :]
         name = reader.log.name.directory
         if too_large > (found.offset if found is not None else -1):
-            raise TooLarge(f"{name}: the key may be in a batch that is larger than -o max_batch= grants")
+            raise TooLarge(f"{name}: the key may be in a batch that is larger than -o max_batch= allows")
         if found is None:
             raise NotFound(f"{name}: no visible record has the key {key[:80].decode(errors='backslashreplace')!r}")
         return found

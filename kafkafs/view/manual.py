@@ -30,7 +30,7 @@ FILES = Section(
         ("segments/", "the broker's own files; FILE.txt is what kafka-dump-log.sh prints of one"),
         ("earliest, latest", "links to the first and the last visible record: raw bytes"),
         ("info.json", "offsets, times, sizes, segments, problems"),
-        ("/.kafkafs/", "status.json and metrics: how the mount fares"),
+        ("/.kafkafs/", "status.json and metrics: the state of the mount"),
         ("/.topics/TOPIC/", "one topic: its partitions as links; by-time/RANGE.jsonl of all of them, merged by time"),
         (
             "/.replicas/N/",
@@ -110,7 +110,7 @@ EXIT_CODES = Section(
     "Of all commands of kafkafs:",
     (
         ("0", "done; audit: clean"),
-        ("1", "something could not be done, which one sentence names; audit: findings; dump: a file was not whole"),
+        ("1", "something could not be done: one sentence says what; audit: findings; dump: a file was not whole"),
         ("2", "wrong usage; audit: it could not run"),
         ("70", "a bug in kafkafs: please report it"),
         ("130", "ended by Ctrl-C"),

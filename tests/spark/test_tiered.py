@@ -186,5 +186,5 @@ def test_an_export_goes_on_when_an_object_is_there_again(command, tmp_path, caps
 
 
 def test_keys_without_a_tier_are_refused():
-    with pytest.raises(UsageError, match="tiered_key is of a tier: name it by tiered"):
+    with pytest.raises(UsageError, match="tiered_key needs a tier: name it by tiered"):
         batch_options({"path": "/", "subscribe": "t", "tiered_key": "k1:/k"})

@@ -105,7 +105,7 @@ def parse_manifest(data: bytes) -> Manifest:
     """The manifest; CorruptData if it contradicts itself or would take memory that none needs, Unsupported for one
     of Iceberg's format."""
     if data[: len(PUFFIN)] == PUFFIN:
-        raise Unsupported("the segment is in Iceberg's format: its records lie in the Parquet files of a table")
+        raise Unsupported("the segment is in Iceberg's format: its records are in the Parquet files of a table")
     if len(data) > LARGEST or sum(map(data.count, (b",", b"[", b"{"))) > _MOST_PARTS:
         raise CorruptData("it is larger than a manifest can be")
     try:
@@ -126,9 +126,11 @@ def unpacked_frame(frame: bytes, limit: int) -> bytes:
         stated = zstandard.get_frame_parameters(frame)
         is_stated = stated.content_size != zstandard.CONTENTSIZE_UNKNOWN
         if is_stated and stated.content_size > limit:
-            raise CorruptData(f"a frame states {stated.content_size} bytes where {limit} can be")
+            raise CorruptData(f"a frame states {stated.content_size} bytes, and at most {limit} are possible")
         if not is_stated and stated.window_size > max(limit, _WINDOW):
-            raise CorruptData(f"a frame asks for a window of {stated.window_size} bytes where {limit} can be")
+            raise CorruptData(
+                f"a frame asks for a window of {stated.window_size} bytes, and at most {limit} are possible"
+            )
         return zstandard.ZstdDecompressor().decompress(frame, max_output_size=limit, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise CorruptData(str(error)) from error
@@ -140,7 +142,7 @@ def _manifest(fields: dict[str, Any]) -> Manifest:
     topic_id, place = str(ids["topicIdPartition"]["topicId"]), ids["topicIdPartition"]["topicPartition"]
     name = parse_partition_name(f"{place['topic']}-{place['partition']}")
     if name is None or name.mark:
-        raise CorruptData("the manifest names a partition that cannot be")
+        raise CorruptData("the manifest names an impossible partition")
     start, end = _within(about["startOffset"], _INT64), _within(about["endOffset"], _INT64)
     epochs = sorted((_within(int(epoch), _INT32), _within(first, _INT64))
                     for epoch, first in about["segmentLeaderEpochs"].items())  # fmt: skip
@@ -193,7 +195,7 @@ def _chunks(fields: dict[str, Any], is_plain: bool) -> Chunks:
     else:
         sizes = _sizes(base64.b64decode(fields["transformedChunks"], validate=True), count)
     if count and not 0 <= int(sizes.min()) <= int(sizes.max()) <= _LARGEST_PIECE:
-        raise CorruptData("the manifest has a chunk of a size that cannot be")
+        raise CorruptData("the manifest has a chunk of an impossible size")
     return Chunks(size, chunk_size, np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes))))
 
 

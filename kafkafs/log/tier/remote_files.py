@@ -82,7 +82,7 @@ class RemoteFiles:
         try:
             completed = self._readable.completed(self.upload)
         except NotFound as error:
-            raise Vanished(f"{self.object!r} went away: {error}") from error
+            raise Vanished(f"{self.object!r} disappeared: {error}") from error
         except Denied as error:  # no right of whoever reads the mount
             raise Sealed(str(error)) from error
         if contradicts(self._piece, completed, self._lineage):
@@ -123,7 +123,7 @@ class RemoteFiles:
             try:
                 file = self._readable.open(self.completed, kind)
             except NotFound as error:
-                raise Vanished(f"{self.object!r} went away: {error}") from error
+                raise Vanished(f"{self.object!r} disappeared: {error}") from error
             except Denied as error:
                 raise Sealed(str(error)) from error
             self._open[kind] = ref(file)
