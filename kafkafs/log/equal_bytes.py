@@ -6,6 +6,7 @@ whatever a walk would look at twice: invalid bytes, offsets out of order, the en
 v0 and v1, headers that state more records than offsets. The copies may have the stretch at different positions.
 """
 
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from kafkafs.format.batch import (
     walk,
 )
 from kafkafs.log.batch_runs import Damage, next_size_of, whole_batches
+from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import wanted_end
 from kafkafs.log.visible import Visible
@@ -32,12 +34,14 @@ LEAST = 1 << 20
 
 _READ = BUFFER_SIZE - LARGEST_HEADER
 _LONGEST = 16 << 20
+_LOOKED_AT = 4  # runs of batches: a window mostly begins within a batch
 _BEHIND_ALL = (1 << 63) - 1
 
 
 class Stretch(NamedTuple):
-    """Equal bytes up to the offset `end`, without it, and the number of data records in them."""
+    """The offsets [start, end) that both logs have in equal bytes, and the number of data records in them."""
 
+    start: int
     end: int
     records: int
 
@@ -54,12 +58,13 @@ class _Place(NamedTuple):
 
 
 def equal_stretch(one: Visible, other: Visible, start: int, end: int) -> Stretch:
-    """Pass over what both logs have in the same bytes from `start` on. The stretch ends at `end` or before."""
+    """Pass over what both logs have in the same bytes. The stretch begins with the first batch behind `start`."""
     here, there = _place(one, start, end), _place(other, start, end)
     if here is None or there is None or here.base_offset != there.base_offset:
-        return Stretch(start, 0)
+        return Stretch(start, start, 0)
     next_base = min(here.next_base, there.next_base, end)
-    passed, records, reached, size, is_grown = 0, 0, start, _READ, False
+    begin = reached = here.base_offset
+    passed, records, size, is_grown = 0, 0, _READ, False
     room = min(here.end - here.position, there.end - there.position)
     is_end = here.end - here.position == there.end - there.position
     while passed < room:
@@ -82,24 +87,28 @@ def equal_stretch(one: Visible, other: Visible, start: int, end: int) -> Stretch
         records += int(np.where(data_rows["magic"] >= 2, data_rows["count"], 1).sum())
         if len(rows) < len(walked.rows) - 1:
             break
-    return Stretch(reached, records)
+    return Stretch(begin, reached, records)
 
 
 def _place(visible: Visible, start: int, end: int) -> _Place | None:
-    """The place of the first batch of the window. None if it begins before the window, or has to be walked."""
+    """The place of the first batch that begins in the window. None if it has to be walked to, or is not near."""
     log = visible.log
     if not log.segments or log.walk_end(log.segments[log.number_at(start)]) < LEAST:
         return None
-    segment, item = next(visible.batches(start, end), (None, None))
-    if segment is None or item is None or isinstance(item, Damage):
-        return None
-    base = int(item.rows["base_offset"][0])
-    if segment.object is not None or segment.overlaps_next or segment.is_doubtful or base < start:
-        return None
+    for segment, item in islice(visible.batches(start, end), _LOOKED_AT):
+        if isinstance(item, Damage) or segment.object is not None or segment.overlaps_next or segment.is_doubtful:
+            return None
+        row = int(item.rows["base_offset"].searchsorted(start))
+        if row < len(item.rows):
+            return _place_at(log, segment, item.rows[row], end)
+    return None
+
+
+def _place_at(log: Log, segment: Segment, row: np.void, end: int) -> _Place:
     behind, known = log.walk_end(segment), wanted_end(segment, end)
     return _Place(
-        segment, segment.log(), int(item.rows["position"][0]), min(behind, known + FRAME_SIZE) if known else behind,
-        min(log.end_offset, _BEHIND_ALL if segment.next_base is None else segment.next_base), base,
+        segment, segment.log(), int(row["position"]), min(behind, known + FRAME_SIZE) if known else behind,
+        min(log.end_offset, _BEHIND_ALL if segment.next_base is None else segment.next_base), int(row["base_offset"]),
     )  # fmt: skip
 
 

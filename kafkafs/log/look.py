@@ -44,7 +44,7 @@ class Reader:
         return self.visible.end
 
     def equal_stretch(self, other: "Reader", start: int, end: int) -> Stretch:
-        """Pass over what both logs have in the same bytes from `start` on, `end` at most: see `equal_bytes`."""
+        """Find what both logs have in the same bytes between `start` and `end`: see `equal_bytes`."""
         return equal_stretch(self.visible, other.visible, start, end)
 
     def records(self, start: int, end: int | None = None) -> Iterator[Records]:

@@ -44,9 +44,9 @@ def change(data: Path, at: int, byte: int, segment: int = 0) -> None:
     log.write_bytes(content)
 
 
-def stretch(old: Path, new: Path, start: int = 0, end: int = 1 << 40) -> tuple[int, int]:
+def stretch(old: Path, new: Path, start: int = 0, end: int = 1 << 40) -> tuple[int, int, int]:
     found = reader(old).equal_stretch(reader(new), start, end)
-    return found.end, found.records
+    return found.start, found.end, found.records
 
 
 BATCHES = [made(at, [1, 2, 3]) for at in range(0, 60, 3)]
@@ -55,45 +55,45 @@ SIZE = len(BATCHES[0].data)
 
 def test_equal_copies_are_passed_to_their_end(tmp_path, short):
     old, new = copies(tmp_path, BATCHES)
-    assert stretch(old, new) == (60, 60)
-    assert stretch(old, new, 6, 30) == (30, 24)
-    assert stretch(old, new, 7, 30) == (7, 0), "the window begins in a batch"
+    assert stretch(old, new) == (0, 60, 60)
+    assert stretch(old, new, 6, 30) == (6, 30, 24)
+    assert stretch(old, new, 7, 29) == (9, 27, 18), "the window begins and ends within a batch"
 
 
 def test_a_stretch_ends_before_the_first_change_and_before_damage_of_both(tmp_path, short):
     old, new = copies(tmp_path, BATCHES)
     change(new, 10 * SIZE - 1, 1)
-    end, records = stretch(old, new)
-    assert 0 < end == records <= 27
+    start, end, records = stretch(old, new)
+    assert start == 0 < end == records <= 27
     change(old, 10 * SIZE - 1, 1)
-    assert stretch(old, new) == (27, 27), "the bytes are the same, and a CRC is wrong"
+    assert stretch(old, new) == (0, 27, 27), "the bytes are the same, and a CRC is wrong"
 
 
 def test_control_batches_are_passed_and_not_counted(tmp_path, short):
     batches = [made(at, [1], attributes=CONTROL if at % 3 == 0 else 0) for at in range(30)]
-    assert stretch(*copies(tmp_path, batches), 1) == (30, 20)
+    assert stretch(*copies(tmp_path, batches), 1) == (1, 30, 20)
 
 
 def test_copies_may_stand_at_different_positions(tmp_path, short):
     write_partition(tmp_path / "old", {0: BATCHES})
     write_partition(tmp_path / "new", {9: BATCHES[3:]})
-    assert stretch(tmp_path / "old", tmp_path / "new", 9) == (60, 51)
+    assert stretch(tmp_path / "old", tmp_path / "new", 9) == (9, 60, 51)
 
 
 def test_large_batches_are_passed(tmp_path, short):
     batches = [made(at, [1] * 3, size=size) for at, size in zip(range(0, 30, 3), [10, 5000] * 5, strict=True)]
-    assert stretch(*copies(tmp_path, batches)) == (30, 30)
+    assert stretch(*copies(tmp_path, batches)) == (0, 30, 30)
 
 
 def test_old_clients_batches_are_left_to_the_walk(tmp_path, short):
     """They hold more offsets than they claim."""
     batches = [old_batch(2, [2, 3, 4], 0, last=2), old_batch(4, [4, 5], 1, last=4), old_batch(5, [5], 2, last=5)]
-    assert stretch(*copies(tmp_path, batches)) == (0, 0)
+    assert stretch(*copies(tmp_path, batches)) == (0, 0, 0)
 
 
-def _differences(old: Path, new: Path) -> tuple[list[int], list[int], int, set[str]]:
+def _differences(old: Path, new: Path, windows: list[tuple[int, int]]) -> tuple[list[int], list[int], int, set[str]]:
     told: set[str] = set()
-    found = list(steps(reader(old), reader(new), 0, 1 << 40, told.add))
+    found = [each for window in windows for each in steps(reader(old), reader(new), *window, told.add)]
     olds = [int(o) for each in found for o in each.old.rows["offset"][each.old_marks != SAME]]
     news = [int(o) for each in found for o in each.new.rows["offset"][each.new_marks != SAME]]
     return olds, news, sum(each.equal for each in found), told
@@ -122,11 +122,13 @@ def trial(place: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if chance.random() < 0.2:
         last = sorted((old / "t-0").glob("*.log"))[-1]
         last.write_bytes(last.read_bytes() + struct.pack(">q", at) + bytes(chance.randrange(80)))
+    cut = chance.choice([0, 0, chance.randrange(at)])
+    windows = [(0, cut), (cut, 1 << 40)]
     monkeypatch.setattr(equal_bytes, "LEAST", 1 << 60)
-    expected = _differences(old, new)
+    expected = _differences(old, new, windows)
     monkeypatch.setattr(equal_bytes, "LEAST", 0)
     monkeypatch.setattr(equal_bytes, "_READ", chance.choice([100, 300, 4000]))
-    assert _differences(old, new) == expected, seed
+    assert _differences(old, new, windows) == expected, seed
 
 
 @pytest.mark.parametrize("seed", range(12))

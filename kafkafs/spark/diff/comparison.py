@@ -50,13 +50,13 @@ def steps(old: Reader | None, new: Reader | None, start: int, end: int, tell: Te
     `tell` hears of corrupt batches, of some more than once.
     """
     for low, high in _parts(old, new, start, end):
-        passed = low
         if old is not None and new is not None:
-            passed, equal = old.equal_stretch(new, low, high)
-            if equal:
-                yield _equal(equal)
-        if passed < high:
-            yield from _walked(old, new, passed, high, tell)
+            stretch = old.equal_stretch(new, low, high)
+            if stretch.start < stretch.end:
+                yield from _walked(old, new, low, stretch.start, tell)
+                yield _equal(stretch.records)
+                low = stretch.end
+        yield from _walked(old, new, low, high, tell)
 
 
 def _parts(old: Reader | None, new: Reader | None, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -75,6 +75,8 @@ def _equal(count: int) -> Step:
 
 def _walked(old: Reader | None, new: Reader | None, start: int, end: int, tell: Tell) -> Iterator[Step]:
     """The same, batch by batch."""
+    if start >= end:
+        return
     sides = _Side(old, start, end, tell), _Side(new, start, end, tell)
     done = start
     while True:
