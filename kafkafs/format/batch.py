@@ -208,6 +208,8 @@ _LEAST_ROWS, _MOST_ROWS = 256, 1 << 16
 _STOPS: dict[int, Literal["end", "cut", "corrupt"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_CORRUPT: "corrupt"}
 _FIELDS = [field.name for field in fields(Batch)]
 _in_order = itemgetter(*map((BATCH.names or ()).index, _FIELDS))
+_ROW = struct.Struct("=7qiIii2h2b2x")
+"""A row of BATCH."""
 
 
 class Walk(NamedTuple):
@@ -257,7 +259,7 @@ def count_in_order(rows: Batches, before: int, next_base: int | None) -> int:
 
 def batch_at(rows: Batches, index: int) -> Batch:
     """One row as the value that the rest of kafkafs passes around."""
-    return Batch(*_in_order(rows[index].item()))
+    return Batch(*_in_order(_ROW.unpack_from(rows, index * _ROW.size)))  # type: ignore[arg-type]  # it is a Buffer
 
 
 def rows_of(batch: Batch, *, is_valid: bool) -> Batches:
@@ -283,7 +285,7 @@ def is_control(rows: Batches) -> Flags:
 
 def data_batches(rows: Batches) -> Batches:
     """All but control batches; mostly there are none, and then the same rows without a copy of each."""
-    has_control = int(np.bitwise_or.reduce(rows["attributes"])) & CONTROL
+    has_control = np.count_nonzero(rows["attributes"] & CONTROL)
     return chosen(rows, ~is_control(rows)) if has_control else rows
 
 

@@ -31,7 +31,7 @@ Rows = np.ndarray[tuple[int], np.dtype[np.void]]
 """A table of dtype `RECORD`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: see `batch.Batch`
 class Records:
     """Some records in offset order. `rows["offset"]` and the like are the columns; positions count from `data[0]`."""
 

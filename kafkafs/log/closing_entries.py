@@ -18,21 +18,24 @@ _TIME, _OFFSET = TimeIndex.fields, OffsetIndex.fields
 
 def proven_largest(segment: Segment) -> int | None:
     """The largest timestamp of a closed segment on the disks; None if only its log has it. A proof is remembered."""
-    indexes = segment.indexes
-    if indexes.proven_largest is None and segment.object is None and not segment.overlaps_next:
-        indexes.proven_largest = _proven(segment)
+    indexes, next_base = segment.indexes, segment.next_base
+    if (
+        indexes.proven_largest is None
+        and next_base is not None
+        and segment.object is None
+        and not segment.overlaps_next
+    ):
+        indexes.proven_largest = _proven(segment, next_base)
     return indexes.proven_largest
 
 
-def _proven(segment: Segment) -> int | None:
-    if segment.next_base is None:
-        return None
+def _proven(segment: Segment, next_base: int) -> int | None:
     times = _last_slots(segment, "timeindex", _TIME)
     if not times:
         return None
     timestamp, relative = times[-1]
     before, relative_before = times[-2] if len(times) > 1 else (-1, 0)
-    last = segment.next_base - 1 - segment.base_offset
+    last = next_base - 1 - segment.base_offset
     if not (timestamp > before and 0 <= relative_before <= relative <= last) or timestamp == relative == 0:
         return None
     if relative == last:

@@ -239,14 +239,16 @@ class Log:
                 return
             try:
                 begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
-                begin = begin._replace(wanted_end=wanted_end(segment, end) if end < self.end_offset else 0)
+                if end < self.end_offset:
+                    begin = begin._replace(wanted_end=wanted_end(segment, end))
                 for item in segment.walk(begin, self.walk_end(segment), start, start, largest, passed):
-                    if item.last_offset < start:
+                    last_offset = item.last_offset
+                    if last_offset < start:
                         continue
                     if isinstance(item, Damage) and item.base_offset >= end:
                         return
                     yield segment, item
-                    if item.last_offset >= end - 1:
+                    if last_offset >= end - 1:
                         return
             except Lost as error:
                 self.pass_lost(error, lenient)

@@ -189,8 +189,11 @@ class Lookup:
         If times rise, a false entry of an index can only hide an answer right in front of a segment that reaches the
         time. So there the log is asked.
         """
-        largest = [proven_largest(segment) for segment in pair]
-        return all(each is not None and each < timestamp for each in largest)
+        for segment in pair:
+            largest = proven_largest(segment)
+            if largest is None or largest >= timestamp:
+                return False
+        return True
 
     def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:
         """Notes the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""

@@ -8,6 +8,7 @@ Compressed messages of formats v0 and v1 state their last offset only: their fir
 where it decides: whether a message reaches into a range, and which offsets a corrupt neighbour owns.
 """
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 import numpy as np
@@ -114,8 +115,7 @@ def contents(file: DataFile, batch: Batch) -> tuple[int, int]:
 
 def overlapping(rows: Batches, start: int, end: int) -> Batches:
     """The rows that may hold offsets in [start, end): of compressed messages at its end one more than surely do."""
-    low = int(rows["last_offset"].searchsorted(start))
-    high = int(rows["base_offset"].searchsorted(end))
+    low, high = bisect_left(rows["last_offset"], start), bisect_left(rows["base_offset"], end)
     if high < len(rows) and is_wrapped(rows[high : high + 1])[0]:
         before = int(rows["last_offset"][high - 1]) if high else -1
         high += before < end - 1

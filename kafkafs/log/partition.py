@@ -1,5 +1,8 @@
 """A partition directory that lives: it keeps the newest `Log` and makes another when the directory has changed.
 
+Whoever asks gets the log as a `Look`, under the options that the partition was made with. There is one `Look` of each
+log, so what a reader has found in a log counts until the log is another one.
+
 Looking costs a stat of the directory and one of the last segment's log, and happens at most every `log_fresh_s` (see
 `read_options`); what changes more often than that is seen a moment later, as it would be on a slower disk. A look that
 finds nothing changed waits for nothing, so that even a thread that must not wait can take it.
@@ -23,6 +26,7 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.listing import NOTHING, Listing, list_partition
 from kafkafs.log.log import Log, Tail, find_tail, tail_of_a_tier
+from kafkafs.log.look import Look
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.retries import ask_again
@@ -75,33 +79,33 @@ class Partition:
         self.name = name
         self.root = root
         self.transactions = OpenTransactions()
+        self._options = options
         self._checkpoints = checkpoints
         self._indexes = indexes
         self._remote = remote
         self._on_disk = on_disk
         self._lock = threading.Lock()
-        self._log: CachedValue[Log] = CachedValue(options.log_fresh_s, options.clock)
+        self._look: CachedValue[Look] = CachedValue(options.log_fresh_s, options.clock)
         self._listing: CachedValue[Listing] = CachedValue(RELIST_S, options.clock)
         self._made: CachedValue[_Segments] = CachedValue(options.log_fresh_s, options.clock)
         self._reported: tuple[str, ...] = ()
 
     def log(self) -> Log:
         """The current log, with all the segments that a tier has. NotFound if the directory is gone."""
-        log = self._log_without_tier()
+        return self.look().log
+
+    def look(self) -> Look:
+        """The same, as the options show it."""
+        look = self._look.fresh() or self._look_now()
         if self._remote is not None and self._remote.ask():
             self.look_again()
-            log = self._log_without_tier()
-        return log
+            look = self._look_now()
+        return look
 
-    def _log_without_tier(self) -> Log:
+    def _look_now(self) -> Look:
         """The same, where a tier was perhaps not asked yet: what needs it waits for it, and hears Vanished."""
-        log = self._log.fresh()
-        if log is None:
-            with acquired(self._lock):
-                log = self._log.fresh()
-                if log is None:
-                    log = self._log.store(self._look_with_retries())
-        return log
+        with acquired(self._lock):
+            return self._look.fresh() or self._look.store(self._look_with_retries())
 
     @property
     def is_on_disk(self) -> bool:
@@ -146,16 +150,20 @@ class Partition:
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
         """`question` asked of the log; asked again of a newer one if files vanished under it."""
-        log = self._log_without_tier()
+        return self.ask(lambda look: question(look.log))
+
+    def ask(self, question: Callable[[Look], Answer]) -> Answer:
+        """The same, of the log as the options show it."""
+        look = self._look.fresh() or self._look_now()
         try:
-            return question(log)
+            return question(look)
         except Vanished:
             may_block()
-        return ask_again(lambda: question(self._newer_than(log)), self.look_again)
+        return ask_again(lambda: question(self._newer_than(look)), self.look_again)
 
-    def _newer_than(self, log: Log) -> Log:
-        self._look_again_after(log)
-        return self.log()
+    def _newer_than(self, look: Look) -> Look:
+        self._look_again_after(look)
+        return self.look()
 
     def look_again(self) -> None:
         """Make the next `log()` list the directory again, even if its time stamp is unchanged."""
@@ -164,14 +172,14 @@ class Partition:
 
     def _expire(self) -> None:
         self._listing.expire()
-        self._log.expire()
+        self._look.expire()
         if self._remote is not None:
             self._remote.expire()
 
-    def _look_again_after(self, log: Log) -> None:
-        """Looks again, unless another thread has done so since `log` was made."""
+    def _look_again_after(self, look: Look) -> None:
+        """Looks again, unless another thread has done so since `look` was made."""
         with self._lock:
-            if self._log.latest is log:
+            if self._look.latest is look:
                 self._expire()
 
     def _listed(self) -> _Segments:
@@ -183,13 +191,15 @@ class Partition:
                 made = self._made.store(_Segments(listing, self._segments(listing)))
         return made
 
-    def _look_with_retries(self) -> Log:
-        """A look; another one if files vanish during it."""
-        return ask_again(self._look, self._expire)
+    def _look_with_retries(self) -> Look:
+        """A look; another one if files vanish during it. The same as before if the log is."""
+        before = self._look.latest
+        log = ask_again(self._current_log, self._expire)
+        return before if before is not None and before.log is log else Look(log, self._options, self.transactions)
 
-    def _look(self) -> Log:
+    def _current_log(self) -> Log:
         listing = self._current_listing()
-        before = self._log.latest
+        before = self._look.latest.log if self._look.latest is not None else None
         local = self._segments(listing)
         segments, tail = self._to_the_end(self._with_remote(local), before)
         self._made.store(_Segments(listing, segments[len(segments) - len(local) :]))

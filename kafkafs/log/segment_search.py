@@ -11,6 +11,7 @@ the batch has not reached it, the index is not believed, and the scan starts ove
 LogSegment.findOffsetByTimestamp.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
@@ -175,7 +176,7 @@ def _stand_in_end(segment: Segment) -> int:
 
 def _row_reaching(run: BatchRun, offset: int) -> int:
     """The first row whose last offset is at or after `offset`."""
-    return int(run.rows["last_offset"].searchsorted(offset))
+    return bisect_left(run.rows["last_offset"], offset)
 
 
 class Candidate(NamedTuple):
@@ -276,7 +277,7 @@ def _checked(item: BatchRun, entry: TimestampOffset | None) -> TimestampOffset |
     """
     if entry is None:
         return None
-    times, row = item.rows["max_timestamp"], int(item.rows["last_offset"].searchsorted(entry.offset))
+    times, row = item.rows["max_timestamp"], _row_reaching(item, entry.offset)
     newest = times[times[: row + 1].argmax()]
     if row == len(times) and newest <= entry.timestamp:
         return entry

@@ -60,7 +60,8 @@ class LogOverlaps:
 
     def begin(self, offset: int) -> int:
         """At which offset to begin reading batches, so that all come that have `offset` or more."""
-        return self.at(offset).begin(offset)
+        found = self.at(offset)
+        return offset if found is NONE else found.begin(offset)
 
     @property
     def end_offset(self) -> int:
@@ -190,7 +191,10 @@ class Visible:
 
     def first_record(self, segment: Segment, run: BatchRun, row: int, offset: int) -> Records | None:
         """For a batch that `batches` gave, return the first record at or behind `offset`, or None if it has none."""
-        for piece in self.records(segment, BatchRun(run.data, run.position, run.rows[row : row + 1])):
+        for piece in self.decoded(segment, BatchRun(run.data, run.position, run.rows[row : row + 1])):
+            if isinstance(piece, Refusal):
+                self._pass_refusal(piece)
+                continue
             kept = piece.between(max(offset, self.log.start_offset), self.end)
             if len(kept):
                 return Records(kept.data, kept.rows[:1])

@@ -12,7 +12,6 @@ from kafkafs.errors import NoData, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import LogAttributes, attributes_of_logs
-from kafkafs.log.log import Log
 from kafkafs.log.look import Look
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import PointTarget
@@ -49,24 +48,12 @@ class SharedAccess(NamedTuple):
 
 
 class PartitionCache:
-    """The remembered facts about one partition.
-
-    `_look` is written by any thread, at once and without a lock: two make one of the same log, and the later stays.
-    """
+    """The remembered facts about one partition."""
 
     def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
         self.partition = partition
         self.keys = keys
         self.shared_access: CachedValue[SharedAccess] = CachedValue(KEEP_S, options.clock)
-        self._options = options
-        self._look: Look | None = None
-
-    def look_at(self, log: Log) -> Look:
-        """That log, seen through the options."""
-        look = self._look
-        if look is None or look.log is not log:
-            look = self._look = Look(log, self._options, self.partition.transactions)
-        return look
 
 
 class PartitionView:
@@ -134,8 +121,7 @@ class PartitionView:
 
     def look(self) -> Look:
         """The current log, seen through the options."""
-        cache = self._cache
-        return cache.look_at(cache.partition.log())
+        return self.partition.look()
 
     def ask(self, question: Callable[[Look], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
@@ -144,7 +130,7 @@ class PartitionView:
         if cache is None:
             cache = self._cache
             self._known.store(ref(cache), fresh_until=self.data_directory.fresh_until)
-        return cache.partition.answer(lambda log: question(cache.look_at(log)))
+        return cache.partition.ask(question)
 
     def go_on(self, question: Callable[[Look], Answer]) -> Answer:
         """As `ask`, for a reader that has begun: a partition that is gone is no missing name to it."""
@@ -166,6 +152,11 @@ class PartitionView:
         """The attributes of a symbolic link in the partition's directory. It moves with the log."""
         about = self.directory_attributes()
         return Attributes("symlink", 0o777, about.uid, about.gid, 0, 0, about.mtime_ns, 1, 0.0)
+
+    def point_attributes(self, log: DataFile, size: int, timestamp_ms: int, keep_s: float) -> Attributes:
+        """The attributes of a view of one place in a log: as `file_attributes` has them."""
+        about = log.stat_lately()
+        return _of_file(log.access(about), about.st_mtime_ns, size, timestamp_ms, keep_s)
 
     def file_attributes(self, files: Iterable[DataFile], size: int, timestamp_ms: int, keep_s: float) -> Attributes:
         """The attributes of a view over `files`: what all of them grant. A negative timestamp: the last file's own.
@@ -271,9 +262,10 @@ class PointView:
         if found is None:
             found = self._find(look)
             self._answers.put(self, look, found, len(found.data or b"") + OVERHEAD)
+            log = found.segment.log()
         else:
-            found.segment.check_log()
-        return self._view.file_attributes([found.segment.log()], len(found.data or b""), found.timestamp, self._keep_s)
+            log = found.segment.check_log()
+        return self._view.point_attributes(log, len(found.data or b""), found.timestamp, self._keep_s)
 
     def open(self) -> BytesContent:
         """The bytes that `attributes` has mostly made already, whole in memory. Raise NoData for null."""

@@ -50,7 +50,8 @@ class BatchContent:
 
     def close(self) -> None:
         """Free the file; a later read is empty."""
-        self.size, self._extent = 0, self._extent._replace(held=None)
+        self.size = 0
+        del self._extent
 
 
 class ReadAhead:
@@ -215,7 +216,7 @@ class RawPoint:
         segment, found = place = self._found(look)
         self._known = ref(look), place  # not the look: a name that is remembered must not keep an old log
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
-        return self._view.file_attributes([segment.log()], found.size, timestamp_ms, KEEP_S)
+        return self._view.point_attributes(segment.log(), found.size, timestamp_ms, KEEP_S)
 
     def open(self) -> BatchContent:
         """The batch, or the damage, with its file held. For whether its pages are kept see `_kept_as`."""

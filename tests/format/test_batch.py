@@ -12,6 +12,7 @@ from kafkafs.format.batch import (
     VALID,
     Batch,
     Pair,
+    batch_at,
     batch_bytes,
     crc_holds,
     crc_holds_in,
@@ -156,3 +157,14 @@ def test_a_crc_in_pieces_is_that_of_the_whole(whole: bytes, sizes: list[int], fl
     pieces.append(bytes(data[at:]))
     assert crc_holds_in(header, pieces) == crc_holds(header, bytes(data)) == (not flips)
     assert not crc_holds_in(header, pieces[:-1])
+
+
+def test_a_row_of_a_table_is_the_header_that_it_was_made_of():
+    """From in front or from behind, of a whole table or of a part of it."""
+    data = b"".join(data for data, _ in BATCHES.values())
+    rows = walk(data, 1000).rows
+    headers = [parse_batch(data, row["position"] - 1000, row["position"]) for row in rows]
+    assert len(headers) > 2
+    for part, expected in ((rows, headers), (rows[1:], headers[1:]), (rows[:-1], headers[:-1])):
+        assert [batch_at(part, at) for at in range(len(part))] == expected
+        assert [batch_at(part, at - len(part)) for at in range(len(part))] == expected

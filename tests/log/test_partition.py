@@ -55,6 +55,26 @@ def test_a_look_that_finds_nothing_changed_waits_for_nothing(looked_at):
             assert looked_at.directory.checkpoints.read().start_offsets == {("t", 0): 4}
 
 
+def test_a_log_has_one_look_and_another_log_another(looked_at, tmp_path):
+    """Answers are remembered by the look: a second one of the same log would forget them, and one kept for too
+    long would answer for a log that is gone."""
+    partition = looked_at.partition
+    first = partition.look()
+    assert partition.look() is first
+    assert partition.log() is first.log
+    assert partition.ask(lambda look: look) is first
+    append(tmp_path)
+    assert partition.look() is not first
+    assert partition.log().end_offset > first.log.end_offset
+
+
+@pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
+def test_a_look_sees_what_the_options_let_it_see(tmp_path, isolation):
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    partition = open_data_directory(tmp_path, ReadOptions(isolation=isolation)).partition(NAME)
+    assert partition.look().visible.visible.options.isolation == isolation
+
+
 def append(root):
     with open(root / NAME / f"{9:020d}.log", "ab") as log:
         log.write(made(18, [1] * 9).data)

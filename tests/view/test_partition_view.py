@@ -11,18 +11,15 @@ import pytest
 
 from kafkafs.disk import directory as directory_module
 from kafkafs.disk.blocking import non_blocking
-from kafkafs.disk.budget import Budget
 from kafkafs.errors import Vanished, WouldBlock
 from kafkafs.log.health import attributes_of_logs
-from kafkafs.log.read_options import ReadOptions
-from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from kafkafs.view import partition_view
 from kafkafs.view.node import KEEP_S, FileNode
-from kafkafs.view.partition_view import PartitionCache, PartitionView
+from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.tree import PartitionDirectory, Root
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
-from tests.log.making import Made, log_of, made, partition_of, write_partition
+from tests.log.making import Made, made, write_partition
 from tests.mounting import wait_until
 from tests.view.trees import cat, node, read, tree
 
@@ -178,28 +175,6 @@ def test_of_many_logs_one_that_grants_less_decides(tmp_path, number, change):
     found = partition_view._granted_by_all(look.log.segments)
     assert found is not None
     assert found[0].mode & 0o004 == 0
-
-
-def test_a_log_has_one_look_and_another_log_another(tmp_path):
-    """Answers are remembered by the look: a second one of the same log would forget them, and one kept for too
-    long would answer for a log that is gone."""
-    write_partition(tmp_path, {0: [made(0, [1])]})
-    partition, keys = partition_of(tmp_path), PartitionKeys(Budget(KEY_MEMORY))
-    cache = PartitionCache(partition, ReadOptions(), keys)
-    log, other = partition.log(), log_of(tmp_path)
-    first = cache.look_at(log)
-    assert cache.look_at(log) is first
-    assert (first.log, cache.keys) == (log, keys)
-    assert cache.look_at(other).log is other
-    assert cache.look_at(log) is not first
-
-
-def test_a_look_sees_what_the_options_let_it_see(tmp_path):
-    write_partition(tmp_path, {0: [made(0, [1])]})
-    partition = partition_of(tmp_path)
-    for isolation in ("read_uncommitted", "read_committed"):
-        cache = PartitionCache(partition, ReadOptions(isolation=isolation), PartitionKeys(Budget(KEY_MEMORY)))
-        assert cache.look_at(partition.log()).visible.visible.options.isolation == isolation
 
 
 POINTS = ["by-offset/latest", "by-offset/-1", "by-time/latest", "by-time/end-0s", "by-time/before-9999", "by-key/K"]
