@@ -6,8 +6,9 @@ Needs neither FUSE nor root: the same nodes that a mount serves are asked in thi
 
 import argparse
 import os
+import shlex
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import is_unwritable, say
@@ -30,6 +31,7 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     `.kafkafs` has only the README, because without a mount nobody can ask how a mount fares.
     """
     named: str = arguments.data_dirs
+    _check_order(named, arguments.paths)
     paths = [named] if os.path.isdir(named) else named.split(",")
     while arguments.paths and _is_data_directory(arguments.paths[0]):
         paths.append(arguments.paths.pop(0))
@@ -37,6 +39,16 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     root = Root([data_path(path) for path in each_once(paths)], reading)
     root.check_tier()
     return Top(root, AboutDirectory({}, reading.exact))
+
+
+def _check_order(named: str, paths: Sequence[str]) -> None:
+    """UsageError if a path comes first, and the data directory behind it."""
+    if not paths or os.path.lexists(named) or not _is_data_directory(paths[-1]):
+        return
+    first = [word for word in named.split(",") if not _is_data_directory(word)]
+    if len(first) == 1 and "://" not in first[0]:
+        right = shlex.join([paths[-1], named, *paths[:-1]])
+        raise UsageError(f"{named!r} is not a directory, but {paths[-1]!r} is: the data directory comes first: {right}")
 
 
 def _is_data_directory(word: str) -> bool:

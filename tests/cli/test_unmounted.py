@@ -20,6 +20,16 @@ def test_what_is_no_data_directory_is_said_in_a_sentence(command, tmp_path):
     assert b"does not exist" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["ls", "cat", "stat"])
+def test_a_path_in_front_of_its_data_directory_is_said(command, tmp_path):
+    """Regression: "'…/t-0/latest' does not exist; name a Kafka data directory"."""
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    done = unmounted(command, "t-0/latest", tmp_path)
+    assert done.returncode == 2
+    told = f"kafkafs: 't-0/latest' is not a directory, but '{tmp_path}' is: the data directory comes first: "
+    assert done.stderr.decode() == f"{told}{tmp_path} t-0/latest\n"
+
+
 def test_an_address_with_keys_is_refused():
     """Regression: "'/root/s3:/bucket/prefix' does not exist"."""
     done = unmounted("ls", "s3://key:secret@bucket/prefix")
