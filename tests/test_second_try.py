@@ -31,18 +31,9 @@ def test_that_fails():
 def tried(place: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     (place / "test_them.py").write_text(TESTS)
     (place / "pytest.ini").write_text("[pytest]\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "tests.second_try",
-        "-p",
-        "no:cacheprovider",
-        *options,
-        "test_them.py",
-    ]
+    # without a place of its own this pytest would shut others out of `/tmp/pytest-of-USER`, where tests of rights run
+    own = ("-p", "tests.second_try", "-p", "no:cacheprovider", "--basetemp", str(place / "own"))
+    command = [sys.executable, "-m", "pytest", "-q", *own, *options, "test_them.py"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
         command, cwd=place, env=environment | {TRIES_AGAIN: "1", "PYTHONPATH": str(ROOT)},

@@ -1,4 +1,4 @@
-"""Runs commands as a user does, in the C locale as the mount's tools beside them, or in the tests' own process."""
+"""Runs commands in the tests' own process, and names the locale of the tools beside them."""
 
 import os
 import subprocess
@@ -8,15 +8,8 @@ from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
 from kafkafs.cli.main import main
-from tests.mounting import KAFKAFS
 
 C_LOCALE = {**os.environ, "LC_ALL": "C.UTF-8"}
-
-
-def unmounted(command: str, *arguments: object) -> subprocess.CompletedProcess[bytes]:
-    """What the command says and ends with."""
-    words = [str(KAFKAFS), command, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, check=False, timeout=300, env=C_LOCALE)
 
 
 class Done(NamedTuple):
@@ -28,13 +21,18 @@ class Done(NamedTuple):
 
 
 def in_process(*words: object) -> Done:
-    """As `unmounted`, without a process of its own: for commands that print text and are asked often."""
+    """As `text_of`, of what is written as text."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         try:
             code = main([str(word) for word in words])
         except SystemExit as left:
             code = int(left.code or 0)
     return Done(code, out.getvalue(), err.getvalue())
+
+
+def unmounted(*words: object) -> subprocess.CompletedProcess[bytes]:
+    """As `called`, with any exit code."""
+    return called(*words, check=False)
 
 
 def text_of(*words: object) -> subprocess.CompletedProcess[str]:
