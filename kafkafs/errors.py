@@ -51,9 +51,9 @@ class Lost(DiskError):
     then "Input/output error"."""
 
 
-class Sealed(Lost):
-    """A remote tier has it, and it cannot be read here: no key, or a format that kafkafs does not read. Reading past it
-    would leave sound records out, so `corrupt=skip` does not: "Input/output error"."""
+class Unopenable(Lost):
+    """A remote tier has it, and it cannot be opened here: no key, or a format that kafkafs does not read. Reading past
+    it would leave sound records out, so `corrupt=skip` does not: "Input/output error"."""
 
 
 class TooLarge(KafkafsError):
@@ -120,7 +120,7 @@ ERRNO: dict[type[KafkafsError], int] = {
     Unanswered: errno.EIO,
     StoreError: errno.EIO,
     Lost: errno.EIO,
-    Sealed: errno.EIO,
+    Unopenable: errno.EIO,
     TooLarge: errno.EFBIG,
     Denied: errno.EACCES,
     Vanished: errno.ESTALE,

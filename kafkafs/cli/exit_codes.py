@@ -60,7 +60,7 @@ def run_to_exit_code(
             drop_output()
             say(f"standard output cannot be written: {error.strerror}")
             return failed()
-        if lack := _lack(error):
+        if lack := _missing_resource(error):
             say(lack)
             return failed()
         import traceback  # which takes a while
@@ -140,7 +140,7 @@ def drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _lack(error: Exception) -> str | None:
+def _missing_resource(error: Exception) -> str | None:
     """Return what the system or the environment did not give, and what to do, if nothing else is wrong."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "no descriptor is left; raise the limit (`ulimit -n`, LimitNOFILE=)"

@@ -54,12 +54,12 @@ def check_tier(tiered: TierSource | None) -> None:
 
 def _answer(question: Callable[[], Answer], seconds: float) -> Answer | None:
     """The answer of another process, or its error; None if it takes longer."""
-    from kafkafs.disk.forked import ForkedProcess, heard  # most mounts take none
+    from kafkafs.disk.forked import ForkedProcess, answered  # most mounts take none
 
     process: ForkedProcess[None, Answer] = ForkedProcess(lambda _, tell: tell(question()))
     try:
         process.give(None)
-        return process.received() if heard([process], seconds) else None
+        return process.received() if answered([process], seconds) else None
     finally:
         process.end()
 

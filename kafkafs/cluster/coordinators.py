@@ -32,15 +32,15 @@ class GroupPartition:
 
     def group(self, name: bytes, topics: Topics) -> Group:
         """The group of that name."""
-        return read_group(self.values.kept.of(name), topics, _unsaid)
+        return read_group(self.values.kept.of(name), topics, _not_reported)
 
     def groups(self, topics: Topics) -> Iterator[tuple[bytes, Group]]:
         """All groups, by name."""
-        return ((name, read_group(kept, topics, _unsaid)) for name, kept in self.values.kept.by_name())
+        return ((name, read_group(kept, topics, _not_reported)) for name, kept in self.values.kept.by_name())
 
     def commits(self, name: bytes) -> list[Commit]:
         """The group's offsets."""
-        return read_commits(self.values.kept.of(name), _unsaid)
+        return read_commits(self.values.kept.of(name), _not_reported)
 
     def problems(self, topics: Topics) -> list[str]:
         """The records that could not be read. Reads what has changed since the last time."""
@@ -58,7 +58,7 @@ class GroupPartition:
         return [*self.values.sentences(), *_sentences(self.values.where, self._unreadable)]
 
 
-def _unsaid(_: tuple[int, str]) -> None:
+def _not_reported(_: tuple[int, str]) -> None:
     """Do nothing: `problems` returns them."""
 
 

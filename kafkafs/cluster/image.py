@@ -80,7 +80,7 @@ _HEEDED_BY_ALL = (
 
 
 def all_but(*heeded: str) -> frozenset[int]:
-    """The types of records that an image does not need that heeds the named ones; see `Image.unheeded`. Records of
+    """The types of records that an image does not need that heeds the named ones; see `Image.ignored_types`. Records of
     transactions and of features are needed by each."""
     kept = {*heeded, *_HEEDED_BY_ALL}
     return frozenset(number for number, name in names_by_number("metadata", "Record").items() if name not in kept)
@@ -89,7 +89,7 @@ def all_but(*heeded: str) -> frozenset[int]:
 class Image:
     """All state. `take` changes it by a record; what is handed out of it never changes."""
 
-    unheeded: frozenset[int] = frozenset((10, 15, 21, 26))
+    ignored_types: frozenset[int] = frozenset((10, 15, 21, 26))
     """Types of records that need not be parsed for it: delegation tokens, which are secret, producer ids, and how far a
     migration from ZooKeeper is."""
 

@@ -29,7 +29,7 @@ class Leaders(NamedTuple):
 
 
 class _LeadersImage(Image):
-    unheeded = all_but(
+    ignored_types = all_but(
         "TopicRecord",
         "PartitionRecord",
         "PartitionChangeRecord",

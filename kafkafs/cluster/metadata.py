@@ -77,7 +77,7 @@ class Metadata(Replay):
         self._options = options
         self._new_image = new_image
         self._until_ms = until_ms
-        self._skipped = _SKIPPED | new_image.unheeded
+        self._skipped = _SKIPPED | new_image.ignored_types
         self.problems = Problems()
         self.is_dynamic = False
         self.image: Image | None = None

@@ -140,7 +140,7 @@ class TopicMetadata:
 class _TopicsImage(Image):
     """Topics and the numbers of their partitions, and nothing else about them."""
 
-    unheeded = all_but("TopicRecord", "PartitionRecord", "RemoveTopicRecord")
+    ignored_types = all_but("TopicRecord", "PartitionRecord", "RemoveTopicRecord")
 
     def __init__(self) -> None:
         super().__init__()

@@ -59,7 +59,7 @@ class ForkedProcess(Generic[Task, Message]):
         self.pipe.close()
 
 
-def heard(
+def answered(
     processes: Sequence[ForkedProcess[Task, Message]], timeout_s: float | None = None
 ) -> list[ForkedProcess[Task, Message]]:
     """Return the processes that have sent a result, or are gone. Wait until there is one, or for that long."""
@@ -72,7 +72,7 @@ def _alive() -> Iterator[None]:
     try:
         yield
     except (EOFError, OSError):  # the latter also in the middle of what it had begun to tell
-        raise Exhausted("a process that was to help was killed, as happens where memory runs out") from None
+        raise Exhausted("a worker process was killed, probably for lack of memory") from None
 
 
 def _served(pipe: Connection, serve: Serve[Task, Message], parent: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from kafkafs.disk.forked import ForkedProcess, Serve, heard
+from kafkafs.disk.forked import ForkedProcess, Serve, answered
 
 Task = TypeVar("Task")
 Message = TypeVar("Message")
@@ -99,7 +99,7 @@ def _handed_on(
         if not listened:
             return
         turns = dict[str, None]()  # the lanes that may go on: a look at all of them took minutes of 100,000
-        for process in heard(listened, rules.look_s):
+        for process in answered(listened, rules.look_s):
             message = process.received()
             turns[busy[process].lane] = None
             busy[process].messages.append(message)

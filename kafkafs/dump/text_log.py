@@ -59,7 +59,7 @@ class TextLog:
         """The lines of many entries, made by kernels where they can, else one by one."""
         run, self.is_past = within(run, self._window)
         self._findings.check_crcs(run.rows)
-        singly = self._goes_singly(run.rows)
+        singly = self._needs_single_lines(run.rows)
         borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
         for first, stop in pairwise(borders):
             if first == stop:
@@ -91,7 +91,7 @@ class TextLog:
         else:
             yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
 
-    def _goes_singly(self, rows: Batches) -> Flags:
+    def _needs_single_lines(self, rows: Batches) -> Flags:
         unknown: Flags = rows["attributes"] & CODEC >= len(CODECS)
         if not self._options.is_deep:
             return unknown

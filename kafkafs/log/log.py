@@ -16,7 +16,7 @@ import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import Denied, DiskError, Lost, NotFound, Sealed
+from kafkafs.errors import Denied, DiskError, Lost, NotFound, Unopenable
 from kafkafs.format.batch import Batch, batch_at, is_overfull
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
@@ -255,7 +255,7 @@ class Log:
 
     def pass_lost(self, error: Lost, lenient: bool) -> None:
         """Goes on behind what a tier has lost if `lenient`, or raises."""
-        if not lenient or isinstance(error, Sealed):
+        if not lenient or isinstance(error, Unopenable):
             raise error
         logger.warning("%s: passing over what a tier has lost: %s", self.name.directory, error)
 

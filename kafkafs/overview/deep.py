@@ -3,13 +3,13 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from kafkafs.disk.forked import ForkedProcess, heard
+from kafkafs.disk.forked import ForkedProcess, answered
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.overview.contents import Contents, read_contents
 from kafkafs.overview.scanning import DirectoryCount
 
 _Task = tuple[int, str]
-_Told = tuple[_Task, Contents]
+_Result = tuple[_Task, Contents]
 
 
 def read_all(
@@ -30,10 +30,10 @@ def read_all(
     }
     waiting, done, total = sorted(sizes, key=lambda task: -sizes[task]), 0, sum(sizes.values())
     waiting.reverse()
-    started: list[ForkedProcess[_Task, _Told]] = []
+    started: list[ForkedProcess[_Task, _Result]] = []
     found: dict[tuple[DataDirectory, str], Contents] = {}
 
-    def serve(task: _Task, tell: Callable[[_Told], None]) -> None:
+    def serve(task: _Task, tell: Callable[[_Result], None]) -> None:
         number, name = task
         tell((task, read_contents(counts[number][0].partition(name))))
 
@@ -43,7 +43,7 @@ def read_all(
             started[-1].give(waiting.pop())
         busy = list(started)
         while busy:
-            for process in heard(busy):
+            for process in answered(busy):
                 task, contents = process.received()
                 contents.transactional = {names.get(int(each), each) for each in contents.transactional}
                 found[counts[task[0]][0], task[1]] = contents

@@ -83,7 +83,7 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
     report = {"state": "planned", **plan.report(), "neededBytes": needed, "revived": work.revived()}
     report["leftOut"] += [*_configured(plan, choices.to)[2], *work.behind_metadata()]
     report["leftOut"] += [*groups_beyond(plan.cluster, work.ends()), *work.share_groups_beyond()]
-    report["retentionAdded"] = [each.resource for each in _kept_for_ever(plan, choices)]
+    report["retentionAdded"] = [each.resource for each in _without_retention(plan, choices)]
     return report
 
 
@@ -105,7 +105,7 @@ def _revive(
         place.remove(name)
     method = choose_method(plan, choices.method, place)
     work = _Work(plan, choices, progress)
-    done = work.still_so(place.done)
+    done = work.unchanged_partitions(place.done)
     gone = place.keep_only({f"{topic.name}-{each.number}" for topic, each in plan.partitions() if each.replica})
     check_room(plan, method, choices.to, sum(entry["bytes"] for entry in done.values()))
     for each in work.scans(done):
@@ -123,7 +123,7 @@ def _revive(
     node_settings, configs, sentences = _configured(plan, place.path)
     report["leftOut"] += [*sentences, *work.behind_metadata()]
     report["leftOut"] += [f"{name} is no longer on these disks, and was taken away again" for name in gone]
-    added = _kept_for_ever(plan, choices)
+    added = _without_retention(plan, choices)
     report["retentionAdded"] = [each.resource for each in added]
     others = _producer_ids(place) if choices.include else ()
     report["nextProducerId"] = _write_cluster(plan, work, place, [*configs, *added], others)
@@ -169,7 +169,7 @@ class _Work:
         self._choices, self._progress, self._moved = choices, progress, 0
         self.digests, self.made_again = dict[str, str](), list[str]()
 
-    def still_so(self, done: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    def unchanged_partitions(self, done: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Return the partitions that an earlier command made, without those that have changed on the disks since. If
         any changed, those do not count either that took an end from what other partitions tell."""
         for topic, each in self.plan.partitions():
@@ -286,7 +286,7 @@ def _configured(plan: Plan, to: Path) -> tuple[dict[str, str], list[Config], lis
     return node_settings | thread_counts(configs), configs, sentences
 
 
-def _kept_for_ever(plan: Plan, choices: Choices) -> list[Config]:
+def _without_retention(plan: Plan, choices: Choices) -> list[Config]:
     """A setting for each topic that has no retention time of its own: any further broker may have another default."""
     topics = plan.topics if choices.retention == "off" else ()
     return [Config(TOPIC_RESOURCE, each.name, _RETENTION, "-1") for each in topics if _RETENTION not in each.configs]

@@ -14,7 +14,7 @@ _PRE_MIGRATION = 2  # from 3.5 on; source: ZkMigrationState
 class WholeImage(Image):
     """An image that forgets nothing. `credentials` and `tokens` have the fields of their records."""
 
-    unheeded = frozenset()
+    ignored_types = frozenset()
 
     def __init__(self) -> None:
         super().__init__()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk.forked import ForkedProcess, heard
+from kafkafs.disk.forked import ForkedProcess, answered
 from kafkafs.errors import Exhausted
 from tests.mounting import wait_until
 from tests.nobody import NOBODY, takes_root
@@ -59,9 +59,9 @@ def test_each_does_what_it_is_given_in_order(forked):
 
 def test_those_that_tell_something_are_heard(forked):
     one, other = forked(_echo), forked(_echo)
-    assert heard([one, other], 0) == []
+    assert answered([one, other], 0) == []
     other.give(1)
-    assert heard([one, other]) == [other]
+    assert answered([one, other]) == [other]
 
 
 def test_what_ends_a_task_is_raised_and_the_next_task_is_done(forked, capfd):
@@ -88,7 +88,7 @@ def test_one_that_is_killed_is_a_sentence(forked, is_at_work):
         wait_until(lambda: _state(pid) == "S")
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: _state(pid) == "Z")
-    assert heard([process]) == [process]
+    assert answered([process]) == [process]
     with pytest.raises(Exhausted, match="was killed"):
         process.received()
     with pytest.raises(Exhausted, match="was killed"):

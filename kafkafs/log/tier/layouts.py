@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
-from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, Sealed, Unsupported, UsageError
+from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, Unopenable, Unsupported, UsageError
 from kafkafs.format.checkpoints import parse_lineage
 from kafkafs.format.names import LEADER_EPOCHS, parse_partition_name, parse_segment_file
 from kafkafs.format.tiers.manifest import LARGEST, Manifest, parse_manifest
@@ -211,7 +211,7 @@ class Aiven:
             cipher = None
             if manifest.encryption is not None:
                 if self._keys is None:
-                    raise Sealed(manifest.encryption.sentence)
+                    raise Unopenable(manifest.encryption.sentence)
                 cipher = self._keys.cipher(manifest.encryption)
             if kind == "log":
                 return chunked_log(self._objects, upload, manifest, cipher, self._cache, self._options)
@@ -232,7 +232,7 @@ class Aiven:
         except (CorruptData, Unsupported) as error:
             if isinstance(error, CorruptData):  # a store may send otherwise the next time
                 self._cache.forget(found)
-            kind = Sealed if isinstance(error, Unsupported) else Lost
+            kind = Unopenable if isinstance(error, Unsupported) else Lost
             raise kind(f"the manifest {found.key!r} cannot be used: {error}") from error
         place = parse_object_directory(found.key.rpartition("/")[0])
         if (manifest.start_offset, manifest.segment_id, (manifest.topic_id, manifest.partition)) != (

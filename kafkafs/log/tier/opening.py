@@ -98,7 +98,7 @@ def chunked_log(
         raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {chunks.positions[-1]}")
     if manifest.is_plain:
         return plain_file(objects, found, "log", upload, cache, options)
-    unpack = _unpacked if manifest.is_compressed else _as_it_is
+    unpack = _unpacked if manifest.is_compressed else _unchanged
 
     def fetched(first: int, count: int) -> list[bytes]:
         try:
@@ -162,7 +162,7 @@ def _clear(piece: bytes | memoryview, cipher: "Cipher | None", key: str) -> byte
         raise Lost(f"{key!r}: {error}") from error
 
 
-def _as_it_is(piece: bytes, _size: int) -> bytes:
+def _unchanged(piece: bytes, _size: int) -> bytes:
     return piece
 
 

@@ -5,7 +5,7 @@ from weakref import ReferenceType, ref
 
 from kafkafs.disk.chunked_file import inode_of
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import Denied, DiskError, Lost, NotFound, Sealed, Vanished
+from kafkafs.errors import Denied, DiskError, Lost, NotFound, Unopenable, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
 from kafkafs.log.tier.counting import Piece, contradicts
@@ -84,7 +84,7 @@ class RemoteFiles:
         except NotFound as error:
             raise Vanished(f"{self.object!r} disappeared: {error}") from error
         except Denied as error:  # no right of whoever reads the mount
-            raise Sealed(str(error)) from error
+            raise Unopenable(str(error)) from error
         if contradicts(self._piece, completed, self._lineage):
             self._doubted.add(self.upload.segment_id)
             raise Vanished(f"{self.object!r} is another piece of the log than its name says; open it again")
@@ -125,7 +125,7 @@ class RemoteFiles:
             except NotFound as error:
                 raise Vanished(f"{self.object!r} disappeared: {error}") from error
             except Denied as error:
-                raise Sealed(str(error)) from error
+                raise Unopenable(str(error)) from error
             self._open[kind] = ref(file)
         if kind == "log" and file.size != self.log_size():
             raise Lost(f"{self.object!r} has {file.size} bytes, and {self.log_size()} were uploaded")
