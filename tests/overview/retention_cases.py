@@ -51,4 +51,12 @@ CASES: Mapping[str, Case] = {
     ),
     "by-defaults": Case({}, (900, 600, 300, 2), 3),
     "empty": Case(DAY, (), 0),
+    "no-time": Case({"retention.ms": 0}, (90, 60, 1), 3),
+    "size-in-the-future": Case({"retention.ms": -1, "retention.bytes": SIZE + SIZE // 2}, (9, -1000, 7, 6), 2),
+    "compact-and-size": Case(
+        {"cleanup.policy": "compact,delete", "retention.ms": -1, "retention.bytes": SIZE + SIZE // 2}, (9, 8, 7, 6), 2
+    ),
+    "below-start-no-policy": Case({"retention.ms": -1}, (9, 8, 7, 6), 2, 2, {"cleanup.policy": ""}),
+    "below-start-then-time": Case(DAY, (90, 60, 50, 2), 3, 1),
+    "below-start-all": Case({"retention.ms": -1}, (9, 8, 7), 2, 3),
 }
