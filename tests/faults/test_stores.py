@@ -55,7 +55,7 @@ def _pairs(faults: tuple[str, ...]) -> list[tuple[str, str]]:
     return list(product(COMMANDS, faults)) if is_all else list(zip(cycle(QUICK), faults, strict=False))
 
 
-class _Script:
+class Script:
     """A fault from the middle of a command on, or in its middle only."""
 
     def __init__(self, store: Store, fault: str, at: int, lasts: bool) -> None:
@@ -171,7 +171,7 @@ def test_the_answer_is_whole_after_a_fault_of_a_moment(name, fault, copy, data, 
     _, answer, requests = _compared(name, copy, data, tmp_path, run, clean)
     if fault == "slow":
         store_limits(request_s=1.0)
-    copy.fault = script = _Script(copy, fault, requests // 2, lasts=False)
+    copy.fault = script = Script(copy, fault, requests // 2, lasts=False)
     code, found, said = run(name, copy.address(data.name), tmp_path / "out")
     assert script.has_failed
     assert (code, found == answer) == (0, True), said
@@ -183,7 +183,7 @@ def test_a_fault_that_lasts_is_one_sentence(name, fault, copy, data, tmp_path, r
     if fault == "slow":
         store_limits(request_s=0.2, question_s=0.5, listing_s=0.5)
     copy.page = 3 if fault == "listing" else copy.page
-    copy.fault = script = _Script(copy, fault, requests // 2, lasts=True)
+    copy.fault = script = Script(copy, fault, requests // 2, lasts=True)
     code, found, said = run(name, copy.address(data.name), tmp_path / "out")
     if not script.has_failed or (fault == "listing" and code == 0):
         assert (code, found == answer) == (0, True), "the object was not asked for"
