@@ -7,6 +7,7 @@ of a partition deletes, and its followers delete what the leader has deleted.
 
 import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def second_properties(values: Mapping[str, str], cluster_id: str) -> bytes:
         _ABOUT,
         "# A further broker of the same cluster. Another machine needs another host in the listeners; a third broker a",
         "# node.id, listeners and log.dirs of its own. Before its first start:",
-        f"# kafka-storage.sh format --cluster-id {_escaped(cluster_id)} --config {SECOND_PROPERTIES}",
+        f"# kafka-storage.sh format --cluster-id {shlex.quote(cluster_id)} --config {SECOND_PROPERTIES}",
     ]
     return _file(about, values)
 

@@ -105,3 +105,5 @@ def test_a_second_node_has_another_number_and_a_port_that_there_is():
     assert (found["super.users"], found["log.dirs"]) == ("User:ANONYMOUS", "/x-second")
     text = second_properties(found, "a-cluster").decode()
     assert "# kafka-storage.sh format --cluster-id a-cluster --config second.properties\n" in text
+    hostile = second_properties(found, "x;touch${IFS}y").decode()
+    assert "format --cluster-id 'x;touch${IFS}y' --config" in hostile
