@@ -18,7 +18,7 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
                  `lost_ends` finds ends of transactions (`markers`) and of groups (`group_ends`) in damaged bytes
     partitions   makes its new directory: `copying` copies a log's bytes into it
     beyond       the end of the report: records past the metadata's end, groups that have read too far
-    metadata_snapshot   the snapshot from which the new controller starts
+    metadata_snapshot   the snapshot from which the new controller starts; `refused_rights`: what no controller takes
     settings     server.properties, and the files that identify the directory
     place        the new directory. Only this module and `copying` write
 """

@@ -18,6 +18,7 @@ from kafkafs.cluster.metadata import METADATA_VERSION
 from kafkafs.format.batch import Pair, batch_bytes
 from kafkafs.format.control import ControlType
 from kafkafs.format.messages.writing import message_bytes, metadata_record
+from kafkafs.revive.refused_rights import refused_rights
 from kafkafs.revive.releases import Release, record_version
 from kafkafs.revive.topics import RevivedTopic
 from kafkafs.revive.whole_image import WholeImage
@@ -177,7 +178,10 @@ def _partitions(topic: RevivedTopic, state: State) -> Iterator[Mapping[str, Any]
 
 def _rights(image: WholeImage) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Quotas, access control, users and delegation tokens, as the old records have them."""
+    refused = refused_rights(image)
     for entity, quotas in image.quotas.items():
+        if entity in refused.quotas:
+            continue
         named = tuple({"entityType": kind, "entityName": name} for kind, name in entity)
         for key, value in quotas.items():
             yield "ClientQuotaRecord", {"entity": named, "key": key, "value": value, "remove": False}
@@ -187,10 +191,12 @@ def _rights(image: WholeImage) -> Iterator[tuple[str, Mapping[str, Any]]]:
             "patternType": acl.pattern_type, "principal": acl.principal, "host": acl.host,
             "operation": acl.operation, "permissionType": acl.permission,
         }  # fmt: skip
-    for fields in image.credentials.values():
-        yield "UserScramCredentialRecord", fields
-    for fields in image.tokens.values():
-        yield "DelegationTokenRecord", fields
+    for user, fields in image.credentials.items():
+        if user not in refused.credentials:
+            yield "UserScramCredentialRecord", fields
+    for token, fields in image.tokens.items():
+        if token not in refused.tokens:
+            yield "DelegationTokenRecord", fields
 
 
 def kept_configs(
@@ -227,9 +233,13 @@ def kept_configs(
         f" least for Kafka {target.name}"
         for before, after in zip(kept, fitting, strict=True) if before != after
     ]  # fmt: skip
-    if image is not None and image.tokens:
+    refused = refused_rights(image) if image is not None else None
+    if refused is not None:
+        sentences += refused.sentences
+    tokens = len(image.tokens) - len(refused.tokens) if image is not None and refused is not None else 0
+    if tokens:
         sentences.append(
-            f"{len(image.tokens)} delegation tokens are copied, but {TOKEN_KEY} is not on these disks: uncomment its"
+            f"{tokens} delegation tokens are copied, but {TOKEN_KEY} is not on these disks: uncomment its"
             " line in server.properties, and write the old key there"
         )
     return fitting, sentences

@@ -135,7 +135,7 @@ def test_no_setting_names_a_path_of_this_machine(name, value):
 
 def test_tokens_without_their_key_are_told():
     image = WholeImage()
-    image.tokens = {"x": {}}
+    image.tokens = {"x": {"owner": "User:a", "requester": "User:a", "renewers": []}}
     _, (sentence,) = kept_configs(image, [], 1, frozenset(), RELEASES["4.4"])
     assert "delegation.token.secret.key" in sentence
 
