@@ -191,9 +191,6 @@ def decode(
     held. Large values take room from `memory`, which may raise Crowded.
     """
     work, stop = _Work(data, batches, limit, memory), 0
-    if len(batches) == 1 and is_left_out(batches, position + len(data), limit):
-        yield from _too_large(work, 0, 1, 0)
-        return
     while stop < len(batches):
         first = stop
         stop, kind, announced = kernels.next_alike(
@@ -322,8 +319,11 @@ def _too_large(work: _Work, first: int, stop: int, _announced: int) -> Iterator[
         yield work.refusal(number, TooLarge(message))
 
 
-def _outside(_work: _Work, first: int, _stop: int, _announced: int) -> Iterator[Records | Refusal]:
-    raise ValueError(f"row {first} is of other data")
+def _outside(work: _Work, first: int, stop: int, announced: int) -> Iterator[Records | Refusal]:
+    """A batch that is left out (see `is_left_out`) has nothing but its header in the data."""
+    if len(work.batches) > 1 or work.batches["size"][first] <= stored_limit(work.limit):
+        raise ValueError(f"row {first} is of other data")
+    return _too_large(work, first, stop, announced)
 
 
 # --- compressed messages of formats v0 and v1: a wrapper whose value, unpacked, is a row of whole messages

@@ -143,7 +143,7 @@ class Visible:
         """Yield everything that overlaps the offsets [start, end): damage, and runs with only the rows that a consumer
         sees. If a batch is too large to be decoded, only its header comes, unless batches have to be `whole`."""
         largest = ANY_SIZE if whole else stored_limit(self.options.max_batch)
-        outcomes = Outcomes(self.log, lenient=self.options.corrupt_skip)
+        outcomes = Outcomes(self.log, lenient=self.options.corrupt_skip) if self._committed else None
         begin = self.overlaps.begin(start)
         walked = self.log.walk(begin, end, self.options.corrupt_skip, largest)
         first = next(walked, None)
@@ -156,7 +156,7 @@ class Visible:
                     yield segment, item
                 continue
             rows = data_batches(self._reaching(segment, overlapping(item.rows, begin, end), start))
-            if self._committed and len(rows):
+            if outcomes is not None and len(rows):
                 rows = chosen(rows, ~outcomes.aborted(segment, rows))
             if len(rows):
                 yield segment, BatchRun(item.data, item.position, rows)

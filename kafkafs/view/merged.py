@@ -9,6 +9,7 @@ import logging
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.access import Access, common
@@ -149,7 +150,7 @@ class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
         """The text that `attributes` announced, as long as all logs have it. Otherwise the records that are visible
         now."""
         views, target = self._targeted()
-        each_there(views, lambda view: view.ask(lambda look: target.check_end(look, isolated=True)))
+        asked_of_each(views, lambda _, look: target.check_end(look, isolated=True))
         parts = _parts(views, target)
         if not parts:
             raise self._gone()
@@ -188,15 +189,15 @@ class MergedFollower(_OfTopic):
     def open(self) -> Stream:
         """The records that are visible now, and those that become visible in the partitions of now."""
         views, target = self._targeted()
-        each_there(views, lambda view: view.ask(lambda look: target.check_end(look, isolated=True)))
-        followers = each_there(views, lambda view: (view, view.ask(lambda look: Follower(view, look, target))))
+        asked_of_each(views, lambda _, look: target.check_end(look, isolated=True))
+        followers = asked_of_each(views, lambda view, look: (view, Follower(view, look, target)))
         budget = views[0].resources.text
         text = _Followed(self._lines(views[0]), followers, budget.limits)
         return Stream(text.pieces, 0, budget, text.has_more)
 
 
 def each_there(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answer]) -> list[Answer]:
-    """Yield the answer of each of the partitions that is still there."""
+    """Return the answer of each of the partitions that is still there."""
     answers = []
     for view in views:
         with suppress(NotFound):
@@ -204,8 +205,13 @@ def each_there(views: Sequence[PartitionView], ask: Callable[[PartitionView], An
     return answers
 
 
+def asked_of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView, Look], Answer]) -> list[Answer]:
+    """The same, each asked of the partition's log as it is."""
+    return each_there(views, lambda view: view.ask(partial(ask, view)))
+
+
 def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
-    return each_there(views, lambda view: view.ask(lambda look: _part(view, look, target)))
+    return asked_of_each(views, lambda view, look: _part(view, look, target))
 
 
 def _newest_ms(view: PartitionView) -> int:
