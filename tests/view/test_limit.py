@@ -91,7 +91,7 @@ def test_raw_views_by_time_need_no_unpacking(around):
     assert "user.kafkafs.offset" not in about
     explained = cat(root, "t-0/by-time/2.explain").decode()
     assert "answer: batch 1..1" in explained
-    assert "grants" in explained.splitlines()[-1]
+    assert "allows" in explained.splitlines()[-1]
 
 
 def test_a_raw_point_says_so_where_only_the_records_tell(tmp_path):
@@ -131,7 +131,7 @@ def test_all_views_agree_on_the_limit_for_what_is_not_packed(tmp_path):
     root = tree(tmp_path, max_batch=200)
     for name in 2 * ("by-offset/1.explain", "by-time/2.explain"):
         assert "answer: batch 1..1" in (text := cat(root, f"t-0/{name}").decode())
-        assert "grants" in text.splitlines()[-1]
+        assert "allows" in text.splitlines()[-1]
     for name in 2 * names:  # by now its batch is known to be sound, and looked at more briefly
         with pytest.raises(TooLarge):
             cat(root, f"t-0/{name}")
