@@ -154,7 +154,12 @@ def parse_set(words: Sequence[str], topics: Mapping[str, object]) -> dict[str, d
             )
         names = [name for name in known_configs()["topic"] if place.endswith(f".{name}")]
         if not names:
-            raise UsageError(f"--set {word!r} ends with no setting of a topic that Kafka knows, such as retention.ms")
+            ends = (place[at + 1 :] for at, letter in enumerate(place) if letter == ".")
+            near = (did_you_mean(end, known_configs()["topic"]) for end in ends)
+            raise UsageError(
+                f"--set {word!r} ends with no setting of a topic that Kafka knows, such as retention.ms"
+                f"{next(filter(None, near), '')}"
+            )
         name = max(names, key=len)
         topic = place.removesuffix(f".{name}")
         if topic not in topics:

@@ -41,11 +41,11 @@ class Sides(NamedTuple):
 def paired(old: tuple[Path, ...], new: tuple[Path, ...], topics: TopicChoice) -> Sides:
     """Pair the live partitions of the chosen topics. UsageError for a topic on neither side, and for two copies of one
     broker's directory on one side."""
-    found = [
-        {name: each for name, each in every_location(paths).items() if topics.takes(name.topic)} for paths in (old, new)
-    ]
+    there = [every_location(paths) for paths in (old, new)]
+    places = ", ".join(dict.fromkeys(repr(str(path)) for path in (*old, *new)))
+    topics.check((name.topic for each in there for name in each), places)
+    found = [{name: each for name, each in side.items() if topics.takes(name.topic)} for side in there]
     every = sorted({*found[0], *found[1]})
-    topics.check((name.topic for name in every), ", ".join(repr(str(path)) for path in (*old, *new)))
     compacted = [_Compacted(data_directories(paths)) for paths in (old, new)]
     answers = {
         topic: any(each.has(topic) for each in compacted) for topic in dict.fromkeys(name.topic for name in every)
