@@ -1,6 +1,6 @@
-"""A store that fails while a mount or Spark reads a copy: each fault with both. By hand, minutes (`KAFKAFS_BUCKETS=1`).
+"""A store that fails while a mount shows a copy: each fault. By hand, minutes (`KAFKAFS_BUCKETS=1`).
 
-An answer is whole, or there is none: a reader of the mount gets an error number, and a query of Spark fails.
+An answer is whole, or a reader gets an error number. `tests/spark/test_failing_stores` asks the same of Spark.
 """
 
 import errno
@@ -9,13 +9,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from tests.faults.questions import read
 from tests.faults.test_stores import LASTING, PASSING, Script
 from tests.kafka.buckets import KEYS, Store, bucket_of
 from tests.mounting import KAFKAFS, mounting
-from tests.spark.reading import frame, rows
 
 pytestmark = [
     pytest.mark.skipif("KAFKAFS_BUCKETS" not in os.environ, reason="minutes; KAFKAFS_BUCKETS=1 runs it"),
@@ -67,19 +65,3 @@ def test_what_a_mount_shows_is_whole_or_an_error(fault, lasts, after, copy: Stor
 def _is_of_this_place(path: str, answer: bytes | int) -> bool:
     """True of an answer that names the data directory."""
     return path.endswith("info.json") and not isinstance(answer, int) and b"s3://" in answer
-
-
-@pytest.mark.parametrize(("fault", "lasts"), FAULTS)
-@pytest.mark.parametrize("after", [2, 8])
-def test_a_query_of_spark_is_whole_or_fails(fault, lasts, after, copy: Store, data, spark: SparkSession):
-    near = rows(frame(spark, data, subscribe="orders,test,readings"))
-    copy.page = 3 if fault == "listing" else copy.page
-    copy.fault = script = Script(copy, fault, after, lasts)
-    failure, far = "", None
-    try:
-        far = rows(frame(spark, copy.address(data.name), subscribe="orders,test,readings"))
-    except Exception as error:
-        failure = str(error)
-    assert (far == near) if not failure else "s3://disks" in failure
-    assert not failure or lasts or fault == "slow"
-    assert failure or not lasts or not script.has_failed or fault == "listing"
