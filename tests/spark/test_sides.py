@@ -27,9 +27,13 @@ def test_a_topic_that_neither_side_has_is_an_error(tmp_path):
     assert len(paired((tmp_path / "old",), (tmp_path / "new",), TopicChoice(frozenset("ab"))).pairs) == 2
     with pytest.raises(UsageError, match="no topic 'c'"):
         paired((tmp_path / "old",), (tmp_path / "new",), TopicChoice(frozenset("ac")))
-    write_partition(tmp_path / "new", {0: [made(0, [1])]}, "orders-0")
-    with pytest.raises(UsageError, match=r"no topic 'order' in .*; did you mean orders\?"):
-        paired((tmp_path / "old",), (tmp_path / "new",), TopicChoice(frozenset(["order"])))
+
+
+def test_of_a_wrong_topic_the_nearest_one_is_named(tmp_path):
+    """Regression: only the topics that were chosen were asked."""
+    write_partition(tmp_path / "old", {0: [made(0, [1])]}, "orders-0")
+    with pytest.raises(UsageError, match=r"no topic 'order' in '.*old'; did you mean orders\?"):
+        paired((tmp_path / "old",), (tmp_path / "old",), TopicChoice(frozenset(["order"])))
 
 
 def test_two_copies_of_one_broker_on_one_side_are_an_error(tmp_path):
