@@ -36,8 +36,11 @@ def look(data_dirs: Sequence[Path], reading: ReadOptions) -> bytes:
 
 
 def reuse_answers(answers: bytes) -> None:
-    """Have the directories in buckets that this process opens from now on begin with these answers."""
+    """Have the directories in buckets that this process opens from now on begin with these answers.
+
+    The process has a session of its own: a read that failed while it served is no failure of the command."""
     if answers:
+        store_session.current = store_session.StoreSession(store_session.current.limits)
         store_session.current.seen_before.update(pickle.loads(answers))  # imports pyarrow
 
 
