@@ -186,7 +186,7 @@ def by_lag(items: Sequence[Item], about: Callable[[Item], tuple[bytes, int | Non
         totals[group] += lag or 0
 
     def place(item: Item) -> tuple[int, bytes, bool, int]:
-        """Unknown lags stand last."""
+        """Unknown lags are last."""
         group, lag = about(item)
         return -totals[group], group, lag is None, -(lag or 0)
 

@@ -30,7 +30,7 @@ class Word:
     form: str
     meaning: str
     apply: Callable[[MountOptions, str], MountOptions]
-    values: tuple[str, ...] = ()  # all that may stand behind the "=", where those are few
+    values: tuple[str, ...] = ()  # all that may be behind the "=", where those are few
 
     @property
     def name(self) -> str:

@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *, examples: Sequence[str] = (), formatter_class: Any = Formatter, **more: Any) -> None:
         """`examples` end the help, a command a line."""
         super().__init__(formatter_class=formatter_class, **more)
-        self.spread: str | None = None  # the list of arguments whose words may stand between options, too
+        self.spread: str | None = None  # the list of arguments whose words may be between options, too
         if examples:
             shown = "\n".join(["examples:", *(f"  {example}" for example in examples)])
             self.epilog = "\n\n".join(filter(None, [self.epilog, shown]))

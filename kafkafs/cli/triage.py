@@ -114,7 +114,7 @@ def _groups(found: Triage) -> list[str]:
 
 
 def _short(name: str) -> str:
-    """A name of which enough is shown; what stands behind it in the line counts."""
+    """A name of which enough is shown; what is behind it in the line counts."""
     return name if len(name) <= _LONG else f"{name[: _LONG - 3]}..."
 
 

@@ -43,7 +43,7 @@ class _ReaderRegistry:
         self._is_newest = False
 
     def found(self, name: "SchemaName", topic: str, is_key: bool) -> "FoundSchema | None":
-        """The schema that a record of `topic` names; None if not even the registry of now has it."""
+        """The schema that a record of `topic` names; None if not even the current registry has it."""
         found = self._registry.found(name, topic, is_key)
         if found is None and not self._is_newest:
             self._registry, self._is_newest = self._schemas.registry(now=True), True

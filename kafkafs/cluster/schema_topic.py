@@ -1,6 +1,6 @@
 """`_schemas-0`, read once and then followed: the current registry, for decoders.
 
-Kept are at most KEPT_BYTES of schemas, whatever stands in the topic. Schemas that the registry's own compaction has not
+Kept are at most KEPT_BYTES of schemas, whatever is in the topic. Schemas that the registry's own compaction has not
 yet removed count, because data that were written with a deleted schema can still be decoded.
 """
 

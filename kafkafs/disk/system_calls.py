@@ -40,7 +40,7 @@ def openat2(root: int, name: str, flags: int, resolve: int = 0) -> int:
 
 
 def open_in_memory(path: str, flags: int) -> int:
-    """A descriptor of what stands at an absolute path, links followed. Raises BlockingIOError where a part of the way
+    """A descriptor of what is at an absolute path, links followed. Raises BlockingIOError if a part of the way
     is not in memory or Linux is before 5.12, and OSError for other failures."""
     got: int = libc.syscall(_SYS_OPENAT2, _NO_DIRECTORY, os.fsencode(path), *_how(flags, CACHED, 0))
     if got >= 0:

@@ -74,7 +74,7 @@ def hint_in_bucket(root: Directory, address: str, is_data_directory: Callable[[s
 
 
 def _above(place: Path, path: Path) -> str:
-    """`place` stands in a data directory: a partition, a file, or what a topic's name was taken for; `path` is it, or
+    """`place` is in a data directory: a partition, a file, or what a topic's name was taken for; `path` is it, or
     is below it."""
     what = "it" if path == place else repr(str(place))
     if place.is_dir():

@@ -45,7 +45,7 @@ MAX_OFFSET = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class OffsetWindow:
-    """Offsets in [start, stop); a bound that is None is no bound. `position`: what stands before is not looked at.
+    """Offsets in [start, stop); a bound that is None is no bound. `position`: what is before is not looked at.
 
     A window never changes while a log is dumped. `start` and `position` cut what comes first, `stop` ends the pass:
     once a run holds an entry behind it (`entries.within`), the one that shows the log says `is_past`, and no more is

@@ -216,7 +216,7 @@ class Walk(NamedTuple):
     """The whole batches of a buffer, in order, and how the buffer goes on behind them.
 
     "end": not at all. "cut": an entry is not whole, `missing` bytes of it (0 if even that is unknown) come later.
-    "corrupt": what stands there can be no entry.
+    "corrupt": what is there can be no entry.
     """
 
     rows: Batches
@@ -243,7 +243,7 @@ def walk(data: Bytes, position: int, *, verify: bool = True) -> Walk:
 
 
 def _rows_expected(data: Bytes) -> int:
-    """About how many batches stand there, if all are as the first one: joining two tables of them takes longer than all
+    """About how many batches are there, if all are as the first one: joining two tables of them takes longer than all
     else of a walk."""
     if len(data) < FRAME_SIZE:
         return 1

@@ -1,7 +1,7 @@
 """A segment's indexes of offsets and of times: sorted entries of fixed size, no header, no checksum.
 
 Whole entries count; a remainder at the end does not. The file of a segment that still grows is preallocated, so zeros
-follow its entries, and after a truncation old entries may stand between the two. An index is therefore a hint: what
+follow its entries, and after a truncation old entries may be between the two. An index is therefore a hint: what
 it says is checked against the log where it is used. Source: AbstractIndex.
 
 Lookups read pages, not the file. Most go to the end of the log, and the broker keeps the end of its index in the page
@@ -105,7 +105,7 @@ class AbstractIndex(Generic[Entry]):
 
     @property
     def entries(self) -> int:
-        """How many entries stand before the padding."""
+        """How many entries are before the padding."""
         if self._entries is None:
             self._entries = self._find_padding()
         return self._entries

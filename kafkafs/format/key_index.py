@@ -102,7 +102,7 @@ def _hash(records: Records, seed: bytes, base: int, rows: Numbers, checks: Numbe
 
 
 def merged(earlier: KeyRows, later: KeyRows) -> KeyRows:
-    """The rows of both, of the same seed and base; the records of one all stand before those of the other."""
+    """The rows of both, of the same seed and base; the records of one all are before those of the other."""
     rows, checks = _settled((earlier.rows, earlier.checks), (later.rows, later.checks))
     return KeyRows(rows, checks, earlier.seed, earlier.base)
 

@@ -132,7 +132,7 @@ def _windowed_keys(records: Records, first: int, stop: int) -> Texts:
 
 
 def _times(records: Records, rows: np.ndarray[tuple[int], np.dtype[np.void]], size: int, count: int) -> list[Numbers]:
-    """The first numbers of what stands in the last `size` bytes of each key; -1 of a shorter key."""
+    """The first numbers of what is in the last `size` bytes of each key; -1 of a shorter key."""
     found = [np.full(len(rows), -1, np.int64) for _ in range(count)]
     long = np.flatnonzero(rows["key_size"] >= size)
     places = rows["key_at"][long].astype(np.int64) + rows["key_size"][long] - size
@@ -143,7 +143,7 @@ def _times(records: Records, rows: np.ndarray[tuple[int], np.dtype[np.void]], si
 
 
 _SPACES = {ord(sign): " " for sign in "\t\n\r"}
-"""Line ends can stand between the words of a JSON text, and would end a line."""
+"""Line ends can be between the words of a JSON text, and would end a line."""
 
 
 def _inner(key: bytes) -> bytes:

@@ -172,7 +172,7 @@ class _Source:
         return self._rows
 
     def next_lines(self) -> tuple[int, int] | None:
-        """Has the next lines of those records stand in the share: from where to where; None if there are none.
+        """Put the next lines of those records into the share: from where to where; None if there are none.
 
         A line that does not fit is left out as a whole.
         """

@@ -6,7 +6,7 @@ by side. A batch that contradicts itself becomes a `Refusal` in its place, as a 
 Memory is bounded by `limit` and a few megabytes, whatever a batch claims. Sources: DefaultRecordBatch, DefaultRecord.
 
 Two contradictions are none, as for Kafka's consumer: records behind the last offset that the header states (old clients
-left its delta at 0), and whatever stands in a batch of 0 records: nothing of it can be lost.
+left its delta at 0), and whatever is in a batch of 0 records: nothing of it can be lost.
 
 `Records` are columns: a row of `RECORD` each, and the bytes that the rows point into. There is no Python object for a
 record; the few accessors for one are for points.

@@ -17,7 +17,7 @@ def json_string(text: str) -> str:
 
 
 def escape_controls(text: str) -> str:
-    """JSON text with those characters escaped that stand in its strings and that a terminal would obey."""
+    """JSON text with those characters escaped that are in its strings and that a terminal would obey."""
     return _SPECIAL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

@@ -75,7 +75,7 @@ class _Side:
 
     @property
     def last(self) -> int:
-        """The last offset that it is known for what stands there."""
+        """The last offset that it is known for what is there."""
         return _BEHIND_ALL if self._is_at_end else int(self.rows["last_offset"][-1])
 
     def fill(self) -> None:

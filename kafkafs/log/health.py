@@ -216,7 +216,7 @@ def _time_index(segment: Segment, found: Newest | None) -> IndexState:
         is_true = first is None or first.max_timestamp < 0 or segment.next_base is None
     elif segment.next_base is None:
         is_true = has_true_end(segment, segment.log().size)  # now: the log is written before its indexes
-    else:  # of a file that stands in the last entry may be of what does not count yet
+    else:  # the last entry of a swap file may be about a part that does not count yet
         is_true = segment.overlaps_next or (found is not None and found.is_indexed)
     return "damaged" if not is_true else "padded" if index.is_padded else "ok"
 

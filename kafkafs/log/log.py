@@ -107,7 +107,7 @@ def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> St
 def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) -> tuple[Batch | None, bool]:
     """The last valid batch at or behind `start`, and True if a header on the way states more records than offsets.
 
-    Without `search` only if nothing stands between it and those before: a preallocated file keeps its size while it
+    Without `search` only if nothing is between it and those before: a preallocated file keeps its size while it
     fills up, and what stood behind the end was looked through already.
     """
     last, is_doubtful = None, False

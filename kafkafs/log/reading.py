@@ -61,7 +61,7 @@ class _Reading:
         self._lineage: Lineage | None = None
 
     def read_from(self, position: int) -> Iterator[tuple[int, Records]]:
-        """The records at or behind an offset, in the log of now."""
+        """The records at or behind an offset, in the current log."""
         end, log = self._window.end, self._log_up_to_end()
         if self._lineage is None or position == self._window.start:  # no record was handed out: any look will do
             self._lineage = Lineage(log)

@@ -2,7 +2,7 @@
 time, and the largest timestamp.
 
 An entry of the offset index is held against the log, and the scan begins there. That makes the answer independent of
-the index: a batch that really stands at the position named, with offsets that the entry allows, has everything older
+the index: a batch that really is at the position named, with offsets that the entry allows, has everything older
 before it. If no entry passes, the scan starts at the segment's start. Source: LogSegment.translateOffset.
 
 The time index promises that every record newer than an entry's timestamp has an offset behind the entry's. The promise

@@ -120,7 +120,7 @@ class _Groups:
 
 
 class _Room:
-    """Lost offsets from `first` on, and the keys whose tombstones are to stand there."""
+    """Lost offsets from `first` on, and the keys whose tombstones are to be there."""
 
     def __init__(self, first: int, last: int) -> None:
         self.first, self._size = first, last - first + 1

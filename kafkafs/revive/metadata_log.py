@@ -40,7 +40,7 @@ class ClusterMetadata:
 
     image: WholeImage | None
     as_of: AsOf | None
-    is_dynamic: bool  # the quorum's voters stand in the log (kraft.version 1), not in everybody's settings
+    is_dynamic: bool  # the quorum's voters are in the log (kraft.version 1), not in everybody's settings
     problems: tuple[str, ...]
     sentences: tuple[str, ...] = ()
 

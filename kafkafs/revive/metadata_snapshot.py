@@ -1,6 +1,6 @@
 """The snapshot of the metadata from which the new controller starts: `<offset>-<epoch>.checkpoint`.
 
-Header, data and footer are batches of their own; where the quorum is a dynamic one its voters stand beside the header.
+Header, data and footer are batches of their own; where the quorum is a dynamic one its voters are beside the header.
 The order of records is that in which a controller replays them: what others refer to first. Much of what could be
 missing is missed in silence: without a replica in sync, a directory of the node, or a registration whose epoch is that
 of `.kafka_cleanshutdown`, a partition has no leader for ever; with a next producer id that was given out already, the

@@ -29,7 +29,7 @@ from kafkafs.revive.set_aside import SetAside, of_unknown_topic
 from kafkafs.revive.whole_image import WholeImage
 
 _LARGEST_GAP = 10_000
-"""So many partitions that are on no disk may stand between those that are."""
+"""So many partitions that are on no disk may be between those that are."""
 
 _MOST_NAMED, _LONGEST = 20, 249
 """So many topics are named in one sentence; so many characters of a name are."""

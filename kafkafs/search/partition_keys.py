@@ -206,7 +206,7 @@ def _surely_lacks(keys: SegmentKeys, key: bytes) -> bool:
 
 
 def _at(reader: Reader, offset: int) -> Found | None:
-    """The first visible record from there on; None if it does not exist, or what stands there is corrupt."""
+    """The first visible record from there on; None if it does not exist, or what is there is corrupt."""
     try:
         return reader.lookup.first(offset)
     except (NotFound, CorruptData):

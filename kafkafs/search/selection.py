@@ -31,7 +31,7 @@ _ESCAPED_BYTES = re.compile("[\udc80-\udcff]")
 
 
 _GLOBAL_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")
-"""Flags that stand at the beginning of an expression, and nowhere else."""
+"""Flags that are at the beginning of an expression, and nowhere else."""
 
 
 class Needle:

@@ -117,7 +117,7 @@ _OPENING = 64 << 10  # what it costs to open a partition, in bytes that could ha
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
     """The offsets [start, end) of a partition. `log_end`: where its log ended when that was planned, if it is known;
-    the marker of a transaction in the range may stand behind the range."""
+    the marker of a transaction in the range may be behind the range."""
 
     location: Location
     start: int
@@ -290,7 +290,7 @@ class _Measured:
         return self._segments[number].next_base or self._log.end_offset
 
     def _entries(self, number: int) -> tuple[Numbers, Numbers]:
-        """Offsets of one segment at which it can be cut, and how many bytes of all stand before each."""
+        """Offsets of one segment at which it can be cut, and how many bytes of all are before each."""
         segment, begin, end = self._segments[number], int(self._starts[number]), int(self._starts[number + 1])
         if self._most > 0:
             try:

@@ -69,7 +69,7 @@ _Typed = dict[FieldName, _MakeColumn]
 class Scan:
     """A part of a topic, fixed when `kafkafs.scan` was called. Each method reads it from the disks again.
 
-    Rows stand in the order of partitions, and in the order of offsets within each. DuckDB, Polars, pandas and others
+    Rows are in the order of partitions, and in the order of offsets within each. DuckDB, Polars, pandas and others
     take the object itself: it is an Arrow stream.
     """
 

@@ -97,7 +97,7 @@ def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
 
 
 def span_of(log: Log, start: int, end: int, made_by: object) -> LogSpan:
-    """Those offsets, as they stand in the log now."""
+    """Those offsets, as they are in the log now."""
     last_batch = None if log.tail is None else log.tail.last
     return LogSpan(start, end, covering(log, start, end), made_by, last_batch)
 

@@ -1,6 +1,6 @@
 """Messages as JSON, character for character as Kafka's tool prints them by its JsonConverters and Jackson.
 
-Fields stand in the schema's order; a tagged one that equals its default is left out. Bytes are base64 with padding.
+Fields are in the schema's order; a tagged one that equals its default is left out. Bytes are base64 with padding.
 How a text is quoted is the caller's choice: `jackson_string` as the tool does it. Source: JsonConverterGenerator.
 
 Decoded views must not show SCRAM secrets, delegation tokens, or configs that are or may be passwords. Emptied fields

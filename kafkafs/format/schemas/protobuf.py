@@ -249,7 +249,7 @@ def _zigzag(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _message(file: FileDescriptor, indexes: tuple[int, ...]) -> Descriptor:
-    """The message at the end of a path. Entries of maps count where they stand in the text, or in a descriptor."""
+    """The message at the end of a path. Entries of maps count where they are in the text, or in a descriptor."""
     found: Descriptor | None = None
     messages = list(file.message_types_by_name.values())
     for index in indexes:

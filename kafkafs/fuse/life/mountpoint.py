@@ -64,7 +64,7 @@ def mounted_at(path: Path | str) -> Mount | None:
 
 
 def real_path(path: Path | str) -> str:
-    """The path with links resolved, without asking what stands at its end, which may be a mount that does not answer:
+    """The path with links resolved, without asking what is at its end, which may be a mount that does not answer:
     whether it is a link, the kernel reports by itself."""
     place = os.path.abspath(path)
     for _ in range(MOST_LINKS):

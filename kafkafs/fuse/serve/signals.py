@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _PIECE = 4096
-"""Bytes read at once. A member of hundreds of groups has a longer status: they stand before its signals."""
+"""Bytes read at once. A member of hundreds of groups has a longer status: they are before its signals."""
 
 
 def interrupted(pid: int) -> bool | None:

@@ -32,7 +32,7 @@ class _State:
         self.uploads: dict[tuple[str, int], dict[str, tuple[Upload, int]]] = {}  # by segment id, with its state
 
     def goes_on_in(self, log: Log) -> bool:
-        """True if what was read still stands in `log`, a later look, or was deleted by retention."""
+        """True if what was read still is in `log`, a later look, or was deleted by retention."""
         if self.lineage is None:
             return False
         try:

@@ -1,7 +1,7 @@
 """A segment's log: every CRC, size and order of offsets. The valid batches are handed on for the checks of the indexes.
 
 In the last segment, bytes that nothing valid follows are where a broker is writing, or was when it was killed, and no
-finding; after a clean stop, or where a batch stands there whole and its CRC fails, they are one.
+finding; after a clean stop, or where a batch is there whole and its CRC fails, they are one.
 
 For `--deep` each batch is unpacked, each record walked through. Decoding itself finds what contradicts the format:
 payloads that cannot be unpacked, cut or overlong records, another count than the header states, offsets out of order or
@@ -123,7 +123,7 @@ class _Walk:
             epochs.append((epoch, begin, last))
 
     def _each(self, item: Damage) -> list[Damage]:
-        """`item` batch by batch, where such stand in it end to end and their offsets ascend; else all of it."""
+        """`item` batch by batch, where such are in it end to end and their offsets ascend; else all of it."""
         file, position = self._segment.log(), item.position
         batches: list[Batch] = []
         try:
@@ -142,7 +142,7 @@ class _Walk:
 
     def _damage(self, item: Damage) -> Finding:
         kind, why = self._reason(item)
-        own = "no offset"  # where all of them stand in a later batch, too
+        own = "no offset"  # where all of them are in a later batch, too
         if item.last_offset >= item.base_offset:
             own = f"the offsets {item.base_offset} to {item.last_offset}"
         return self._where.finding(
@@ -244,7 +244,7 @@ def _last_offset(run: BatchRun, piece: Records, where: Where) -> Iterator[Findin
 
 
 def _note_largest(piece: Records, largest: Numbers) -> None:
-    """The largest timestamp of each batch so far: records of one batch stand together."""
+    """The largest timestamp of each batch so far: records of one batch are together."""
     if not len(piece):
         return
     batches = piece.rows["batch"]

@@ -313,7 +313,7 @@ def missing_partitions(missing: Iterable[TopicPartitions], metadata: Path | None
 
 
 def check_twins(directories: Iterable[DataDirectory]) -> list[Finding]:
-    """Partitions that stand in two data directories of a broker, which would refuse to start. Replicas are none."""
+    """Partitions that are in two data directories of a broker, which would refuse to start. Replicas are none."""
     seen: dict[str, list[DataDirectory]] = {}
     findings = []
     for directory in directories:

@@ -17,7 +17,7 @@ _SAMPLE = 1 << 13
 """Rows by which a dictionary is decided."""
 
 _REPEATS = 4
-"""A value of the sample must stand there so often, on average."""
+"""A value of the sample must be there so often, on average."""
 
 _DIFFERENCES = ("offset", "timestamp")
 _ALWAYS = ("topic", "partition", "timestampType")

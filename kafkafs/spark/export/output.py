@@ -135,7 +135,7 @@ class Output:
                     raise
 
     def times(self, prefix: str) -> dict[str, float]:
-        """When the files that stand in it directly and have such a name were written last [s], by the store's clock."""
+        """When the files that are in it directly and have such a name were written last [s], by the store's clock."""
         system, root = self._opened()
         with self._errors_named("read", UsageError):
             found = system.get_file_info(fs.FileSelector(root, allow_not_found=True))

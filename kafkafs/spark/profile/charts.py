@@ -1,6 +1,6 @@
 """Pictures as HTML and SVG, drawn without a script: bars with their words beside them, and columns over time.
 
-Records over time are split by topic: an axis with times, one with counts. Some clocks stand at 1970, and one such
+Records over time are split by topic: an axis with times, one with counts. Some clocks are at 1970, and one such
 record would squeeze all others into one column: what is far from nearly all is not drawn, but named beside the axis.
 
 No chart library draws them. Most of this module decides what is shown; the drawing is `_column` and a template. Plotly
@@ -55,7 +55,7 @@ def counted(count: int, one: str, more: str | None = None) -> str:
 
 
 def minute(milliseconds: int | None) -> Markup:
-    """A time to the minute for a table, in which the clock may stand below the day."""
+    """A time to the minute for a table, in which the clock may be below the day."""
     if milliseconds is None:
         return Markup("-")
     day, _, clock = moment(milliseconds // 1000)[:16].partition(" ")
