@@ -5,7 +5,7 @@ ask and add. If all hints are forgotten, only time is lost.
 """
 
 from kafkafs.disk.page_cache import PageCache
-from kafkafs.format.index import IndexPages
+from kafkafs.format.index_pages import IndexPages
 
 MOST_SOUND = 1 << 14
 """Keys of sound batches: a megabyte of them."""

@@ -12,12 +12,12 @@ ended in are remembered for later ones.
 
 import struct
 from collections.abc import Callable
-from itertools import count
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from kafkafs.format.batch import SMALLEST
+from kafkafs.format.index_pages import IndexPage, IndexPages
 from kafkafs.format.tables import Flags, Numbers
 
 LARGEST_LOG = (1 << 31) - 1
@@ -43,33 +43,6 @@ def rises(values: Numbers, before: int) -> Flags:
     """A mask of the values that are larger than the value in front of them, which is `before` for the first. (Between
     -1 and the largest time there is no difference in 64 bits.)"""
     return values > np.append(np.int64(before), values[:-1])
-
-
-class _Page(NamedTuple):
-    """The entries that begin in a page: the slot of the first one, their bytes, and one of the two numbers of each."""
-
-    first: int
-    data: bytes
-    numbers: Numbers
-
-
-MOST_PAGES = 1 << 11
-"""Sixteen megabytes at most, with their numbers: both indexes of a thousand small segments have room."""
-
-
-class IndexPages(dict[tuple[int, int, int], _Page]):
-    """Pages that lookups ended in, by the index's number, the page's, and the column. Many indexes share one, and any
-    thread may ask and add. (Without them a point takes 5 % longer by offset, 10 % by time.)"""
-
-    def __init__(self, most: int = MOST_PAGES) -> None:
-        self._most = most
-        self.index_numbers = count()
-
-    def remember(self, key: tuple[int, int, int], page: _Page) -> None:
-        """Add a page. Forget all others if they are too many."""
-        if len(self) >= self._most:
-            self.clear()
-        self[key] = page
 
 
 Entry = TypeVar("Entry")
@@ -173,13 +146,13 @@ class AbstractIndex(Generic[Entry]):
 
         return self._at(first - 1 + int(numbers.searchsorted(target, "right")), stored)
 
-    def _read_page(self, number: int, column: int) -> _Page:
+    def _read_page(self, number: int, column: int) -> IndexPage:
         """That page, remembered if it is whole; zeros where the file was cut meanwhile or cannot be read."""
         first, stop = self._slots_of(number)
         size = (stop - first) * self.entry_size
         read = self._read(first * self.entry_size, size)
         data = read.ljust(size, b"\0")
-        page = _Page(first, data, np.frombuffer(data, self.dtype)[self.columns[column]].astype(np.int64))
+        page = IndexPage(first, data, np.frombuffer(data, self.dtype)[self.columns[column]].astype(np.int64))
         if len(read) == size:
             self._pages.remember((self._number, number, column), page)
         return page

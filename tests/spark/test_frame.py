@@ -302,6 +302,7 @@ def test_no_secret_goes_to_executors() -> None:
         assert b"hunter2" not in cloudpickle.dumps(reader)
 
 
+@pytest.mark.usefixtures("spark")
 def test_a_query_of_an_earlier_release_goes_on_with_its_times_as_text() -> None:
     """Protobuf's `Timestamp` was text; a schema that says so still fits."""
     options = {"path": str(registered.data()), "subscribe": "paid", "value": "registry"}
