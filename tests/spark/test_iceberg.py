@@ -148,10 +148,21 @@ def test_its_files_are_not_compacted(tmp_path, capsys):
     assert f"belong to the table {TABLE}" in capsys.readouterr().err
 
 
-def test_a_table_of_other_columns_is_refused_in_a_sentence(tmp_path):
-    load_catalog().create_namespace("lake")
-    load_catalog().create_table(TABLE, pa.schema([pa.field("offset", pa.string())]))
-    with pytest.raises(UsageError, match=r"the table 'lake.records' was not changed: .") as refused:
+@pytest.mark.parametrize(
+    ("there", "reason"),
+    [
+        ([pa.field("offset", pa.string())], "it has no column 'topic'"),
+        ([], "it has a column of another type than the new files; name another table"),
+    ],
+)
+def test_a_table_of_other_columns_is_refused_in_a_sentence(tmp_path, there, reason):
+    """Regression: pyiceberg's own advice and a drawn table were the message."""
+    export(tmp_path / "first", 3)
+    columns = load_catalog().load_table(TABLE).schema().as_arrow()
+    load_catalog().drop_table(TABLE)
+    altered = columns.set(columns.get_field_index("offset"), pa.field("offset", pa.string()))
+    load_catalog().create_table(TABLE, pa.schema(there) if there else altered)
+    with pytest.raises(UsageError, match=f"the table 'lake.records' was not changed: {reason}") as refused:
         export(tmp_path, 7)
     assert "\n" not in str(refused.value)
     assert rows_of_offset() == 0

@@ -111,6 +111,9 @@ class IcebergTable:
                         raise
                     more = _NO_BOUNDS
                     continue
+                except ValueError as error:
+                    _check_columns(table, out, files, self._name, error)
+                    raise
                 except (CommitFailedException, CommitStateUnknownException):
                     continue  # another writer was faster, or it is unknown: the table shows what it has
                 return Committed(len(files), sum(files.values()))
@@ -221,6 +224,23 @@ def _check_others(table: "Table", export: str, new: Sequence[FileUnit], name: st
                     f"the table {name!r} has offsets {start} to {end - 1} of {unit.range.location.name} from another"
                     f" export, and would have their records twice; {_ELSEWHERE}"
                 )
+
+
+def _check_columns(table: "Table", out: Output, files: Iterable[str], name: str, error: ValueError) -> None:
+    """UsageError if the table lacks a column of a file, or has one of another type."""
+    there = {field.name for field in table.schema().fields}
+    for each in files:
+        with out.open(each) as file:
+            lacking = [column for column in pq.read_schema(file).names if column not in there]
+        if lacking:
+            raise UsageError(
+                f"the table {name!r} was not changed: it has no column {', '.join(map(repr, lacking))},"
+                f" which {each} has; {_ELSEWHERE}, or add the column to this one"
+            ) from error
+    if str(error).startswith("Mismatch in fields"):  # the rest of it is a drawn table
+        raise UsageError(
+            f"the table {name!r} was not changed: it has a column of another type than the new files; {_ELSEWHERE}"
+        ) from error
 
 
 def _files(out: Output, units: Iterable[FileUnit]) -> Mapping[str, int]:
