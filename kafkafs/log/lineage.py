@@ -263,7 +263,7 @@ class LogIdentity:
     @classmethod
     def before(cls, log: Log, end: int) -> "LogIdentity":
         """The identity of a log for a reader that has read up to `end`: the topic id, and the batch in front of `end`.
-        If compaction has removed that batch, its leader epoch is_there for it."""
+        If compaction has removed that batch, its leader epoch decides instead."""
         topic, last = topic_id(log), _mark(log, end - 1)
         if last is None or last.base_offset >= end:
             last = None if topic is None else _mark_without_batch(log, end)  # without an id, an older batch tells more
