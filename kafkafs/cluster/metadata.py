@@ -94,6 +94,11 @@ class Metadata(Replay):
         whole."""
         return "" if self._is_unused else self.problems.lost
 
+    @property
+    def unended(self) -> int:
+        """How many records of a transaction were read that has not ended; they do not count."""
+        return len(self._waiting or ())
+
     def begin(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
         self.problems, self._waiting = Problems(), None

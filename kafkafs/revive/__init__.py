@@ -17,7 +17,7 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
                  `mending` fills damage from `other_replicas`; `broker_notes` reads a broker's files beside the log;
                  `lost_ends` finds ends of transactions (`markers`) and of groups (`group_ends`) in damaged bytes
     partitions   makes its new directory: `copying` copies a log's bytes into it
-    beyond       the end of the report: records past the metadata's end, groups that have read too far
+    beyond       the end of the report: groups that have read too far; `staleness` detects metadata older than the logs
     metadata_snapshot   the snapshot from which the new controller starts; `refused_rights`: what no controller takes
     settings     server.properties, and the files that identify the directory
     place        the new directory. Only this module and `copying` write

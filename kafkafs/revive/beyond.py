@@ -1,10 +1,7 @@
-"""Offsets beyond an end: records behind the end of the metadata, and offsets of groups behind the end of a
-partition."""
+"""Offsets of groups beyond the end of a partition."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.errors import UNREADABLE
@@ -12,43 +9,7 @@ from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.revive.metadata_log import ClusterMetadata
 from kafkafs.revive.topics import RevivedTopic
-
-_AT_ONCE_MS = 1000
-"""A broker that is idle notes every half second in the metadata that it is there: records a moment behind the end of
-the metadata are no sign that anything is missing. Source: metadata.max.idle.interval.ms."""
-
-_MAY_BE_MISSING = "rights, users, quotas, settings and topics that were made or changed later may be missing"
-
-
-def behind_metadata(
-    metadata: ClusterMetadata, topics: Sequence[RevivedTopic], reports: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
-    """A sentence if the metadata are older than the records. `reports`: the report about each partition, by name."""
-    end = metadata.as_of.timestamp if metadata.as_of is not None else None
-    newest = max((each["newestTimestamp"] or -1 for each in reports.values()), default=-1)
-    if end is not None and newest > end + _AT_ONCE_MS:
-        return [f"metadata end at {_moment(end)}, records go on to {_moment(newest)}: {_MAY_BE_MISSING}"]
-    for topic in topics if metadata.image is not None else ():
-        for each in topic.partitions:
-            name = f"{topic.name}-{each.number}"
-            epoch = reports[name]["leaderEpoch"] if name in reports else -1
-            if each.state is not None and epoch > each.state.leader_epoch:
-                return [
-                    f"the metadata are older than the logs: {name} has leader epoch {epoch}, and they know"
-                    f" {each.state.leader_epoch}: {_MAY_BE_MISSING}"
-                ]
-    return []
-
-
-def _moment(timestamp_ms: int) -> str:
-    """In ISO 8601; a number where no calendar has it."""
-    try:
-        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return str(timestamp_ms)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def groups_beyond(cluster: Cluster, ends: Mapping[tuple[str, int], int]) -> Iterator[str]:

@@ -31,7 +31,7 @@ from kafkafs.format.names import (
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
-from kafkafs.revive.beyond import behind_metadata, groups_beyond, share_groups_beyond
+from kafkafs.revive.beyond import groups_beyond, share_groups_beyond
 from kafkafs.revive.changes import unchanged
 from kafkafs.revive.group_ends import LostGroupEnds
 from kafkafs.revive.kept_parts import log_size
@@ -56,6 +56,7 @@ from kafkafs.revive.settings import (
     thread_counts,
     token_key,
 )
+from kafkafs.revive.staleness import behind_metadata
 
 Progress = Callable[[int, int], None]
 """Told how many bytes of log are done, and of how many."""
@@ -244,8 +245,8 @@ class _Work:
             )
 
     def behind_metadata(self) -> list[str]:
-        """A sentence where the metadata are older than the records."""
-        return behind_metadata(self.plan.metadata, self.plan.topics, self.reports)
+        """A sentence where the metadata are older than the logs."""
+        return behind_metadata(self.plan.disks.directories, self.plan.metadata, self.plan.topics, self.reports)
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the end of each partition. A partition that begins empty ends at 0."""

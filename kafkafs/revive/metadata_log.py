@@ -25,7 +25,7 @@ from kafkafs.revive.scan_state import Rules
 from kafkafs.revive.scanning import Hooks, PartitionScan
 from kafkafs.revive.whole_image import WholeImage
 
-_QUORUM_STATE = "quorum-state"
+QUORUM_STATE = "quorum-state"
 _DYNAMIC = b'"data_version":1'
 
 
@@ -60,6 +60,10 @@ def read_metadata(
     except UNREADABLE as error:
         return ClusterMetadata(None, None, False, (f"{METADATA_LOG} cannot be read: {error}",))
     sentences = reading.sentences
+    if unended := reading.metadata.unended:
+        sentences.append(
+            f"{METADATA_LOG}: its last {unended} records are left out: their controller had not ended that change"
+        )
     if image is not None and then is not None:
         image = _goes_on_from(then, image)
     elif image is not None and until_ms is not None:
@@ -157,7 +161,7 @@ def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
 def _is_dynamic(partition: Partition) -> bool:
     """Decide by the version of the file in which a node keeps its vote."""
     try:
-        state = partition.read_beside(_QUORUM_STATE)
+        state = partition.read_beside(QUORUM_STATE)
     except UNREADABLE:
         return False
     return _DYNAMIC in state.replace(b" ", b"")

@@ -105,16 +105,19 @@ def choose_topics(
             continue
         mine = _made_by_then(claims.get(name, []), image, chosen)
         if known is not None and image is not None:
-            found, topic_id, states = _of_topic(mine, known.topic_id, chosen), known.topic_id, known.partitions
+            found, topic_id, states = _of_topic(mine, known.topic_id, image, chosen), known.topic_id, known.partitions
             configs: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, name), {})
         else:
             found = of_unknown_topic(mine, image, marks, chosen.sentences)
             if not found:
                 continue
             topic_id = _id_of([each for each in found if each.mark in marks], cluster_id, chosen)
-            found = _of_topic(found, topic_id, chosen)
+            found = _of_topic(found, topic_id, image, chosen)
             own = image.configs.get((TOPIC_RESOURCE, name), {}) if image else {}  # damage took its first record alone
             configs = {**_own_configs(name, compacted), **own}
+            if image and not own and name not in INTERNAL_TOPICS:
+                shown = ", ".join(f"{key}={value}" for key, value in configs.items()) or "those of a new topic"
+                chosen.sentences.append(f"{name}: its settings are unknown, so it gets {shown}")
             states = {}
         _add(
             chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), SetAside(found, marks),
@@ -180,7 +183,7 @@ def _made_by_then(claims: Sequence[Claim], image: WholeImage | None, chosen: Cho
     return [each for each in claims if each not in later]
 
 
-def _of_topic(claims: Sequence[Claim], topic_id: str, chosen: Chosen) -> list[Claim]:
+def _of_topic(claims: Sequence[Claim], topic_id: str, image: WholeImage | None, chosen: Chosen) -> list[Claim]:
     """Those of this very topic: one of the same name was deleted, and a disk that was away did not hear of it."""
     mine = []
     for each in claims:
@@ -193,8 +196,12 @@ def _of_topic(claims: Sequence[Claim], topic_id: str, chosen: Chosen) -> list[Cl
                 " two topics are never so much alike"
             )
         else:
+            way = "" if image is None or each.topic_id in image.removed else (
+                "; named as a partition of a topic that does not exist yet, in a copy of that disk, it is revived"
+            )  # fmt: skip
             chosen.sentences.append(
-                f"{each.place} is left out ({contents([each])}): it is of another topic of that name ({each.topic_id})"
+                f"{each.place} is left out ({contents([each])}): it is of another topic of that name"
+                f" ({each.topic_id}){way}"
             )
     return mine
 

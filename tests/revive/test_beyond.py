@@ -1,8 +1,4 @@
-"""Metadata that are older than the records, and groups that have read further than a partition goes."""
-
-import time
-
-import pytest
+"""Groups that have read further than a partition goes."""
 
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.revive.job import planned, revive
@@ -13,7 +9,6 @@ from tests.revive.replicas import UUID, Made, disk
 from tests.revive.test_made_of import told
 
 ONE, TWO = made_up_id("one"), made_up_id("two")
-MISSING = ("rights", "users", "quotas", "settings")
 
 
 def source(tmp_path, logs, metadata_ms=2_000_000_000_000):
@@ -29,33 +24,6 @@ def left_out(path, tmp_path, **more):
     written = revive([path], Choices(to=tmp_path / "new", **more))["leftOut"]
     assert planned([path], Choices(to=tmp_path / "other", **more))["leftOut"] == written
     return written
-
-
-def test_records_behind_the_end_of_the_metadata_are_told_with_both_times(tmp_path):
-    path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)}, metadata_ms=1_600_000_000_123)
-    sentences = [each for each in left_out(path, tmp_path) if "metadata end at" in each]
-    (sentence,) = sentences
-    assert "metadata end at 2020-09-13T12:26:40.123Z, records go on to 2023-11-14T22:13:20.010Z" in sentence
-    assert all(word in sentence for word in MISSING)
-
-
-@pytest.mark.parametrize("metadata_ms", [1_700_000_000_010, 1_700_000_000_010 - 1000, 1_800_000_000_000])
-def test_metadata_that_go_as_far_as_the_records_need_no_word(metadata_ms, tmp_path):
-    path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)}, metadata_ms)
-    assert not any("metadata end" in each for each in left_out(path, tmp_path))
-
-
-def test_a_record_of_a_time_to_come_says_nothing_of_the_metadata(tmp_path):
-    path = source(tmp_path, {}, metadata_ms=time.time_ns() // 1_000_000)
-    Data(path).write("a-0", [(b"k", b"v")], timestamp=1 << 62)
-    assert not any("metadata end" in each for each in left_out(path, tmp_path))
-
-
-def test_a_leader_epoch_that_the_metadata_do_not_know_tells_that_they_are_older(tmp_path):
-    path = source(tmp_path, {"a-0": Made([(7, 20)], ONE)})
-    (sentence,) = (each for each in left_out(path, tmp_path) if "older than the logs" in each)
-    assert "a-0 has leader epoch 7, and they know -1" in sentence or "and they know 0" in sentence
-    assert all(word in sentence for word in MISSING)
 
 
 def test_offsets_that_groups_have_committed_behind_an_end_are_told(tmp_path):

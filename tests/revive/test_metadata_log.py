@@ -229,6 +229,18 @@ def test_a_log_without_its_beginning_tells_what_it_has(tmp_path):
     assert problems == (f"{METADATA_LOG}: offsets 5 to 6 are missing: no segment has them",)
 
 
+def test_a_change_that_its_controller_had_not_ended_is_told(tmp_path):
+    """No controller would count it, and its records are on the disk."""
+    data = Data(tmp_path)
+    data.write(METADATA_LOG, [topic("t"), metadata("BeginTransactionRecord"), topic("u"), topic("v")])
+    found = read_metadata([open_data_directory(data.path)], ReadOptions())
+    assert found.image is not None
+    assert [*found.image.ids] == ["t"]
+    assert "its last 2 records are left out" in found.sentences[0]
+    data.write(METADATA_LOG, [metadata("EndTransactionRecord")])
+    assert read_metadata([open_data_directory(data.path)], ReadOptions()).sentences == ()
+
+
 def test_without_anything_left_nothing_is_known(tmp_path):
     """What a node was formatted with tells of no topic."""
     for at in (0, 5):

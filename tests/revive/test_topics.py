@@ -80,18 +80,27 @@ def test_the_brokers_own_topics_and_compacted_ones_keep_their_policy(tmp_path):
 def test_a_directory_of_an_earlier_topic_of_that_name_is_left_out(tmp_path):
     """A disk that was away when the topic was deleted and made anew; it may well be the longer one."""
     directories = [disk(tmp_path / "a", {"t-0": ONE}, 1), disk(tmp_path / "b", {"t-0": TWO}, 2)]
-    found = chosen(directories, image(("t", TWO, 1)))
-    (replica,) = (each.replica for each in found.topics[0].partitions)
-    assert replica is not None
-    assert replica.directory is directories[1]
-    assert any("another topic of that name" in sentence for sentence in found.sentences)
+    for removed in ([], [ONE]):
+        found = chosen(directories, image(("t", TWO, 1), removed=removed))
+        (replica,) = (each.replica for each in found.topics[0].partitions)
+        assert replica is not None
+        assert replica.directory is directories[1]
+        (sentence,) = (each for each in found.sentences if "another topic of that name" in each)
+        assert ("in a copy of that disk" in sentence) == (not removed)  # else it may be newer than the metadata
+
+
+def test_a_directory_under_a_new_name_is_a_topic_of_its_own(tmp_path):
+    """The way that the sentence about another topic of the same name names."""
+    directories = [disk(tmp_path / "a", {"u-0": ONE}, 1), disk(tmp_path / "b", {"t-0": TWO}, 2)]
+    assert shape(chosen(directories, image(("t", TWO, 1)))) == {"t": [True], "u": [True]}
 
 
 def test_a_deleted_topic_stays_deleted_and_an_unknown_one_comes_back(tmp_path):
     directory = disk(tmp_path / "a", {"t-0": ONE, "gone-0": TWO, "unknown-0": made_up_id("three")})
     found = chosen([directory], image(("t", ONE, 1), removed=[TWO]))
     assert shape(found) == {"t": [True], "unknown": [True]}
-    assert len(found.sentences) == 2
+    assert len(found.sentences) == 3
+    assert "unknown: its settings are unknown, so it gets those of a new topic" in found.sentences
 
 
 def test_what_was_made_after_the_moment_is_left_out(tmp_path):

@@ -1,0 +1,108 @@
+"""Signs that the metadata are older than the logs.
+
+A controller that stopped earlier than the brokers leaves metadata that look whole. Times of records prove that they are
+older, but a producer may write old times. Other proofs are numbers that only a controller gives out: epochs of leaders,
+ids of producers, epochs of brokers' registrations (the offset of the registration in the metadata log), and the epochs
+of controllers that a node has noted.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from kafkafs.cluster.metadata import AsOf
+from kafkafs.errors import UNREADABLE, CorruptData
+from kafkafs.format.checkpoints import parse_leader_epochs
+from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS, METADATA_LOG
+from kafkafs.log.data_directory import DataDirectory
+from kafkafs.revive.metadata_log import QUORUM_STATE, ClusterMetadata
+from kafkafs.revive.topics import RevivedTopic
+from kafkafs.revive.whole_image import WholeImage
+
+_AT_ONCE_MS = 1000
+"""A broker that is idle notes every half second in the metadata that it is there: records a moment behind the end of
+the metadata are no sign that anything is missing. Source: metadata.max.idle.interval.ms."""
+
+_MAY_BE_MISSING = "rights, users, quotas, settings and topics that were made or changed later may be missing"
+_OLDER_THAN_LOGS = "the metadata are older than the logs"
+
+Reports = Mapping[str, Mapping[str, Any]]
+"""The report about each partition, by the name of its directory."""
+
+
+def behind_metadata(
+    directories: Sequence[DataDirectory], metadata: ClusterMetadata, topics: Sequence[RevivedTopic], reports: Reports
+) -> list[str]:
+    """A sentence with the first sign that the metadata are older than the logs."""
+    if metadata.image is None or metadata.as_of is None:
+        return []
+    signs = _signs(directories, metadata.image, metadata.as_of, topics, reports)
+    return [f"{sign}: {_MAY_BE_MISSING}" for sign in signs][:1]
+
+
+def _signs(
+    directories: Sequence[DataDirectory],
+    image: WholeImage,
+    as_of: AsOf,
+    topics: Sequence[RevivedTopic],
+    reports: Reports,
+) -> Iterator[str]:
+    newest = max((each["newestTimestamp"] or -1 for each in reports.values()), default=-1)
+    if as_of.timestamp is not None and newest > as_of.timestamp + _AT_ONCE_MS:
+        yield f"metadata end at {_moment(as_of.timestamp)}, records go on to {_moment(newest)}"
+    for name, known in ((f"{topic.name}-{each.number}", each.state) for topic in topics for each in topic.partitions):
+        epoch = reports[name]["leaderEpoch"] if name in reports else -1
+        if known is not None and epoch > known.leader_epoch:
+            yield f"{_OLDER_THAN_LOGS}: {name} has leader epoch {epoch}, and they know {known.leader_epoch}"
+    if not image.is_in_zookeeper:
+        for name, producer in ((name, each["largestProducerId"]) for name, each in reports.items()):
+            if producer >= image.next_producer_id:
+                yield (
+                    f"{_OLDER_THAN_LOGS}: {name} has records of producer {producer}, and the next id that they know is"
+                    f" {image.next_producer_id}"
+                )
+    for directory in directories:
+        yield from _noted(directory, as_of)
+
+
+def _noted(directory: DataDirectory, as_of: AsOf) -> Iterator[str]:
+    """Signs in the small files that a node writes."""
+    older, end = f"the metadata are older than the disk {str(directory.path)!r}", as_of.offset + 1
+    registered = _number(_object(directory, CLEAN_SHUTDOWN), "brokerEpoch")
+    if registered > end:  # equal to it in a revived directory that was never started
+        yield f"{older}: its broker registered at offset {registered}, and they end at offset {end}"
+    state = _object(directory, f"{METADATA_LOG}/{QUORUM_STATE}")
+    epoch = _number(state, "leaderEpoch") if _number(state, "leaderId") >= 0 else -1
+    if as_of.epoch is not None and epoch > as_of.epoch:
+        yield f"{older}: it knows a controller of epoch {epoch}, and they end in epoch {as_of.epoch}"
+    try:
+        epochs = parse_leader_epochs(directory.root.read_whole(f"{METADATA_LOG}/{LEADER_EPOCHS}"))
+    except (*UNREADABLE, CorruptData):
+        return
+    for each in epochs[-1:]:
+        if each.start_offset > end:
+            yield f"{older}: its log reached offset {each.start_offset}, and they end at offset {end}"
+
+
+def _object(directory: DataDirectory, name: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(directory.root.read_whole(name))
+    except (*UNREADABLE, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _number(fields: Mapping[str, Any], name: str) -> int:
+    """The field, -1 if there is no such number."""
+    value = fields.get(name)
+    return value if isinstance(value, int) else -1
+
+
+def _moment(timestamp_ms: int) -> str:
+    """In ISO 8601; a number where no calendar has it."""
+    try:
+        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
+    except (OverflowError, ValueError, OSError):
+        return str(timestamp_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
