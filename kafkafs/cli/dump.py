@@ -85,7 +85,7 @@ def _topic(arguments: argparse.Namespace) -> str | None:
     )
 
 
-class _BesideABar(io.FileIO):
+class _OutputBesideBar(io.FileIO):
     """Standard output of a terminal that shows a bar, too, which is taken away for what is written."""
 
     def __init__(self, descriptor: int, progress: Progress) -> None:
@@ -102,7 +102,7 @@ def _standard_output(progress: Progress) -> io.BufferedWriter:
     """Standard output with a large buffer, whatever Python has made of it."""
     descriptor = sys.stdout.fileno()
     is_shared = progress.is_between_lines
-    raw = _BesideABar(descriptor, progress) if is_shared else io.FileIO(descriptor, "w", closefd=False)
+    raw = _OutputBesideBar(descriptor, progress) if is_shared else io.FileIO(descriptor, "w", closefd=False)
     return io.BufferedWriter(raw, OUTPUT_BUFFER)
 
 

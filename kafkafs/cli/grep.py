@@ -25,7 +25,7 @@ from kafkafs.log.places import Between
 from kafkafs.log.replicas import read_from
 from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.search.everywhere import FileTask, search_files
-from kafkafs.search.record_files import Given, left_out, record_files, takes
+from kafkafs.search.record_files import NamedDirectory, left_out, record_files, takes
 from kafkafs.search.search_units import OPTIONS, size_of
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
 from kafkafs.search.side_by_side import SearchTask, search
@@ -58,7 +58,7 @@ def _logs(
             with suppress(KafkafsError):
                 output.expect(size_of(partition, window))
         for event in search(partitions, task, output.is_full):
-            output.take(event)
+            output.show(event)
         output.write_counts(partitions)
         _report_missing(arguments, directories, output)
     left = output.left.and_more(left_out(directories, TopicChoice.parse(arguments.topics, arguments.topic_pattern)))
@@ -76,9 +76,9 @@ def _report_missing(arguments: argparse.Namespace, directories: Sequence[DataDir
     topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
     paths, source = [each.path for each in directories], tier_of(arguments.options)
     for problem in unknown(paths, source):
-        output.tell(problem)
+        output.keep_error(problem)
     if found := missing_topics(paths, topics.takes, source):
-        output.tell(f"{missing_sentence(found)}; name the other brokers' data directories too")
+        output.keep_error(f"{missing_sentence(found)}; name the other brokers' data directories too")
 
 
 _LEFT_OUT = (
@@ -97,7 +97,7 @@ def _everywhere(
     _check_topics(topics, list(directories.values()), marked=True)
     tier = tier_of(arguments.options)
     given = [
-        Given(each, path, path if each.is_tier else "" if tier is None else tier.shown_as)
+        NamedDirectory(each, path, path if each.is_tier else "" if tier is None else tier.shown_as)
         for path, each in directories.items()
     ]
     lines_of, fields_of = _file_makers(list(directories.values()), arguments)
@@ -105,14 +105,14 @@ def _everywhere(
     paths: dict[str, None] = {}
     with output:
         searched = set[tuple[int, int, str]]()
-        while files := [each for each in record_files(given, topics, output.tell) if each.key not in searched]:
+        while files := [each for each in record_files(given, topics, output.keep_error) if each.key not in searched]:
             output.expect(sum(each.size for each in files))
-            gone = {event.partition for event in search_files(files, task) if not output.take(event)}
+            gone = {event.partition for event in search_files(files, task) if not output.show(event)}
             found = [each for each in files if each.path not in gone]
             paths.update(dict.fromkeys(each.path for each in found))
             searched.update(each.key for each in found)
             if not found:
-                output.tell(f"{files[0].path} changes its name again and again; search again")
+                output.keep_error(f"{files[0].path} changes its name again and again; search again")
                 break
         output.write_counts(paths)
         _report_missing(arguments, [*directories.values()], output)
@@ -143,7 +143,7 @@ def _directories(arguments: argparse.Namespace) -> dict[str, DataDirectory]:
     together = list(directories.values())
     check_one_cluster(together)
     for directory in together:
-        directory.stand_beside(together)
+        directory.read_together_with(together)
     return directories
 
 

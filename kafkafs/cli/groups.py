@@ -14,7 +14,7 @@ from kafkafs.cli.tables import aligned
 from kafkafs.cluster import files, rows
 from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.group_records import Commit
-from kafkafs.cluster.progress import Standing
+from kafkafs.cluster.progress import CommitProgress
 from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import NotFound, UsageError, did_you_mean, printable
 from kafkafs.format.names import GROUPS_TOPIC
@@ -48,7 +48,7 @@ class Offsets(NamedTuple):
 
     found: FoundGroup
     commits: Sequence[Commit]
-    standings: Sequence[Standing]
+    progress: Sequence[CommitProgress]
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -116,9 +116,9 @@ def _about(topic: str, groups: Iterable[Offsets], there: Iterable[str]) -> Itera
 
 
 def _looked_up(cluster: Cluster, groups: Sequence[tuple[FoundGroup, Sequence[Commit]]]) -> Iterator[Offsets]:
-    standings = iter(cluster.progress.of([each for _, commits in groups for each in commits]))
+    progress = iter(cluster.progress.of([each for _, commits in groups for each in commits]))
     for found, commits in groups:
-        yield Offsets(found, commits, list(islice(standings, len(commits))))
+        yield Offsets(found, commits, list(islice(progress, len(commits))))
 
 
 def _read(words: Sequence[str], named: Sequence[str]) -> tuple[list[DataDirectory], Sequence[str]]:
@@ -145,7 +145,7 @@ def _check_found(names: Sequence[str], found: set[bytes], cluster: Cluster) -> N
 
 def _print_lines(groups: Iterable[Offsets], order: str) -> None:
     """The lines of each group's `offsets.jsonl`, one group after the other as its lines are made."""
-    made = ((each, files.offset_rows(each.found.name, each.commits, each.standings)) for each in groups)
+    made = ((each, files.offset_rows(each.found.name, each.commits, each.progress)) for each in groups)
     if order == "name":
         for _, offsets in made:
             sys.stdout.buffer.write(offsets.lines(0, len(offsets.values)))
@@ -220,7 +220,7 @@ def _lines(cluster: Cluster, group: Offsets, topic: str | None) -> Iterator[Grou
             for number in assigned.partitions if topic in (None, assigned.topic) else ():
                 readers[assigned.topic, number].append(printable(member.member_id))
     is_empty = topic is None
-    for commit, (ends, _, lag_ms) in zip(group.commits, group.standings, strict=True):
+    for commit, (ends, _, lag_ms) in zip(group.commits, group.progress, strict=True):
         is_empty = False
         is_pending = commit.producer_id is not None
         lag = rows.lag(commit, ends)

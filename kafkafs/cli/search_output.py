@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from kafkafs.cli.exit_codes import EXIT_USAGE, drop_output, say
 from kafkafs.cli.progress import Progress
 from kafkafs.errors import DiskError
-from kafkafs.search.everywhere import Event, Gone
+from kafkafs.search.everywhere import Event, VanishedFile
 from kafkafs.search.record_files import LeftOut
 from kafkafs.search.side_by_side import Done, Trouble
 
@@ -41,7 +41,7 @@ class SearchOutput:
         """So many bytes more are to be searched."""
         self._size += size
 
-    def tell(self, sentence: str) -> None:
+    def keep_error(self, sentence: str) -> None:
         """Keeps what could not be read for the end."""
         self._problems.append(sentence)
 
@@ -49,16 +49,16 @@ class SearchOutput:
         """True if no more records of it are wanted."""
         return self.limit is not None and self._found[name] >= self.limit
 
-    def take(self, event: Event) -> bool:
+    def show(self, event: Event) -> bool:
         """Print what was found; False for a file that is gone."""
         if isinstance(event, Trouble):
-            self.tell(event.sentence)
+            self.keep_error(event.sentence)
         elif isinstance(event, Done):
             self._done += event.size
             self.left = self.left.and_more(event.left)
             if self.is_progress_shown:
                 self._progress.show(event.partition, self._done, self._size)
-        elif isinstance(event, Gone):
+        elif isinstance(event, VanishedFile):
             return False
         else:
             name, limit = event.partition, self.limit

@@ -79,12 +79,12 @@ def for_each(command: str, paths: list[str], work: Callable[[str], None]) -> int
         except (KafkafsError, OSError) as error:
             if isinstance(error, BrokenPipeError) or is_unwritable(error):
                 raise
-            tell(command, path, error)
+            print_error(command, path, error)
             code = 1
     return code
 
 
-def tell(command: str, path: str, error: Exception) -> None:
+def print_error(command: str, path: str, error: Exception) -> None:
     """Says `cat: PATH: the reason: No such file or directory`: the words that the error has below a mount point, and
     before them what a mount has no room for."""
     if isinstance(error, OSError):

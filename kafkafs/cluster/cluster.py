@@ -334,6 +334,6 @@ class Cluster:
 def _is_of(replica: Partition, topic_id: str) -> bool:
     """True if the metadata do not name another topic than that one."""
     try:
-        return parse_partition_metadata(replica.read_beside(PARTITION_METADATA)) == topic_id
+        return parse_partition_metadata(replica.read_small_file(PARTITION_METADATA)) == topic_id
     except UNREADABLE:
         return True

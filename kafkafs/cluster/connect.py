@@ -93,16 +93,16 @@ class _LastValues(Replay):
         self._changed: dict[bytes, int] = {}  # by key, the offset of what counts
         self._open: defaultdict[int, list[_Change]] = defaultdict(list)  # by producer
 
-    def begin(self, log: Log) -> int:
+    def reset(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
         self._forget()
         return log.start_offset
 
-    def tell(self, problem: str) -> None:
+    def report(self, problem: str) -> None:
         """Keeps a sentence about something that could not be read."""
         self.problems.add(problem)
 
-    def take(self, records: Records, batches: Batches) -> None:
+    def add(self, records: Records, batches: Batches) -> None:
         """Some records in order. A value that is no JSON only ends the value before it."""
         of_batch = records.rows["batch"]
         columns = is_control(batches)[of_batch], is_transactional(batches)[of_batch], batches["producer_id"][of_batch]
@@ -220,7 +220,7 @@ class Connect:
         try:
             followed[0].catch_up()
         except UNREADABLE as error:
-            followed[1].tell(f"{name} cannot be read: {error}")
+            followed[1].report(f"{name} cannot be read: {error}")
         return dict(followed[1].values)
 
     def problems(self) -> Iterator[str]:

@@ -11,7 +11,7 @@ from kafkafs.cluster.cluster import Cluster, FoundGroup
 from kafkafs.cluster.connect import connector_row
 from kafkafs.cluster.group_records import Commit, Group
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
-from kafkafs.cluster.progress import Standing
+from kafkafs.cluster.progress import CommitProgress
 from kafkafs.cluster.row_lines import Json, Row, known, line
 from kafkafs.cluster.topic_partitions import many
 from kafkafs.format.messages.message_json import is_secret_config
@@ -123,7 +123,7 @@ def offsets(cluster: Cluster, found: FoundGroup) -> Rows:
     return offset_rows(found.name, commits, cluster.progress.of(commits))
 
 
-def offset_rows(name: bytes, commits: Sequence[Commit], standings: Sequence[Standing]) -> Rows:
+def offset_rows(name: bytes, commits: Sequence[Commit], standings: Sequence[CommitProgress]) -> Rows:
     """The lines of a group's offsets, each with where it is."""
     return Rows(list(zip(commits, standings, strict=True)), lambda pair: rows.offset_row(name, pair[0], *pair[1]))
 

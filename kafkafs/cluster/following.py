@@ -25,13 +25,13 @@ from kafkafs.log.segment import BatchRun, Damage, Segment
 class Replay(Protocol):
     """The result of a partition's records."""
 
-    def begin(self, log: Log) -> int:
+    def reset(self, log: Log) -> int:
         """Forgets all: the offset from which `log` is to be read."""
 
-    def take(self, records: Records, batches: Batches) -> None:
+    def add(self, records: Records, batches: Batches) -> None:
         """Some records in order, control records too; their column `batch` is a row of `batches`."""
 
-    def tell(self, problem: str) -> None:
+    def report(self, problem: str) -> None:
         """Something could not be read, in a sentence."""
 
 
@@ -45,23 +45,23 @@ class _Until(Replay):
     def __init__(self, moment_ms: int, replay: Replay) -> None:
         self._replay, self._moment_ms, self._is_over = replay, moment_ms, False
 
-    def begin(self, log: Log) -> int:
+    def reset(self, log: Log) -> int:
         """See `Replay`."""
         self._is_over = False
-        return self._replay.begin(log)
+        return self._replay.reset(log)
 
-    def take(self, records: Records, batches: Batches) -> None:
+    def add(self, records: Records, batches: Batches) -> None:
         """See `Replay`."""
         past = np.flatnonzero(batches["max_timestamp"][records.rows["batch"]] > self._moment_ms)
         kept = 0 if self._is_over else int(past[0]) if len(past) else len(records)
         self._is_over |= len(past) > 0
         if kept:
-            self._replay.take(Records(records.data, records.rows[:kept]), batches)
+            self._replay.add(Records(records.data, records.rows[:kept]), batches)
 
-    def tell(self, problem: str) -> None:
+    def report(self, problem: str) -> None:
         """See `Replay`."""
         if not self._is_over:
-            self._replay.tell(problem)
+            self._replay.report(problem)
 
 
 class Following:
@@ -90,7 +90,7 @@ class Following:
         if before is not None and before.segments and went_on(before, log).change in (Change.GROWN, Change.ROLLED):
             place = place_behind(before, log)
         if place is None:
-            first = self._replay.begin(log)
+            first = self._replay.reset(log)
             begin = max(first, log.start_offset)  # a snapshot may be ahead of the log
             for segment in log.segments_from(begin) if begin <= log.end_offset else ():  # unreadable: reported
                 self._segment(log, segment, log.walk_segment(segment, first), first)
@@ -108,7 +108,7 @@ class Following:
             segment.log()  # or else: of a last one that may not be read the log's end is the beginning
             for item in runs:
                 if isinstance(item, Damage):
-                    self._replay.tell(
+                    self._replay.report(
                         f"{name}: no valid batch in {item.size} bytes at {item.position}: offsets {item.base_offset} to"
                         f" {item.last_offset} are missing"
                     )
@@ -116,12 +116,12 @@ class Following:
                 for piece in decode(item.data, item.position, item.rows, self._options.max_batch, self._options.memory):
                     if isinstance(piece, Refusal):
                         at = int(item.rows["base_offset"][piece.batch])
-                        self._replay.tell(f"{name}: the batch at offset {at} is left out: {piece.error}")
+                        self._replay.report(f"{name}: the batch at offset {at} is left out: {piece.error}")
                     else:
-                        self._replay.take(piece.between(first, log.end_offset), item.rows)
+                        self._replay.add(piece.between(first, log.end_offset), item.rows)
                     del piece  # and with it a large batch's memory, before the next is unpacked
         except (Denied, NotFound, DiskError, CorruptData) as error:
-            self._replay.tell(f"{name} cannot be read: {error}")
+            self._replay.report(f"{name} cannot be read: {error}")
 
 
 MOST = 100
@@ -168,7 +168,7 @@ class Problems:
             yield f"{self._left_out:,} more problems like these"
 
 
-def what_is_wrong(record: Unreadable) -> str:
+def problem_of(record: Unreadable) -> str:
     """In words that follow the record's offset."""
     if record.problem is Problem.UNKNOWN_TYPE:
         return f"it is of type {record.number}, which only a newer Kafka knows"

@@ -79,15 +79,15 @@ class HistoryReplay(Replay):
         self._outcomes = bytearray()
         self._open: defaultdict[int, list[int]] = defaultdict(list)  # by producer the numbers of commits
 
-    def begin(self, log: Log) -> int:
+    def reset(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
         self._forget()
         return log.start_offset
 
-    def tell(self, problem: str) -> None:
+    def report(self, problem: str) -> None:
         """Do nothing: problems are reported for the partition as a whole."""
 
-    def take(self, records: Records, batches: Batches) -> None:
+    def add(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
         of_batch = records.rows["batch"]
         control = is_control(batches)[of_batch]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
-from kafkafs.cluster.following import what_is_wrong
+from kafkafs.cluster.following import problem_of
 from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, LastValue, kind_of
 from kafkafs.cluster.row_lines import known
 from kafkafs.format.messages.reading import ZERO_UUID
@@ -115,7 +115,7 @@ def read_group(records: Iterable[tuple[bytes, LastValue]], topics: Topics, probl
             continue
         message = parse_record(InternalTopic.OFFSETS, key, kept.value)
         if isinstance(message, Unreadable):
-            problem((kept.offset, what_is_wrong(message)))
+            problem((kept.offset, problem_of(message)))
             found.is_whole = False
             name = _record_name(kind_of(key))
         else:
@@ -325,7 +325,7 @@ def read_commits(records: Iterable[tuple[bytes, LastValue]], problem: TellProble
             continue
         message = parse_record(InternalTopic.OFFSETS, key, kept.value)
         if isinstance(message, Unreadable):
-            problem((kept.offset, what_is_wrong(message)))
+            problem((kept.offset, problem_of(message)))
             continue
         commits.append(_commit(message.key or {}, message.value or {}, kept.producer_id))
     return sorted(commits, key=lambda each: (each.topic, each.partition, -1 if each.producer_id is None else 0))

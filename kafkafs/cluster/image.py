@@ -87,7 +87,7 @@ def all_but(*heeded: str) -> frozenset[int]:
 
 
 class Image:
-    """All state. `take` changes it by a record; what is handed out of it never changes."""
+    """All state. `apply` changes it by a record; what is handed out of it never changes."""
 
     ignored_types: frozenset[int] = frozenset((10, 15, 21, 26))
     """Types of records that need not be parsed for it: delegation tokens, which are secret, producer ids, and how far a
@@ -107,7 +107,7 @@ class Image:
 
         self._same: dict[object, Any] = {}
 
-    def take(self, record: Message) -> None:
+    def apply(self, record: Message) -> None:
         """Applies a record; LookupError where it speaks of what is not there."""
         change = _CHANGES.get(record.name)
         if change is not None:

@@ -76,7 +76,7 @@ class KeptRecords:
         kind, name, rest = _parts(key)
         self._put(name, kept.producer_id, kind, rest, kept.offset, kept.value)
 
-    def outlive(self, name: bytes) -> None:
+    def keep_names(self, name: bytes) -> None:
         """The name stays, whatever becomes of its keys."""
         self._put(name, NO_PRODUCER, _OUTLIVING, b"", 0, b"")
 
@@ -184,7 +184,7 @@ class LastValues(Replay):
         self._types = names_by_number(topic.value, "Key")
         self._strange: defaultdict[str, set[bytes]] = defaultdict(set)  # keys
 
-    def begin(self, log: Log) -> int:
+    def reset(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
         self.kept.clear()
         self._changed = None
@@ -193,7 +193,7 @@ class LastValues(Replay):
         self._strange.clear()
         return log.start_offset
 
-    def tell(self, problem: str) -> None:
+    def report(self, problem: str) -> None:
         """The records that could not be read."""
         self.problems.add(problem)
 
@@ -210,7 +210,7 @@ class LastValues(Replay):
             *(f"{self.where}: {what}: {len(keys)}" for what, keys in sorted(self._strange.items()) if keys),
         ]
 
-    def take(self, records: Records, batches: Batches) -> None:
+    def add(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
         of_batch = records.rows["batch"]
         producers, control = batches["producer_id"][of_batch], is_control(batches)[of_batch]
@@ -267,7 +267,7 @@ class LastValues(Replay):
                 self.kept.end(name)
             return
         if is_offset and kept.value[:2] == _VERSION_4:
-            self.kept.outlive(name)
+            self.kept.keep_names(name)
         self.kept.put(key, kept if is_offset else kept._replace(producer_id=NO_PRODUCER))
 
     def _note(self, name: bytes) -> None:

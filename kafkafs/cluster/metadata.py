@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.cluster.following import Following, Problems, Replay, what_is_wrong
+from kafkafs.cluster.following import Following, Problems, Replay, problem_of
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.row_lines import known
 from kafkafs.errors import UNREADABLE, Crowded, KafkafsError, WouldBlock
@@ -99,7 +99,7 @@ class Metadata(Replay):
         """How many records of a transaction were read that has not ended; they do not count."""
         return len(self._waiting or ())
 
-    def begin(self, log: Log) -> int:
+    def reset(self, log: Log) -> int:
         """Forgets all: see `Replay`."""
         self.problems, self._waiting = Problems(), None
         self.image, self.as_of, self._next, self._is_gap_reported, self._is_unused = None, None, None, False, False
@@ -109,10 +109,10 @@ class Metadata(Replay):
                 break
             found, wrong = self._first(same)
             if found is None:
-                self.tell(wrong)
+                self.report(wrong)
                 continue
             if self._counts(found):
-                return self._go_on_from(found, log)
+                return self._start_behind(found, log)
             self.image, self._waiting = None, None
         if log.start_offset == 0 and log.end_offset > 0:
             self.image, self._next = self._new_image(), 0
@@ -120,8 +120,10 @@ class Metadata(Replay):
         if self._rescued_from and self._until_ms is None:
             left, _ = self._first(chain.from_iterable(snapshots), is_rescue=True)
             if left is not None:
-                self.tell(f"{METADATA_LOG}: there is nothing else to begin with, so what is left of {left.name} counts")
-                return self._go_on_from(left, log)
+                self.report(
+                    f"{METADATA_LOG}: there is nothing else to begin with, so what is left of {left.name} counts"
+                )
+                return self._start_behind(left, log)
             if log.end_offset:
                 self.image, self._next = self._new_image(), 0
                 return 0
@@ -132,7 +134,7 @@ class Metadata(Replay):
         else:
             self._is_unused = True
             begins = "is empty" if self._rescued_from else "is empty: the node was formatted, and not started since"
-        self.tell(f"{METADATA_LOG}: the log {begins}")
+        self.report(f"{METADATA_LOG}: the log {begins}")
         return log.end_offset
 
     def _counts(self, snapshot: _Snapshot) -> bool:
@@ -140,11 +142,11 @@ class Metadata(Replay):
         is_of_then = self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms
         return is_of_then and bool(snapshot.offset or (self.image and self.image.features))
 
-    def _go_on_from(self, snapshot: _Snapshot, log: Log) -> int:
+    def _start_behind(self, snapshot: _Snapshot, log: Log) -> int:
         """The image is that of a snapshot: the offset from which the log is to be read."""
         self.as_of = AsOf(snapshot.offset - 1, self._snapshot_ms, snapshot.epoch, snapshot.name)
         if log.segments and log.start_offset > snapshot.offset and not self._rescued_from:
-            self.tell(
+            self.report(
                 f"{METADATA_LOG}: the log begins at offset {log.start_offset}, after the end of {snapshot.name}:"
                 " the records between them are missing, and later records are left out"
             )
@@ -152,7 +154,7 @@ class Metadata(Replay):
         self._next = snapshot.offset
         return snapshot.offset
 
-    def take(self, records: Records, batches: Batches) -> None:
+    def add(self, records: Records, batches: Batches) -> None:
         """Some records in order; those that the snapshot has do not count twice."""
         if self._next is None or not len(records):
             return
@@ -170,7 +172,7 @@ class Metadata(Replay):
         timestamp, epoch = int(records.rows["timestamp"][-1]), int(batch["leader_epoch"])
         self.as_of = AsOf(last, known(timestamp), known(epoch), snapshot)
 
-    def tell(self, problem: str) -> None:
+    def report(self, problem: str) -> None:
         """The records that could not be read."""
         self.problems.add(problem)
         self._is_gap_reported = True
@@ -193,7 +195,7 @@ class Metadata(Replay):
     def _record(self, place: str, offset: int, value: bytes | None) -> None:
         message = parse_record(InternalTopic.CLUSTER_METADATA, None, value)
         if isinstance(message, Unreadable):
-            self.problems.add_record(place, offset, what_is_wrong(message))
+            self.problems.add_record(place, offset, problem_of(message))
             self._is_gap_reported = True
             return
         where = f"{place}: offset {offset}"
@@ -214,9 +216,9 @@ class Metadata(Replay):
     def _change(self, where: str, message: Message) -> None:
         assert self.image is not None
         try:
-            self.image.take(message)
+            self.image.apply(message)
         except LookupError:
-            self.tell(f"{where}: a {message.name} is about something that is not there")
+            self.report(f"{where}: a {message.name} is about something that is not there")
 
     def _snapshots(self) -> list[list[_Snapshot]]:
         """Those of all replicas, the newest first; of one and the same what each of them has."""
@@ -263,7 +265,7 @@ class Metadata(Replay):
             is_left |= not control.all()
             for piece in decode(item.data, item.position, item.rows, self._options.max_batch, self._options.memory):
                 if isinstance(piece, Refusal):
-                    self.tell(f"{place}: a batch is left out: {piece.error}")
+                    self.report(f"{place}: a batch is left out: {piece.error}")
                     is_footer = False
                 else:
                     self._apply(place, piece, item.rows)

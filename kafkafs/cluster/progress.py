@@ -26,7 +26,7 @@ PlaceOf = tuple[str, int]
 """A topic and the number of a partition."""
 
 
-class Standing(NamedTuple):
+class CommitProgress(NamedTuple):
     """A committed offset in its partition. `next_timestamp` is that of the record that is read next. `lag_ms` tells how
     much older that record is than the newest one. None is unknown, or there is no such record."""
 
@@ -57,17 +57,17 @@ class Progress:
         except UNREADABLE:
             return Ends()
 
-    def of(self, commits: Sequence[Commit]) -> list[Standing]:
+    def of(self, commits: Sequence[Commit]) -> list[CommitProgress]:
         """Tell where each of these offsets is."""
         by_place: defaultdict[PlaceOf, set[int]] = defaultdict(set)
         for commit in commits:
             offsets = by_place[commit.topic, commit.partition]
             if commit.producer_id is None and commit.offset != NO_OFFSET:
                 offsets.add(commit.offset)
-        found = {place: self._standings(*place, offsets) for place, offsets in by_place.items()}
+        found = {place: self._progress(*place, offsets) for place, offsets in by_place.items()}
         return [_standing(commit, *found[commit.topic, commit.partition]) for commit in commits]
 
-    def _standings(self, topic: str, number: int, offsets: Iterable[int]) -> tuple[Ends, Mapping[int, Standing]]:
+    def _progress(self, topic: str, number: int, offsets: Iterable[int]) -> tuple[Ends, Mapping[int, CommitProgress]]:
         """The ends of a partition, and where each of these offsets is."""
         try:
             partition = self._partition(topic, number)
@@ -101,7 +101,7 @@ class Progress:
 
     def _in_log(
         self, partition: Partition, log: Log, offsets: Iterable[int]
-    ) -> tuple[Ends, Mapping[int, Standing], str]:
+    ) -> tuple[Ends, Mapping[int, CommitProgress], str]:
         """The ends, the standing of each offset that is known, and a sentence if the newest record or
         that at an offset cannot be read."""
         ends = _ends(log, partition.root)
@@ -131,7 +131,7 @@ class Progress:
         return self._newest[log]
 
 
-def _at(offset: int, time: int | None, newest: int | None, ends: Ends) -> Standing:
+def _at(offset: int, time: int | None, newest: int | None, ends: Ends) -> CommitProgress:
     """Tell where an offset is. `time` is the timestamp of the record that is read next; None without such a record."""
     if offset < (ends.first_here or 0):
         lag_ms = None
@@ -139,12 +139,12 @@ def _at(offset: int, time: int | None, newest: int | None, ends: Ends) -> Standi
         lag_ms = 0
     else:
         lag_ms = None if newest is None or known(time) is None else max(newest - time, 0)
-    return Standing(ends, None if time is None else known(time), lag_ms)
+    return CommitProgress(ends, None if time is None else known(time), lag_ms)
 
 
-def _standing(commit: Commit, ends: Ends, found: Mapping[int, Standing]) -> Standing:
+def _standing(commit: Commit, ends: Ends, found: Mapping[int, CommitProgress]) -> CommitProgress:
     """The standing of a commit: one that is pending has only ends."""
-    unknown = Standing(ends)
+    unknown = CommitProgress(ends)
     return unknown if commit.producer_id is not None else found.get(commit.offset, unknown)
 
 

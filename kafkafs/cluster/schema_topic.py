@@ -51,16 +51,16 @@ class SchemaRecords(Replay):
         self.changed = False
         return Registry(schema for versions in self._subjects.values() for schema in versions.values())
 
-    def begin(self, log: Log) -> int:
+    def reset(self, log: Log) -> int:
         """See `Replay`."""
         self._forget()
         return log.start_offset
 
-    def tell(self, problem: str) -> None:
+    def report(self, problem: str) -> None:
         """See `Replay`."""
         self.problems.add(problem)
 
-    def take(self, records: Records, batches: Batches) -> None:
+    def add(self, records: Records, batches: Batches) -> None:
         """See `Replay`. A record that is none of a registry's is a problem, and the rest counts."""
         control = is_control(batches)[records.rows["batch"]]
         for number in np.flatnonzero(~control).tolist():

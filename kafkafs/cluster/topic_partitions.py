@@ -146,13 +146,13 @@ class _TopicsImage(Image):
         super().__init__()
         self.changes = 0
 
-    def take(self, record: Message) -> None:
+    def apply(self, record: Message) -> None:
         """See `Image`."""
         self.changes += 1
         if record.name == "PartitionRecord" and record.value is not None:
             self.topics[record.value["topicId"]].partitions[record.value["partitionId"]] = _SOME_STATE
         else:
-            super().take(record)
+            super().apply(record)
 
 
 _SOME_STATE = PartitionState(-1, -1, -1, (), (), (), (), (), (), None)

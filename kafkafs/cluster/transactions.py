@@ -9,7 +9,7 @@ Sources: TransactionLog, TransactionState, TransactionMetadata, FindHangingTrans
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from kafkafs.cluster.following import what_is_wrong
+from kafkafs.cluster.following import problem_of
 from kafkafs.cluster.group_records import TellProblem
 from kafkafs.cluster.last_values import LastValue
 from kafkafs.cluster.row_lines import known
@@ -42,7 +42,7 @@ def read_transaction(key: bytes, kept: LastValue, problem: TellProblem) -> Trans
     """The transactional id of that record; None if it cannot be read."""
     message = parse_record(InternalTopic.TRANSACTIONS, key, kept.value)
     if isinstance(message, Unreadable):
-        problem((kept.offset, what_is_wrong(message)))
+        problem((kept.offset, problem_of(message)))
         return None
     key_fields: dict[str, Any] = message.key or {}
     value: dict[str, Any] = message.value or {}

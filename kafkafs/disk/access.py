@@ -29,7 +29,7 @@ class Access(NamedTuple):
         """Return the rights of a file or a directory that may be kept: all but writing."""
         return Access(self.uid, self.gid, self.mode & ~_WRITE)
 
-    def of_what_is_below(self) -> "Access":
+    def for_entries_below(self) -> "Access":
         """Return the rights that a directory leaves to those whom it lets pass: everything below is for nobody else."""
         return Access(self.uid, self.gid, (self.mode & _SEARCH) * 7)
 
@@ -77,7 +77,7 @@ def below_ancestors(own: Access, ancestors: Iterable[Access]) -> Access:
     If the parent directories admit only the group (`root:kafka 0750` above `kafka:kafka`), the result has root as
     owner, so that the owner passes as a member of the group, or not at all.
     """
-    passed = [above.of_what_is_below() for above in ancestors]
+    passed = [above.for_entries_below() for above in ancestors]
     granted = common([own, *passed])
     if own.mode & 0o700 and not granted.mode & 0o700:
         as_group = common([Access(0, own.gid, own.mode), own, *passed])

@@ -259,7 +259,7 @@ def _sound_run(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> 
     """The first of the whole batches, as many as are valid and in order; None for none."""
     count = count_in_order(whole.rows, before, bounds.next_base)
     run = BatchRun(whole.data, whole.position, whole.rows[:count])
-    if count == 0 or _goes_on_behind(run):
+    if count == 0 or _continues_behind(run):
         return run if count else None
     last = batch_at(run.rows, -1)
     follower = _header(file, last.end, bounds.end)
@@ -270,7 +270,7 @@ def _sound_run(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> 
     return run
 
 
-def _goes_on_behind(run: BatchRun) -> bool:
+def _continues_behind(run: BatchRun) -> bool:
     """True if the bytes behind its last batch begin with an offset behind it, as they mostly do."""
     at = run.end - run.position
     return at + FRAME_SIZE <= len(run.data) and FRAME.unpack_from(run.data, at)[0] > run.last_offset

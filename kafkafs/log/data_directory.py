@@ -103,7 +103,7 @@ class DataDirectory:
                 lambda directory: found(directory) if (found := topic_id()) is not None else None,
                 self._remote.finished,
             )
-        self._strangers: frozenset[str] = frozenset()
+        self._unserved: frozenset[str] = frozenset()
         self.is_replaced = False
         """Whether another directory had taken its place at the last look."""
 
@@ -125,9 +125,9 @@ class DataDirectory:
         return self._names.fresh_until
 
     @property
-    def strangers(self) -> list[str]:
+    def unserved(self) -> list[str]:
         """Sentences about entries that are named like a partition and are not served, as of the last look."""
-        return sorted(self._strangers)
+        return sorted(self._unserved)
 
     def names(self) -> dict[str, PartitionName]:
         """The partitions, by directory name: those of the disk, and those that only the tier has. If directories are
@@ -165,10 +165,10 @@ class DataDirectory:
             names = self._names.revalidated(stamp)
             if names is None:
                 settled = is_settled(stamp)
-                names, strangers = self._list()
-                for stranger in sorted(strangers - self._strangers):
-                    logger.warning("%s: %s and not served", self.path, stranger)
-                self._strangers = strangers
+                names, unserved = self._list()
+                for entry in sorted(unserved - self._unserved):
+                    logger.warning("%s: %s and not served", self.path, entry)
+                self._unserved = unserved
                 self._names.store(names, stamp if settled else None)
                 lost = {} if self._lost is None else self._lost.latest
                 self._partitions.keep_only(lambda name: name in names or name in lost)
@@ -191,8 +191,8 @@ class DataDirectory:
     def _list(self) -> tuple[dict[str, PartitionName], frozenset[str]]:
         """The partitions; and what else is named like one, but for regular files, with what it is."""
         if self._lone_tier is not None:
-            return self._lone_tier.names(), self._lone_tier.strangers
-        names, strangers = {}, set()
+            return self._lone_tier.names(), self._lone_tier.unserved
+        names, unserved = {}, set()
         with self.root.scan() as entries:
             for entry in entries:
                 name = parse_partition_name(entry.name)
@@ -201,10 +201,10 @@ class DataDirectory:
                 if entry.is_dir(follow_symlinks=False):
                     names[entry.name] = name
                 elif entry.is_symlink():
-                    strangers.add(f"{entry.name} is a symbolic link")
+                    unserved.add(f"{entry.name} is a symbolic link")
                 elif not entry.is_file(follow_symlinks=False):
-                    strangers.add(f"{entry.name} is a special file")
-        return names, frozenset(strangers)
+                    unserved.add(f"{entry.name} is a special file")
+        return names, frozenset(unserved)
 
     def partition(self, directory: str) -> Partition:
         """The partition in the directory of that name; NotFound if it does not exist."""
@@ -282,7 +282,7 @@ class DataDirectory:
         """The offset up to which each partition is compacted; None if no file gives it."""
         return self.checkpoints.cleaner_offsets()
 
-    def stand_beside(self, directories: Sequence["DataDirectory"]) -> None:
+    def read_together_with(self, directories: Sequence["DataDirectory"]) -> None:
         """These are read together: one may have what is told of another's tier."""
         self._beside = [ref(directory) for directory in directories]  # weakly, else none would ever be closed
 

@@ -38,7 +38,7 @@ _LOOKED_AT = 4  # runs of batches: a window mostly begins within a batch
 _BEHIND_ALL = (1 << 63) - 1
 
 
-class Stretch(NamedTuple):
+class EqualSpan(NamedTuple):
     """The offsets [start, end) that both logs have in equal bytes, and the number of data records in them."""
 
     start: int
@@ -57,11 +57,11 @@ class _Place(NamedTuple):
     base_offset: int
 
 
-def equal_stretch(one: Visible, other: Visible, start: int, end: int) -> Stretch:
+def equal_stretch(one: Visible, other: Visible, start: int, end: int) -> EqualSpan:
     """Pass over what both logs have in the same bytes. The stretch begins with the first batch behind `start`."""
     here, there = _place(one, start, end), _place(other, start, end)
     if here is None or there is None or here.base_offset != there.base_offset:
-        return Stretch(start, start, 0)
+        return EqualSpan(start, start, 0)
     next_base = min(here.next_base, there.next_base, end)
     begin = reached = here.base_offset
     passed, records, size, is_grown = 0, 0, _READ, False
@@ -87,7 +87,7 @@ def equal_stretch(one: Visible, other: Visible, start: int, end: int) -> Stretch
         records += int(np.where(data_rows["magic"] >= 2, data_rows["count"], 1).sum())
         if len(rows) < len(walked.rows) - 1:
             break
-    return Stretch(begin, reached, records)
+    return EqualSpan(begin, reached, records)
 
 
 def _place(visible: Visible, start: int, end: int) -> _Place | None:

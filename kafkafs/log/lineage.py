@@ -68,7 +68,7 @@ def went_on(before: Log | Witness, now: Log) -> Verdict:
     witness, log = (before, before.log) if isinstance(before, Witness) else (None, before)
     if log is now:
         return Verdict(Change.GROWN, log.start_offset)
-    if not _may_go_on(log, now):
+    if not _may_continue(log, now):
         return Verdict(Change.OTHER, now.end_offset)
     if not log.segments:
         return Verdict(Change.GROWN, now.start_offset)
@@ -90,7 +90,7 @@ def place_behind(before: Log, now: Log) -> tuple[int, Start] | None:
     return now.number_at(segment.base_offset), Start(before.tail.position, before.tail.end_offset)
 
 
-def _may_go_on(log: Log, now: Log) -> bool:
+def _may_continue(log: Log, now: Log) -> bool:
     if now.directory_inode != log.directory_inode or now.end_offset < log.end_offset:
         return False
     return now.start_offset >= log.start_offset or not _starts_behind_its_end(log)
@@ -207,7 +207,7 @@ def last_leader_epoch(log: Log) -> int:
 def leader_epochs(log: Log) -> tuple[LeaderEpoch, ...]:
     """The leader epochs of the log's checkpoint, the oldest first; empty if it is missing or cannot be read."""
     try:
-        return parse_leader_epochs(log.segments[-1].read_beside(LEADER_EPOCHS))
+        return parse_leader_epochs(log.segments[-1].read_small_file(LEADER_EPOCHS))
     except (IndexError, NotFound, Denied, CorruptData):
         return ()
 
@@ -216,7 +216,7 @@ def topic_id(log: Log) -> str | None:
     """The id of the log's topic; None if it is not known: Kafka writes it since 2.8, and a moment after it made the
     directory."""
     try:
-        return parse_partition_metadata(log.segments[-1].read_beside(PARTITION_METADATA))
+        return parse_partition_metadata(log.segments[-1].read_small_file(PARTITION_METADATA))
     except (IndexError, NotFound, Denied, DiskError, CorruptData):
         return None
 

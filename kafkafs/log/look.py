@@ -16,7 +16,7 @@ from kafkafs.format.batch import batch_at
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.times import Time
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.equal_bytes import Stretch, equal_stretch
+from kafkafs.log.equal_bytes import EqualSpan, equal_stretch
 from kafkafs.log.extents import Extent
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
@@ -43,7 +43,7 @@ class Reader:
         """Visible records are below this offset."""
         return self.visible.end
 
-    def equal_stretch(self, other: "Reader", start: int, end: int) -> Stretch:
+    def equal_stretch(self, other: "Reader", start: int, end: int) -> EqualSpan:
         """Find what both logs have in the same bytes between `start` and `end`: see `equal_bytes`."""
         return equal_stretch(self.visible, other.visible, start, end)
 

@@ -51,7 +51,7 @@ class Overlaps(NamedTuple):
         found[behind > 0] = self.reaches[behind[behind > 0] - 1]
         return found
 
-    def begin(self, offset: int) -> int:
+    def start_of(self, offset: int) -> int:
         """The first offset of the first batch that reaches `offset`; `offset` itself where none before it does."""
         row = int(self.reaches.searchsorted(offset))
         return min(offset, int(self.bases[row])) if row < len(self.bases) else offset

@@ -121,7 +121,7 @@ class Partition:
         """Return the present content of the directory, by name. No log is read for it."""
         return self._listed().listing
 
-    def read_beside(self, name: str) -> bytes:
+    def read_small_file(self, name: str) -> bytes:
         """A small file of the directory, by name; NotFound if it does not exist."""
         return self.root.read_whole(f"{self.name.directory}/{name}")
 
@@ -240,7 +240,7 @@ class Partition:
         for base, next_base in zip(bases, [*bases[1:], None], strict=False):
             files = listing.segments[base]
             segment = known.get(base)
-            if segment is None or not segment.is_made_of(files, next_base):
+            if segment is None or not segment.has_files(files, next_base):
                 files_of = SegmentFiles(self.root, self.name.directory, base, files, self._indexes)
                 segment = Segment(files_of, next_base)
             found.append(segment)

@@ -14,22 +14,22 @@ from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snaps
 from kafkafs.log.segment import Segment
 
 
-class Beside(Protocol):
+class SmallFiles(Protocol):
     """The reader of small files in a partition's directory: a `Partition`, or one of its segments."""
 
-    def read_beside(self, name: str) -> bytes:
+    def read_small_file(self, name: str) -> bytes:
         """The file of that name; NotFound if it does not exist."""
 
 
-def producers_at(place: Beside, offset: int) -> tuple[ProducerState, ...] | None:
+def producers_at(place: SmallFiles, offset: int) -> tuple[ProducerState, ...] | None:
     """Return the producers at that offset, from a snapshot; None if there is no readable snapshot."""
     try:
-        return parse_producer_snapshot(place.read_beside(segment_file(offset, "snapshot")))
+        return parse_producer_snapshot(place.read_small_file(segment_file(offset, "snapshot")))
     except UNREADABLE:
         return None
 
 
-def open_at(place: Beside, offset: int) -> dict[int, int] | None:
+def open_at(place: SmallFiles, offset: int) -> dict[int, int] | None:
     """The transactions that are open at that offset, producer to first offset; None if no snapshot has them. At offset
     0 there are none."""
     producers = producers_at(place, offset) if offset else ()

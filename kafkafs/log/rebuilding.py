@@ -44,12 +44,12 @@ class Rebuilding:
         self._transactions = transactions
         self._aborted: list[Aborted] = []
 
-    def take(self, run: BatchRun) -> BatchRun:
+    def add(self, run: BatchRun) -> BatchRun:
         """More valid batches, right behind those before: those that were taken, all but where an offset no longer fits
         in the index. There recovery cuts the log, and nothing may follow."""
         fit = run.rows["last_offset"] - self._base <= LARGEST_RELATIVE
         kept = run if fit.all() else run._replace(rows=run.rows[: int(np.argmin(fit))])
-        self._indexing.take(kept.rows)
+        self._indexing.add(kept.rows)
         self._aborted += follow(kept, self._transactions)
         return kept
 
@@ -76,7 +76,7 @@ class _Indexing:
         self._offsets: list[Table] = []
         self._times: list[Table] = []
 
-    def take(self, rows: Batches) -> None:
+    def add(self, rows: Batches) -> None:
         """More batches, right behind those before."""
         if not len(rows):
             return

@@ -238,16 +238,16 @@ class Segment:
             return False
         return True
 
-    def read_beside(self, name: str) -> bytes:
+    def read_small_file(self, name: str) -> bytes:
         """A small file of the same directory, by name; NotFound if it does not exist."""
-        return self.files.read_beside(name)
+        return self.files.read_small_file(name)
 
     @property
     def overlaps_next(self) -> bool:
         """True if its log may go on behind the next segment's base: a swap file, or an upload of a former leader."""
         return self.next_base is not None and self.files.is_cut_short
 
-    def is_made_of(self, files: dict[str, ListedFile], next_base: int | None) -> bool:
+    def has_files(self, files: dict[str, ListedFile], next_base: int | None) -> bool:
         """True if it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
         if next_base is not None or self.next_base is not None:
             return self.listed == files and self.next_base == next_base
@@ -307,7 +307,7 @@ class Segment:
         """Everything up to `log_end`, read in long pieces."""
         return self.walk(Start(0, self.base_offset, first_read=LONGEST_READ), log_end)
 
-    def goes_on_in(self, later: "Segment", last: Batch) -> bool:
+    def continues_in(self, later: "Segment", last: Batch) -> bool:
         """True if `later` has the same file, and `last` is in it at the same position: so is everything before it."""
         if later.base_offset != self.base_offset or later.listed["log"].inode != self.listed["log"].inode:
             return False

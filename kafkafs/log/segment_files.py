@@ -91,7 +91,7 @@ class Files(Protocol):
     def check_names(self) -> None:
         """Vanished if a file's name belongs to another one by now, or to none, or a further index has come."""
 
-    def read_beside(self, name: str) -> bytes:
+    def read_small_file(self, name: str) -> bytes:
         """A small file of the same directory, by name; NotFound if it does not exist."""
 
     def may_hold_more(self) -> bool:
@@ -238,7 +238,7 @@ class SegmentFiles:
             if inode != (None if listed is None else listed.inode):
                 raise Vanished(f"{name!r} was replaced while its segment was read; open it again")
 
-    def read_beside(self, name: str) -> bytes:
+    def read_small_file(self, name: str) -> bytes:
         """A small file of the same directory, by name; NotFound if it does not exist."""
         return self._root.read_whole(f"{self._partition}/{name}")
 

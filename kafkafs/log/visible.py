@@ -58,10 +58,10 @@ class LogOverlaps:
         both = (np.concatenate(columns) for columns in zip(before[:-1], own[:-1], strict=True))
         return overlaps_of(*both).since(self._log.start_offset)
 
-    def begin(self, offset: int) -> int:
+    def start_of(self, offset: int) -> int:
         """At which offset to begin reading batches, so that all come that have `offset` or more."""
         found = self.at(offset)
-        return offset if found is NONE else found.begin(offset)
+        return offset if found is NONE else found.start_of(offset)
 
     @property
     def end_offset(self) -> int:
@@ -144,10 +144,12 @@ class Visible:
         sees. If a batch is too large to be decoded, only its header comes, unless batches have to be `whole`."""
         largest = ANY_SIZE if whole else stored_limit(self.options.max_batch)
         outcomes = Outcomes(self.log, lenient=self.options.corrupt_skip) if self._committed else None
-        begin = self.overlaps.begin(start)
+        begin = self.overlaps.start_of(start)
         walked = self.log.walk(begin, end, self.options.corrupt_skip, largest)
         first = next(walked, None)
-        if (earlier := self.overlaps.begin(start)) < begin:  # what was passed on the way there has given reason to look
+        if (
+            earlier := self.overlaps.start_of(start)
+        ) < begin:  # what was passed on the way there has given reason to look
             begin, first = earlier, None
             walked = self.log.walk(earlier, end, self.options.corrupt_skip, largest)
         for segment, item in walked if first is None else chain((first,), walked):

@@ -203,8 +203,8 @@ def _of_groups(found: Triage, cluster: Cluster, counts: Sequence[tuple[DataDirec
                     furthest[group.name] = behind, commit
     found.groups = len(names)
     for name, total in sorted(lags.items(), key=lambda item: (-item[1], item[0]))[:MOST]:
-        (standing,) = cluster.progress.of([furthest[name][1]])
-        found.behind.append(Behind(os.fsdecode(name), total, standing.lag_ms))
+        (progress,) = cluster.progress.of([furthest[name][1]])
+        found.behind.append(Behind(os.fsdecode(name), total, progress.lag_ms))
 
 
 def _ends(counted: Counted) -> Ends:

@@ -7,12 +7,12 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
     metadata_log the cluster's metadata, from the metadata logs of all disks together
     whole_image  the image of that metadata, secrets included
     topics       the topics, and the replica for each partition: `claims` finds the directories that may be a replica,
-                 `set_aside` the directories that a broker has renamed, and `standing` chooses among replicas
+                 `set_aside` the directories that a broker has renamed, and `replica_choice` chooses among replicas
     unread       what belongs to no topic: files that a broker had deleted, directories that are no partition
     releases     the features and settings that each release of Kafka supports
 
-    job          the work, step by step; `changes` detects that the disks changed meanwhile; `made_of` finds partitions
-                 that an interrupted run has finished. The next modules work on one partition
+    job          the work, step by step; `changes` detects that the disks changed meanwhile; `fingerprint` finds the
+                 partitions that an interrupted run has finished. The next modules work on one partition
     scanning     reads its log once: the part that is kept (`kept_parts`), counts (`tally`), the state (`scan_state`);
                  `mending` fills damage from `other_replicas`; `broker_notes` reads a broker's files beside the log;
                  `lost_ends` finds ends of transactions (`markers`) and of groups (`group_ends`) in damaged bytes

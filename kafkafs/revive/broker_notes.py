@@ -58,7 +58,7 @@ class BrokerNotes:
     def epochs(self) -> tuple[LeaderEpoch, ...]:
         """The epochs of leaders; none if the file cannot be true."""
         try:
-            known = parse_leader_epochs(self._partition.read_beside(LEADER_EPOCHS))
+            known = parse_leader_epochs(self._partition.read_small_file(LEADER_EPOCHS))
         except (NotFound, DiskError, CorruptData):
             return ()
         ascends = all(one.epoch < two.epoch and one.start_offset <= two.start_offset for one, two in pairwise(known))
@@ -69,7 +69,7 @@ class BrokerNotes:
         found = list[AbortedTransaction]()
         for base in self._partition.listing().logless:
             with suppress(NotFound, DiskError, CorruptData):
-                found += parse_transaction_index(self._partition.read_beside(segment_file(base, "txnindex")), base)
+                found += parse_transaction_index(self._partition.read_small_file(segment_file(base, "txnindex")), base)
         return [each for each in found if first <= each.last_offset <= last]
 
     def possible(self, segment: Segment, run: BatchRun, next_offset: int) -> int:
@@ -97,7 +97,7 @@ def aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:
 
 def brokers_aborts(segment: Segment) -> bytes:
     """The broker's own transaction index of a segment; CorruptData if it cannot be true."""
-    data = segment.read_beside(segment.name_of("txnindex"))
+    data = segment.read_small_file(segment.name_of("txnindex"))
     data = data[: len(data) // ABORTED_SIZE * ABORTED_SIZE]
     parse_transaction_index(data, segment.base_offset)
     return data

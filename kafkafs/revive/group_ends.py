@@ -93,7 +93,7 @@ class _Groups:
     def __init__(self) -> None:
         self._groups: dict[bytes, _Group] = {}
 
-    def take(self, event: _Event) -> dict[bytes, int]:
+    def add(self, event: _Event) -> dict[bytes, int]:
         """A record: what it presupposes to be gone and was not, each key with the offset of its record."""
         name, protocol = name_of(event.key), _BY_NUMBER.get(kind_of(event.key))
         group = self._groups.get(name)
@@ -164,7 +164,7 @@ class LostGroupEnds:
         scan, events, rooms = self._scan(), list[_Event](), list[_Room]()
         seen, expected = 0, scan.tally.start_offset
 
-        def take(_: int, data: bytes | memoryview) -> None:
+        def take_record(_: int, data: bytes | memoryview) -> None:
             nonlocal seen, expected
             rows = walk(data, 0).rows
             if scan.tally.lost > seen and expected < rows["base_offset"][0]:
@@ -174,7 +174,7 @@ class LostGroupEnds:
                 if not isinstance(piece, Refusal):
                     events.extend(_events_of(piece))
 
-        for _ in scan.segments(Hooks(kept=take)):
+        for _ in scan.segments(Hooks(kept=take_record)):
             pass
         return events, rooms
 
@@ -184,7 +184,7 @@ def _fill(events: Sequence[_Event], rooms: Sequence[_Room]) -> bool:
     groups, is_new = _Groups(), False
     made = [_Event(room.first, key, is_tombstone=True) for room in rooms for key in room.keys]
     for event in merge(made, events, key=lambda each: each.offset):
-        if gone := groups.take(event):
+        if gone := groups.add(event):
             is_new |= _put(gone, event.offset, rooms)
     return is_new
 

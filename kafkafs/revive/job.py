@@ -33,9 +33,9 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.revive.beyond import groups_beyond, share_groups_beyond
 from kafkafs.revive.changes import unchanged
+from kafkafs.revive.fingerprint import fingerprint
 from kafkafs.revive.group_ends import LostGroupEnds
 from kafkafs.revive.kept_parts import log_size
-from kafkafs.revive.made_of import made_of
 from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.partitions import PartitionWriter, report_of
@@ -63,7 +63,7 @@ Progress = Callable[[int, int], None]
 
 _INTERVAL, _POLICY, _RETENTION = "index.interval.bytes", "cleanup.policy", "retention.ms"
 _NAMED = 5
-_MADE_OF, _FROM_ELSEWHERE = "madeOf", ("endedTransactions", "endedGroups")
+_FINGERPRINT, _FROM_ELSEWHERE = "madeOf", ("endedTransactions", "endedGroups")
 """Of what `revive.progress` notes: a digest, and what was made of notes in other partitions."""
 
 
@@ -117,7 +117,7 @@ def _revive(
             PartitionWriter(each.replica, each.topic_id, target, method).write(each.scan, work.move)
         report = work.report(each)
         if not each.scan.refused:
-            place.note({**report, _MADE_OF: work.digests[each.name]})
+            place.note({**report, _FINGERPRINT: work.digests[each.name]})
     check_disks()
     work.refuse_damage()
     report = {**plan.report(), "method": method, "madeAgain": work.made_again, "revived": work.revived()}
@@ -176,8 +176,8 @@ class _Work:
         for topic, each in self.plan.partitions():
             if each.replica is not None:
                 name = f"{topic.name}-{each.number}"
-                self.digests[name] = made_of(topic, each.number, each.replica)
-        same = {name for name, digest in self.digests.items() if done.get(name, {}).get(_MADE_OF) == digest}
+                self.digests[name] = fingerprint(topic, each.number, each.replica)
+        same = {name for name, digest in self.digests.items() if done.get(name, {}).get(_FINGERPRINT) == digest}
         if not same.issuperset(done):
             same = {name for name in same if not any(done[name][each] for each in _FROM_ELSEWHERE)}
         self.made_again = sorted(name for name in done if name in self.digests and name not in same)
@@ -269,7 +269,9 @@ class _Work:
         for topic, each in self.plan.partitions():
             report = self.reports.get(f"{topic.name}-{each.number}", {"replica": None})
             about = {"topic": topic.name, "partition": each.number, "topicId": topic.topic_id}
-            lines.append(about | {name: value for name, value in report.items() if name not in ("directory", _MADE_OF)})
+            lines.append(
+                about | {name: value for name, value in report.items() if name not in ("directory", _FINGERPRINT)}
+            )
         return lines
 
 

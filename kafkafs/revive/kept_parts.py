@@ -18,7 +18,7 @@ Kept = Callable[[int, bytes | memoryview], None]
 """Gets the base offset of the new segment, and the bytes that are kept, in order, as they are read."""
 
 
-def keep_none(base_offset: int, data: bytes | memoryview) -> None:
+def keep_nothing(base_offset: int, data: bytes | memoryview) -> None:
     """Do nothing, for a scan whose indexes and counts are enough."""
 
 
@@ -82,7 +82,7 @@ class KeptParts:
         base_offset: int,
         interval: int,
         transactions: Tracker,
-        kept: Kept = keep_none,
+        kept: Kept = keep_nothing,
         producers: tuple[ProducerState, ...] | None = None,
     ) -> None:
         """`base_offset`: of the new segment. `interval`: index.interval.bytes. `transactions`: those open where the
@@ -91,11 +91,11 @@ class KeptParts:
         self._interval, self._transactions, self._kept, self._producers = interval, transactions, kept, producers
         self._rebuilding, self._size = Rebuilding(base_offset, interval, transactions), 0
 
-    def begin(self, base_offset: int) -> "KeptParts":
+    def begin_segment(self, base_offset: int) -> "KeptParts":
         """Return the parts of a further new segment, which another replica has behind this one."""
         return KeptParts(self.segment, base_offset, self._interval, self._transactions, self._kept, self._producers)
 
-    def take(self, run: BatchRun, borrowed_from: DataFile | None = None) -> None:
+    def add(self, run: BatchRun, borrowed_from: DataFile | None = None) -> None:
         """A run of the segment's batches goes in, or one of another replica's file. DiskError if the indexes could
         not lead there."""
         first, size = int(run.rows["position"][0]), run.end - int(run.rows["position"][0])
@@ -134,5 +134,5 @@ class KeptParts:
         )  # fmt: skip
 
     def _index(self, run: BatchRun) -> None:
-        if self._rebuilding.take(run) is not run:
+        if self._rebuilding.add(run) is not run:
             raise DiskError("offsets that are too far from their segment's base offset")

@@ -19,7 +19,7 @@ from kafkafs.revive.markers import (
     lost_between,
     marker_bytes,
     next_events,
-    nobody_knows,
+    no_coordinator,
 )
 from kafkafs.revive.other_replicas import Missing
 from kafkafs.revive.scan_state import ScanState
@@ -33,7 +33,7 @@ class LostEnds:
 
     def __init__(self, state: ScanState, is_over: AskCoordinators, group_ends: GroupEndsBetween) -> None:
         self._state, self._group_ends = state, group_ends
-        self._is_unknown, self._known_over = is_over, is_over if state.rules.until_ms is None else nobody_knows
+        self._is_unknown, self._known_over = is_over, is_over if state.rules.until_ms is None else no_coordinator
 
     def write_between(self, lost: Missing, behind: Iterable[BatchRun | Damage], parts: KeptParts) -> None:
         """Write the ends that were among these offsets. `behind`: the readable rest of the segment."""
@@ -46,7 +46,7 @@ class LostEnds:
         ended = lost_between(lost.first, last, begun, aborted, following, known)
         self._write([*ended, *self._group_ends(lost.first, last)], parts)
 
-    def write_behind(self, parts: KeptParts) -> None:
+    def write_at_end(self, parts: KeptParts) -> None:
         """Write the ends of transactions behind all that is kept, if damage or the moment made that the end."""
         state, segment = self._state, parts.segment
         end, begun, until_ms = state.tally.end_offset, state.transactions.open, state.rules.until_ms
@@ -93,6 +93,6 @@ class LostEnds:
             state.partition, state.log.end_offset if segment.next_base is None else segment.next_base
         )
         if producers is None or state.rules.until_ms is not None:
-            return self._known_over if is_last else nobody_knows
+            return self._known_over if is_last else no_coordinator
         begun = open_among(producers)
         return lambda producer_id: begun.get(producer_id, offset) >= offset

@@ -31,7 +31,7 @@ class AskCoordinators(Protocol):
         """True if no replica has it."""
 
 
-def nobody_knows(producer_id: int, ended_ms: int = 0) -> bool:  # noqa: ARG001
+def no_coordinator(producer_id: int, ended_ms: int = 0) -> bool:  # noqa: ARG001
     """Without coordinators."""
     return False
 

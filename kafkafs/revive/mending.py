@@ -42,7 +42,7 @@ class Mending:
         for each in self._find(first, end - 1):
             if isinstance(each, OtherBatches):
                 if parts.pieces and each.file is not file:
-                    parts = parts.begin(int(each.run.rows["base_offset"][0]))
+                    parts = parts.begin_segment(int(each.run.rows["base_offset"][0]))
                     yield parts
                 file = each.file
                 self._borrow(each, parts)
@@ -52,7 +52,7 @@ class Mending:
             if self._state.is_over:
                 return
 
-    def go_beyond(self, recorded_end: int, parts: KeptParts | None = None) -> None:
+    def skip_lost_offsets(self, recorded_end: int, parts: KeptParts | None = None) -> None:
         """Do not give out again the offsets that are lost at the end, if damage is skipped. A batch without records, as
         compaction leaves one, leads consumers over them. Without that batch no consumer would come to the end."""
         tally = self._state.tally
@@ -74,9 +74,9 @@ class Mending:
         )
 
     def _borrow(self, found: OtherBatches, parts: KeptParts) -> None:
-        run = self._state.up_to_the_moment(found.run)
+        run = self._state.before_moment(found.run)
         if len(run.rows):
-            parts.take(run, found.file)
+            parts.add(run, found.file)
             self._state.follow(run)
             borrowing = Borrowing(int(run.rows["base_offset"][0]), run.last_offset, found.place)
             self._state.tally.borrowed.append(borrowing)

@@ -65,7 +65,7 @@ def read_metadata(
             f"{METADATA_LOG}: its last {unended} records are left out: their controller had not ended that change"
         )
     if image is not None and then is not None:
-        image = _goes_on_from(then, image)
+        image = _with_current_ids(then, image)
     elif image is not None and until_ms is not None:
         sentences.append("topics and settings are those of the end: the metadata of that moment are no longer there")
     is_dynamic = reading.metadata.is_dynamic or any(_is_dynamic(each.partition) for each in found)
@@ -84,7 +84,7 @@ class _Reading:
         self._others = [each for each in found if each.partition is not chosen]
         self._options, self._reported = options, 0
         log = chosen.log()
-        self._first = self._replay.begin(log)
+        self._first = self._replay.reset(log)
         self._epochs = BrokerNotes(chosen, log).epochs()
         if log.segments and self._first < log.start_offset:
             self._lacks(self._first, log.start_offset - 1, "no segment has them")
@@ -114,9 +114,9 @@ class _Reading:
         for piece in decode(data, position, rows, self._options.max_batch, self._options.memory):
             if isinstance(piece, Refusal):
                 at = int(rows["base_offset"][piece.batch])
-                self._replay.tell(f"{METADATA_LOG}: the batch at offset {at} is left out: {piece.error}")
+                self._replay.report(f"{METADATA_LOG}: the batch at offset {at} is left out: {piece.error}")
             else:
-                self._replay.take(piece.between(self._first, int(rows["last_offset"][-1]) + 1), rows)
+                self._replay.add(piece.between(self._first, int(rows["last_offset"][-1]) + 1), rows)
 
     def _report_new_losses(self) -> None:
         """The offsets that the scan misses so far, before it takes the records behind them."""
@@ -136,10 +136,10 @@ class _Reading:
                 offsets = f"offsets {each.run.rows['base_offset'][0]} to {each.run.last_offset}"
                 self.sentences.append(f"{METADATA_LOG}: {offsets} are those of {each.place}")
             else:
-                self._replay.tell(f"{METADATA_LOG}: offsets {each.first} to {each.last} are missing: {reason}")
+                self._replay.report(f"{METADATA_LOG}: offsets {each.first} to {each.last} are missing: {reason}")
 
 
-def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
+def _with_current_ids(then: WholeImage, now: WholeImage) -> WholeImage:
     """The image of then, with what must never be given out twice as it is now: ids of producers, epochs of leaders. And
     who has all that was acknowledged, since disks are those of now."""
     then.next_producer_id = now.next_producer_id
@@ -161,7 +161,7 @@ def _goes_on_from(then: WholeImage, now: WholeImage) -> WholeImage:
 def _is_dynamic(partition: Partition) -> bool:
     """Decide by the version of the file in which a node keeps its vote."""
     try:
-        state = partition.read_beside(QUORUM_STATE)
+        state = partition.read_small_file(QUORUM_STATE)
     except UNREADABLE:
         return False
     return _DYNAMIC in state.replace(b" ", b"")

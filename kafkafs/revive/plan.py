@@ -55,7 +55,7 @@ def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
     directories = [open_data_directory(path, options) for path in dict.fromkeys(path.resolve() for path in paths)]
     refuse_running(directories)
     for directory in directories:
-        directory.stand_beside(directories)
+        directory.read_together_with(directories)
         if trouble := directory.check_tier():
             raise Unanswered(trouble)
     check_one_cluster(directories)
@@ -258,7 +258,7 @@ def _node(disks: Disks, choices: Choices, image: WholeImage | None, cluster_id: 
 
 
 def _strangers(disks: Disks) -> list[str]:
-    return [f"{str(each.path)!r}: {what}, and left out" for each in disks.directories for what in each.strangers]
+    return [f"{str(each.path)!r}: {what}, and left out" for each in disks.directories for what in each.unserved]
 
 
 def _unread(disks: Disks, topics: Sequence[RevivedTopic]) -> list[str]:

@@ -63,9 +63,9 @@ class ScanState:
         if end_offset >= self.tally.end_offset:
             self.tally.end_offset, self.tally.is_below_start = end_offset, False
 
-    def lose(self, first: int, last: int, reason: str) -> None:
+    def add_loss(self, first: int, last: int, reason: str) -> None:
         """Note offsets that are lost without damage."""
-        self.tally.lose(Loss(first, last, reason, is_damage=False))
+        self.tally.add_loss(Loss(first, last, reason, is_damage=False))
 
     def damage(self, first: int, last: int, reason: str) -> None:
         """Note offsets that are damaged. `cut` ends the partition before them."""
@@ -75,7 +75,7 @@ class ScanState:
             last, self.is_over = max(last, self._log_end - 1, self.notes.end - 1), True
             reason += ", and the partition ends before them"
         self.is_damaged, self._damaged_up_to = True, last + 1
-        self.tally.lose(Loss(first, last, reason, is_damage=True))
+        self.tally.add_loss(Loss(first, last, reason, is_damage=True))
 
     def lost_end(self) -> int:
         """Return the end that the broker recorded, and report what the log lacks up to there. This is damage if the
@@ -83,11 +83,11 @@ class ScanState:
         end, recorded_end = self.next_offset, self.notes.end
         if recorded_end <= end:
             return end
-        lost = self.damage if self.notes.stopped_in_order() else self.lose
+        lost = self.damage if self.notes.stopped_in_order() else self.add_loss
         lost(end, recorded_end - 1, f"the log ends at {end}, and the broker recorded its end at {recorded_end}")
         return recorded_end
 
-    def up_to_the_moment(self, run: BatchRun) -> BatchRun:
+    def before_moment(self, run: BatchRun) -> BatchRun:
         """Return the batches before the first one with a later record than the moment."""
         if self.rules.until_ms is None:
             return run
@@ -97,7 +97,7 @@ class ScanState:
         self.is_over = True
         at = int(np.argmax(past))
         first = max(self.tally.end_offset, int(run.rows["base_offset"][at]))
-        self.lose(first, self.log.end_offset - 1, "later than the moment that was asked for")
+        self.add_loss(first, self.log.end_offset - 1, "later than the moment that was asked for")
         return run._replace(rows=run.rows[:at])
 
     def possible(self, segment: Segment, run: BatchRun) -> BatchRun:

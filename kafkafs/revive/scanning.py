@@ -25,9 +25,9 @@ from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.broker_notes import with_brokers_aborts
-from kafkafs.revive.kept_parts import Kept, KeptParts, KeptSegment, keep_none
+from kafkafs.revive.kept_parts import Kept, KeptParts, KeptSegment, keep_nothing
 from kafkafs.revive.lost_ends import GroupEndsBetween, LostEnds
-from kafkafs.revive.markers import AskCoordinators, nobody_knows
+from kafkafs.revive.markers import AskCoordinators, no_coordinator
 from kafkafs.revive.mending import Mending
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.scan_state import Rules, ScanState
@@ -40,7 +40,7 @@ _GONE = "no segment has them"
 class Sources:
     """Sources beside the log: coordinators (`is_over`), other replicas, and the lost ends of groups."""
 
-    is_over: AskCoordinators = nobody_knows
+    is_over: AskCoordinators = no_coordinator
     replicas: Sequence[Replica] = ()
     group_ends: GroupEndsBetween = lambda _, __: ()
 
@@ -50,7 +50,7 @@ class Hooks:
     """Calls during a scan: before each segment is read, and with all bytes that are kept."""
 
     before_reading: Callable[[Segment], None] = lambda _: None
-    kept: Kept = keep_none
+    kept: Kept = keep_nothing
 
 
 class PartitionScan:
@@ -74,9 +74,9 @@ class PartitionScan:
         start = tiered_start(self.log, state.partition.root)
         if start is not None:
             why = "they are in a remote tier alone, and in none that --tiered names"
-            state.lose(start, self.log.start_offset - 1, why)
+            state.add_loss(start, self.log.start_offset - 1, why)
         if not segments:
-            self._mending.go_beyond(state.lost_end())
+            self._mending.skip_lost_offsets(state.lost_end())
         for kept in self._refilled_beginning(hooks):
             tally.size, tally.segments = tally.size + kept.size, tally.segments + 1
             yield kept
@@ -107,11 +107,11 @@ class PartitionScan:
             return
         parts = self._parts(state.segments[0], first, hooks)
         tally.start_offset = tally.end_offset = first
-        for further in self._mending.fill(first, start, partial(state.lose, reason=_GONE), parts):
+        for further in self._mending.fill(first, start, partial(state.add_loss, reason=_GONE), parts):
             yield self._finished(parts)
             parts = further
         if state.is_over:
-            self._ends.write_behind(parts)
+            self._ends.write_at_end(parts)
         if parts.pieces:
             yield self._finished(parts)
         else:
@@ -134,15 +134,15 @@ class PartitionScan:
             if segment.object is not None and segment.files.may_be_cut:
                 reason, is_damage = "no object of the tier has them", True
         if is_damage or state.rules.is_dense:
-            lost = partial(state.damage if is_damage else state.lose, reason=reason)
+            lost = partial(state.damage if is_damage else state.add_loss, reason=reason)
             for further in self._mending.fill(max(state.next_offset, segment.base_offset), gap, lost, parts):
                 yield self._finished(parts)
                 parts = further
         is_last = segment is state.segments[-1]
         recorded_end = state.lost_end() if is_last and not state.is_over else 0
         if is_last or state.is_over:
-            self._ends.write_behind(parts)
-        self._mending.go_beyond(recorded_end, parts)
+            self._ends.write_at_end(parts)
+        self._mending.skip_lost_offsets(recorded_end, parts)
         yield self._finished(parts)
 
     def _take(self, parts: KeptParts) -> None:
@@ -154,9 +154,9 @@ class PartitionScan:
             if isinstance(item, Damage):
                 self._mending.mend(item, parts)
             else:
-                run = state.up_to_the_moment(state.possible(segment, item))
+                run = state.before_moment(state.possible(segment, item))
                 if len(run.rows):
-                    parts.take(run)
+                    parts.add(run)
                     state.follow(run)
             if state.is_over:
                 return

@@ -11,7 +11,7 @@ from kafkafs.cluster.image import PartitionState
 from kafkafs.log.replicas import read_from
 from kafkafs.revive.claims import Claim, contents
 from kafkafs.revive.other_replicas import Replica
-from kafkafs.revive.standing import Standing, choose
+from kafkafs.revive.replica_choice import RankedReplica, choose
 from kafkafs.revive.whole_image import WholeImage
 
 
@@ -47,7 +47,7 @@ class SetAside:
         if chosen.mark:
             sentences.append(f"{name} is revived from {chosen.place} ({contents([chosen])}): {chosen.act}")
         for each in self._aside[number]:
-            if each.mark != "future" or Standing(each.replica()).besides(Standing(replica)):
+            if each.mark != "future" or RankedReplica(each.replica()).missing_from(RankedReplica(replica)):
                 sentences.append(f"{each.place} is left out ({contents([each])}): {_why(each)}; {_way(each, name)}")
         return replica, sentences
 

@@ -91,7 +91,7 @@ class Tally:
         times = run.rows["max_timestamp"][~is_control(run.rows)]
         self.newest = max(self.newest, int(times.max(where=times <= now_ms, initial=-1)))
 
-    def lose(self, loss: Loss) -> None:
+    def add_loss(self, loss: Loss) -> None:
         """One more thing that is not revived."""
         self.lost += 1
         if len(self.losses) < _MOST_LOSSES:

@@ -30,8 +30,8 @@ class WholeImage(Image):
         self.is_in_zookeeper = False
         """True as long as a migration from ZooKeeper was prepared and had not copied the metadata."""
 
-    def take(self, record: Message) -> None:
-        """Applies a record: see `Image.take`."""
+    def apply(self, record: Message) -> None:
+        """Applies a record: see `Image.apply`."""
         value = record.value or {}
         match record.name:
             case "UserScramCredentialRecord":
@@ -48,4 +48,4 @@ class WholeImage(Image):
                 self.is_in_zookeeper = value["zkMigrationState"] == _PRE_MIGRATION
             case "RemoveTopicRecord":
                 self.removed.add(value["topicId"])
-        super().take(record)
+        super().apply(record)

@@ -27,13 +27,13 @@ from kafkafs.search.selection import FieldMaker, Selection
 from kafkafs.search.side_by_side import AHEAD, Done, FoundLines, Trouble
 
 
-class Gone(NamedTuple):
+class VanishedFile(NamedTuple):
     """A file that has another name by now, or is deleted: nothing of it was read."""
 
     partition: str
 
 
-Event = FoundLines | Trouble | Done | Gone
+Event = FoundLines | Trouble | Done | VanishedFile
 """Their `partition` is the file's path."""
 
 
@@ -70,7 +70,7 @@ def _searcher(files: Sequence[RecordFile], task: FileTask) -> Serve[int, Event]:
         try:
             opened = _opened(file)
             if opened is None:
-                tell(Gone(file.path))
+                tell(VanishedFile(file.path))
             else:
                 _search_one(file, opened, task, tell)
         except KafkafsError as error:

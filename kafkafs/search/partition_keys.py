@@ -160,10 +160,10 @@ class PartitionKeys:
     def _begun(self, reader: Reader, segment: Segment) -> SegmentKeys:
         """The known keys of a segment so far."""
         keys, end = self._known.get(segment.base_offset), _visible_end(reader, segment)
-        if keys is not None and keys.segment is not segment and keys.goes_on_in(segment):
+        if keys is not None and keys.segment is not segment and keys.continues_in(segment):
             if keys.reached > end:
                 raise _grown(reader)
-            keys.go_on_in(segment)
+            keys.move_to(segment)
         if keys is None or keys.segment is not segment or (keys.is_settled and keys.reached < end):
             keys = SegmentKeys(segment, reader.log.start_offset)
         if self._indexes is not None and end == segment.next_base and segment not in self._distrusted:

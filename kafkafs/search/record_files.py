@@ -46,7 +46,7 @@ class RecordFile(NamedTuple):
         return self.directory.root.open(self.below, self.inode) if self.remote is None else self.remote.log()
 
 
-class Given(NamedTuple):
+class NamedDirectory(NamedTuple):
     """A data directory, the path that the caller named it by, and the place of its tier, for paths."""
 
     directory: DataDirectory
@@ -60,7 +60,7 @@ def takes(topics: TopicChoice, name: PartitionName) -> bool:
     return topics.takes(name.topic) or is_cut
 
 
-def record_files(given: Sequence[Given], topics: TopicChoice, tell: Tell) -> Iterator[RecordFile]:
+def record_files(given: Sequence[NamedDirectory], topics: TopicChoice, tell: Tell) -> Iterator[RecordFile]:
     """Yield all files of the chosen topics, each partition's together. A file that vanishes meanwhile is left out."""
     found = [(name, number, each) for number, each in enumerate(given) for name in _names(each, topics)]
     for name, _, each in sorted(found, key=lambda one: (one[0].topic, one[0].partition, one[1], one[0].directory)):
@@ -74,11 +74,11 @@ def record_files(given: Sequence[Given], topics: TopicChoice, tell: Tell) -> Ite
     yield from _in_tiers(given, topics, tell)
 
 
-def _names(given: Given, topics: TopicChoice) -> Iterator[PartitionName]:
+def _names(given: NamedDirectory, topics: TopicChoice) -> Iterator[PartitionName]:
     return (name for name in given.directory.names_on_disk().values() if takes(topics, name))
 
 
-def _on_disk(given: Given, name: PartitionName) -> list[RecordFile]:
+def _on_disk(given: NamedDirectory, name: PartitionName) -> list[RecordFile]:
     found = []
     with given.directory.root.scan(name.directory) as entries:
         for entry in entries:
@@ -107,7 +107,7 @@ def _regular(entry: "os.DirEntry[str]") -> os.stat_result | None:
         return None
 
 
-def _in_tiers(given: Sequence[Given], topics: TopicChoice, tell: Tell) -> Iterator[RecordFile]:
+def _in_tiers(given: Sequence[NamedDirectory], topics: TopicChoice, tell: Tell) -> Iterator[RecordFile]:
     """The remote segments of partitions, each object once."""
     seen = set[str]()
     for each in given:
@@ -134,7 +134,7 @@ def _in_tiers(given: Sequence[Given], topics: TopicChoice, tell: Tell) -> Iterat
                     yield found
 
 
-def _remote(given: Given, name: PartitionName, segment: Segment, below: str) -> RecordFile:
+def _remote(given: NamedDirectory, name: PartitionName, segment: Segment, below: str) -> RecordFile:
     path = os.path.join(given.tier, segment.object or name.directory)
     return RecordFile(path, name, given.directory, below, 0, max(segment.seen[0], 0), remote=segment)
 
@@ -179,7 +179,7 @@ def left_beside(partition: Partition) -> LeftOut:
 
 def _listed(directory: DataDirectory, name: PartitionName) -> list[RecordFile]:
     try:
-        return [] if directory.is_tier else _on_disk(Given(directory, ""), name)
+        return [] if directory.is_tier else _on_disk(NamedDirectory(directory, ""), name)
     except KafkafsError:  # a search of everything reports it
         return []
 

@@ -62,15 +62,15 @@ class SegmentKeys:
         """True if it relies on an index."""
         return bool(self.indexes) and self.indexes[0].file is not None
 
-    def goes_on_in(self, segment: Segment) -> bool:
+    def continues_in(self, segment: Segment) -> bool:
         """True if `segment`, a later look at the same file, still has everything that was scanned."""
         if self._last is None:
             return False
         if self._last.last_offset + 1 < self.reached:  # the batches between may have been cut off, and written again
             return False
-        return self.segment.goes_on_in(segment, self._last)
+        return self.segment.continues_in(segment, self._last)
 
-    def go_on_in(self, segment: Segment) -> None:
+    def move_to(self, segment: Segment) -> None:
         """The keys of `segment` from now on."""
         self.segment = segment
         self.indexes = tuple(index._replace(segment=segment) for index in self.indexes)

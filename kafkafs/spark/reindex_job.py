@@ -40,7 +40,7 @@ Intervals = Mapping[Path, Mapping[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class RebuiltIndexes:
     """The result of one segment: how many entries, and how many bytes at its end are not valid."""
 
     entries: int
@@ -56,7 +56,7 @@ def reindex(
     progress: Progress = no_progress,
     replicas: Replicas = "furthest",
     topics: TopicChoice = ALL_TOPICS,
-) -> list[Made]:
+) -> list[RebuiltIndexes]:
     """Makes the indexes of all segments; without an `interval` with each topic's own, where the data tell it.
 
     The replica that got furthest counts: the index directory has a place for one of them.
@@ -98,20 +98,20 @@ def segments_to_index(
     return [*live_segments(paths, replicas, topics), *marked]
 
 
-def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = DEFAULT_INTERVAL) -> Made:
+def make(unit: SegmentUnit, target: Path, intervals: Intervals, default: int = DEFAULT_INTERVAL) -> RebuiltIndexes:
     """The indexes of one segment, written. One that the broker deletes meanwhile needs none."""
     name = parse_partition_name(unit.partition_directory)
     interval = intervals.get(unit.data_directory, {}).get(name.topic if name else "", default)
     found = unit.ask(lambda look: (rebuild(look, interval), _end(look)))
     if found is None:
-        return Made(0, 0, 0)
+        return RebuiltIndexes(0, 0, 0)
     made, end = found
     place = target / unit.partition_directory
     contents = {"index": made.offset_index, "timeindex": made.time_index, "txnindex": made.transaction_index}
     for kind, content in contents.items():
         write_index(place / segment_file(unit.base_offset, kind), content, keep=kind != "txnindex" or bool(content))
     written = sum(map(len, contents.values()))
-    return Made(len(made.offset_index) // 8 + len(made.time_index) // 12, written, end - made.valid_end)
+    return RebuiltIndexes(len(made.offset_index) // 8 + len(made.time_index) // 12, written, end - made.valid_end)
 
 
 def _end(look: SegmentLook) -> int:
@@ -156,7 +156,7 @@ def rebuild(look: SegmentLook, interval: int) -> Indexes:
     """The indexes of one segment, as LogSegment.recover makes them: up to the first batch that is not valid."""
     rebuilding = Rebuilding(look.segment.base_offset, interval, tracker_at(look))
     for run in _valid(look.runs()):
-        if rebuilding.take(run) is not run:
+        if rebuilding.add(run) is not run:
             break
     return rebuilding.finish()
 

@@ -66,7 +66,7 @@ class OpenDirectories:
                 options = ReadOptions(tiered=None if tiered is None else tiered.source)
                 known = self._open[path, tiered] = now, open_data_directory(path, options)
                 if tiered is not None:
-                    known[1].stand_beside([self.get(each, tiered) for each in tiered.beside])
+                    known[1].read_together_with([self.get(each, tiered) for each in tiered.beside])
             return known[1]
 
     def known(self, path: Path, tiered: Tiered | None) -> DataDirectory | None:

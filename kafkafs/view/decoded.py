@@ -105,7 +105,7 @@ class Follower:
 
     def _now(self) -> Look:
         """The current log; Vanished if it is not the same any more."""
-        return self._view.go_on(self._followed)
+        return self._view.ask_open(self._followed)
 
     def _followed(self, look: Look) -> Look:
         self._lineage.follow(look.log)

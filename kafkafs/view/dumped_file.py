@@ -93,7 +93,7 @@ class _Files:
         self._name = name
         self._path = view.path_of(name)
         self._logs = {segment.log_name: segment for segment in view.ask(lambda look: look.log.segments)}
-        self._opened: dict[str, _AsSeen] = {}
+        self._opened: dict[str, _OpenedFile] = {}
         data, (stem, _, kind) = self.open(name), name.partition(".")
         self.stored, beside = data.size, None
         if kind.startswith(("index", "timeindex")):
@@ -133,18 +133,18 @@ class _Files:
         options = DumpOptions(print_data_log=True, limit=reading.max_batch, memory=reading.memory)
         yield from dump_from(Source(self._path, self._path, self.open), options, Unreported(), position)
 
-    def open(self, name: str) -> "_AsSeen":
+    def open(self, name: str) -> "_OpenedFile":
         """NotFound if there is no such file."""
         known = self._opened.get(name)
         if known is None:
             file = self._view.partition.root.open_now(self._view.path_of(name))
             segment = self._logs.get(name)
             same = segment is not None and segment.listed["log"].inode == file.inode
-            known = self._opened[name] = _AsSeen(file, segment if same else None)
+            known = self._opened[name] = _OpenedFile(file, segment if same else None)
         return known
 
 
-class _AsSeen:
+class _OpenedFile:
     """A file up to where it ended when it was opened. The bytes of a segment's log are of the generation that was
     looked at, else they are Vanished."""
 
@@ -155,7 +155,7 @@ class _AsSeen:
         self.state = about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
         self.segment = segment
 
-    def up_to(self, size: int) -> "_AsSeen":
+    def up_to(self, size: int) -> "_OpenedFile":
         """The same file, when it was no longer than that."""
         before = copy(self)
         before.size = size

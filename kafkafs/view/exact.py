@@ -16,7 +16,7 @@ from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
-from kafkafs.view.node import Passing
+from kafkafs.view.node import PagesWhileOpen
 from kafkafs.view.streams import USUAL, Pieces, Place, Stream, TextBudget, TextLimits
 
 BUDGET = 64 << 20
@@ -88,7 +88,7 @@ class LogSpan(NamedTuple):
         return before[:-1] == now[:-1] and len(before) == len(now) and self._was_rolled(before[-1], now[-1])
 
     def _was_rolled(self, before: Segment, now: Segment) -> bool:
-        return self.last_batch is not None and before.next_base is None and before.goes_on_in(now, self.last_batch)
+        return self.last_batch is not None and before.next_base is None and before.continues_in(now, self.last_batch)
 
 
 def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
@@ -121,7 +121,7 @@ class ExactText(Generic[From]):
         self._readers = [first]  # the one that made it first, then whoever was read last at the end
 
     def _continued(self, make: Callable[[Place], Pieces]) -> Stream:
-        return self._readers[0].go_on_as(make, self._length or 0, max(self.span.start, self.span.end))
+        return self._readers[0].continued(make, self._length or 0, max(self.span.start, self.span.end))
 
     @property
     def is_measured(self) -> bool:
@@ -237,7 +237,7 @@ class ExactContent:
         self._held = held
         self._read_to = 0
         self.size = text.size
-        self.kept_as: Hashable = None if text.ends_in_error else Passing(text.number)
+        self.kept_as: Hashable = None if text.ends_in_error else PagesWhileOpen(text.number)
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset`. Before an error, whoever reads straight on gets what is left, and then the error; who
@@ -272,7 +272,7 @@ class ExactTexts:
         self._known: OrderedDict[Hashable, ExactText[Any]] = OrderedDict()
         self._replaced: deque[ExactText[Any]] = deque()
 
-    def go_on(self, key: Hashable) -> ExactText[Any] | None:
+    def resume(self, key: Hashable) -> ExactText[Any] | None:
         """Go on with a measurement that a call has begun, without a look at the logs: a look at many would fill the
         whole time slice. Return the text if this call has finished it; Unfinished if it takes longer."""
         with self._lock:

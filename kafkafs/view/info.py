@@ -255,7 +255,7 @@ def missing_partitions(view: PartitionView) -> list[str]:
 def _beside(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:
     """A small file of the partition, parsed; None if it is missing, or cannot be parsed, which is a problem."""
     try:
-        return parse(view.partition.read_beside(name))
+        return parse(view.partition.read_small_file(name))
     except NotFound:
         return None
     except CorruptData as error:

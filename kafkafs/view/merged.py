@@ -109,7 +109,7 @@ class _OfTopic(NoXattrs):
         if not found:
             raise self._gone()
         granted = [Access(own.uid, own.gid, own.mode) for _, own, _ in found]
-        granted += [Access(above.uid, above.gid, above.mode).of_what_is_below() for above, _, _ in found]
+        granted += [Access(above.uid, above.gid, above.mode).for_entries_below() for above, _, _ in found]
         uid, gid, mode = common([*dict.fromkeys(granted)])
         newest = max(own.mtime_ns for _, own, _ in found)
         about = found[0][1]._replace(uid=uid, gid=gid, mode=mode & 0o444, mtime_ns=newest)
@@ -139,7 +139,7 @@ class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
         """The rights that all partitions grant together, and their newest time. The true size of a small range."""
         may_block()
         views = self._views()[:1]
-        finished = self._go_on(views[0].resources.exact, self._key) if views else None
+        finished = self._resume(views[0].resources.exact, self._key) if views else None
         return finished or self._sized(*self._granted(*self._targeted()))
 
     @property
@@ -177,10 +177,10 @@ class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
 
     def _stream(self, state: Sequence[_Part]) -> Stream:
         view = state[0].view
-        besides = min(len(state) * _EACH, TEXT_MEMORY // 4)
+        extra_bytes = min(len(state) * _EACH, TEXT_MEMORY // 4)
         budget, starts = view.resources.text, array("q", [part.start for part in state])
         make = _text(self._lines(view), state, budget.limits)
-        return Stream(make, starts, budget, held=_held(state), besides=besides)
+        return Stream(make, starts, budget, held=_held(state), extra_bytes=extra_bytes)
 
 
 class MergedFollower(_OfTopic):

@@ -52,7 +52,7 @@ class MergedPoint:
         own = point.attributes()
         above = each_there(views, PartitionView.directory_attributes)
         granted = [Access(own.uid, own.gid, own.mode)]
-        granted += [Access(each.uid, each.gid, each.mode).of_what_is_below() for each in above]
+        granted += [Access(each.uid, each.gid, each.mode).for_entries_below() for each in above]
         granted += [Access(each.uid, each.gid, each.mode) for each in each_there(views, self._range_attributes)]
         uid, gid, mode = common(granted)
         return own._replace(uid=uid, gid=gid, mode=mode & 0o444)

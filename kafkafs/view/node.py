@@ -76,7 +76,7 @@ class Content(Protocol):
         """Free what the content holds, without blocking. Called once, after the last read has ended."""
 
 
-class Passing(NamedTuple):
+class PagesWhileOpen(NamedTuple):
     """A `kept_as` of pages that are for those who have the file open, to map it too: then the kernel drops them."""
 
     version: Hashable
@@ -150,7 +150,7 @@ class BytesContent:
         so themselves where it is None."""
         self._data = data
         self.size: int | None = len(data)
-        self.kept_as: Hashable = Passing(hash(data) if version is None else version)
+        self.kept_as: Hashable = PagesWhileOpen(hash(data) if version is None else version)
 
     def read(self, offset: int, size: int) -> bytes:
         """A slice: short at the end, empty behind it and once it is closed."""

@@ -82,10 +82,12 @@ def _accesses(directories: Sequence[DataDirectory], takes: Callable[[str], bool]
     for directory in directories:
         root = directory.root
         top = root.attributes_at_once()[1]
-        found.add(below_ancestors(top, [each for _, each in Ancestors(directory.path).attributes()]).of_what_is_below())
+        found.add(
+            below_ancestors(top, [each for _, each in Ancestors(directory.path).attributes()]).for_entries_below()
+        )
         for name in (name for name, parsed in directory.names().items() if takes(parsed.topic)):
             with suppress(KafkafsError), root.scan(name) as entries, root.inside(name) as inside:
-                found.add(access_of(root.stat(name), None).of_what_is_below())
+                found.add(access_of(root.stat(name), None).for_entries_below())
                 for entry in entries:
                     if entry.name.endswith(_LOG):
                         with suppress(KafkafsError):

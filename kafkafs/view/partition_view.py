@@ -132,7 +132,7 @@ class PartitionView:
             self._known.store(ref(cache), fresh_until=self.data_directory.fresh_until)
         return cache.partition.ask(question)
 
-    def go_on(self, question: Callable[[Look], Answer]) -> Answer:
+    def ask_open(self, question: Callable[[Look], Answer]) -> Answer:
         """As `ask`, for a reader that has begun: a partition that is gone is no missing name to it."""
         try:
             return self.ask(question)

@@ -46,16 +46,16 @@ class SizedFile(NoXattrs, Generic[State, From]):
         """The text of that state, without a size."""
         raise NotImplementedError
 
-    def _go_on(self, texts: ExactTexts, key: Hashable) -> Attributes | None:
-        """Go on with a measurement that an earlier call has begun (`ExactTexts.go_on`). If this call finishes it,
+    def _resume(self, texts: ExactTexts, key: Hashable) -> Attributes | None:
+        """Go on with a measurement that an earlier call has begun (`ExactTexts.resume`). If this call finishes it,
         return the attributes of the text, with what the earlier call saw of the logs."""
-        about, text = self._about, texts.go_on(key)
+        about, text = self._about, texts.resume(key)
         if about is None:  # another node has begun it
             self._finished = text
         return None if text is None or about is None else self._show(about, text)
 
     def _sized(self, about: Attributes, state: State) -> Attributes:
-        """The attributes of the text, by those of a stream; if measuring it is Unfinished, `_go_on` goes on."""
+        """The attributes of the text, by those of a stream; if measuring it is Unfinished, `_resume` goes on."""
         self._about, finished, self._finished = about, self._finished, None
         return self._show(about, finished or self._text(state))
 
@@ -102,7 +102,7 @@ class RangeFile(SizedFile[Look, LogSpan]):
     def attributes(self) -> Attributes:
         """The true size of a small range, for which its text is made once; 0 of a stream. The time is the largest
         timestamp that the indexes tell for the range. Kept no moment by its name."""
-        return self._go_on(self._view.resources.exact, self._key) or self._view.ask(self._attributes)
+        return self._resume(self._view.resources.exact, self._key) or self._view.ask(self._attributes)
 
     def _attributes(self, look: Look) -> Attributes:
         start, end = self._target.offsets(look, isolated=self.isolated)

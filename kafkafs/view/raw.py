@@ -23,7 +23,7 @@ from kafkafs.log.log import HELD, LocatedBatch
 from kafkafs.log.look import Extent, Look
 from kafkafs.log.places import Anchor, AtOffset, BetweenOffsets, PointTarget, RangeTarget
 from kafkafs.log.segment import Segment
-from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, Passing
+from kafkafs.view.node import KEEP_S, Attributes, NoXattrs, PagesWhileOpen
 from kafkafs.view.partition_view import PartitionView
 
 SETTLED_NS = 2 * 10**9
@@ -278,7 +278,7 @@ class RawRange(NoXattrs):
         extents = [extent.hold() for extent in extents[:HELD]] + extents[HELD:]
         kept_as = _kept_as(self._view, self._target, extents)
         if kept_as is None and sum(extent.end - extent.position for extent in extents) <= self._view.options.exact:
-            kept_as = Passing(_version(extents, look.log.end_offset))  # to be mapped, too
+            kept_as = PagesWhileOpen(_version(extents, look.log.end_offset))  # to be mapped, too
         return RawContent(extents, growth, _version(extents, end), kept_as, self._view.resources.prefetch)
 
 

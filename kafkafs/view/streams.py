@@ -134,19 +134,19 @@ class Stream:
         budget: TextBudget,
         grown: Callable[[], bool] | None = None,
         held: object = None,
-        besides: int = 0,
+        extra_bytes: int = 0,
         marks: Marks | None = None,
     ) -> None:
         """`budget` counts how much it holds. `grown` makes it a follower: asked at its end whether there may be more.
 
-        `held` is kept until the end: the files that the text is made from. Its maker takes `besides` bytes. `marks` are
-        all of another one's of the same text, and stay as they are.
+        `held` is kept until the end: the files that the text is made from. Its maker takes `extra_bytes` bytes. `marks`
+        are all of another one's of the same text, and stay as they are.
         """
         self._make = make
         self._budget = budget
         self._limits = limits = budget.limits
         self._held = held
-        self._besides = besides
+        self._extra_bytes = extra_bytes
         self._grown = grown
         self.follows = grown is not None
         self._making = threading.Lock()
@@ -207,7 +207,7 @@ class Stream:
                 self._report_held_bytes()
             return (self._position, None) if self._error is None else self._error
 
-    def go_on_as(self, make: Callable[[Place], Pieces], size: int, place: Place) -> "Stream":
+    def continued(self, make: Callable[[Place], Pieces], size: int, place: Place) -> "Stream":
         """Another stream, whose text has this one's first `size` bytes, made up to `place`, and goes on there."""
         with acquired(self._making), self._state:
             other = Stream(make, place, self._budget, marks=self.marks.copy())
@@ -244,7 +244,7 @@ class Stream:
         """
         if self._grown is None:
             text = sum(len(text) for _, text in self._kept)
-            making = self._besides + (2 * len(self._kept[-1][1]) if self._kept else 0) if self._pieces else 0
+            making = self._extra_bytes + (2 * len(self._kept[-1][1]) if self._kept else 0) if self._pieces else 0
             self._budget.hold(self, text + making)
 
     def _made(self, offset: int, size: int) -> bytes | memoryview | None:

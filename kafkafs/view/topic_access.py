@@ -22,7 +22,7 @@ def partition_access(partition: Partition) -> tuple[Access, int]:
     """The rights to read all logs and snapshots of a partition, and the time at which the newest was written [ns]. One
     of GONE."""
     root, name = partition.root, partition.name.directory
-    granted = [root.attributes_at_once(name)[1].of_what_is_below()]
+    granted = [root.attributes_at_once(name)[1].for_entries_below()]
     newest = 0
     for file_name in partition.listing().names:
         if file_name.endswith((".log", ".checkpoint")) and not file_name.startswith(_EMPTY_SNAPSHOT):

@@ -43,7 +43,7 @@ class Root:
         """Open the data directories. UsageError names one that is no data directory, and says why."""
         self._directories = [open_data_directory(path, options) for path in data_dirs]
         for directory in self._directories:
-            directory.stand_beside(self._directories)
+            directory.read_together_with(self._directories)
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self._resources = Resources(options, self._directories, limits)
         self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()

@@ -9,10 +9,10 @@ from kafkafs.cli import audit
 from kafkafs.cli.main import main
 from kafkafs.cli.spark_command import SparkProgress
 from kafkafs.errors import UsageError
-from kafkafs.spark.audit.findings import Where
+from kafkafs.spark.audit.findings import CheckedFile
 from tests.log.making import made, write_partition
 
-FINDING = Where("/data", "t-0/00000000000000000000.log").finding("crc", "it is damaged", offset=5)
+FINDING = CheckedFile("/data", "t-0/00000000000000000000.log").finding("crc", "it is damaged", offset=5)
 
 
 def test_findings_go_to_standard_output_or_to_the_file_that_was_named(tmp_path, capsys):

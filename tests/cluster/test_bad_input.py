@@ -162,7 +162,7 @@ def test_no_history_of_metadata_ends_what_is_told_of_it(pairs: list[Pair]) -> No
         message = parse_record(METADATA, None, value)
         if isinstance(message, Message):
             with suppress(LookupError):
-                image.take(message)
+                image.apply(message)
     about = SimpleNamespace(image=image, directories=())
     for each in (each for each in LISTS.values() if each.topics[:1] == (METADATA_TOPIC,)):
         for text in each.lines(cast(About, about)) or ():

@@ -172,13 +172,13 @@ def test_after_a_compaction_the_commit_before_is_the_last_one_left(data):
 def test_only_what_has_come_is_read(data, monkeypatch):
     """A partition is begun once, however often its groups are asked for."""
     begun = []
-    begin = HistoryReplay.begin
+    reset = HistoryReplay.reset
 
     def counted(self, log):
         begun.append(log)
-        return begin(self, log)
+        return reset(self, log)
 
-    monkeypatch.setattr(HistoryReplay, "begin", counted)
+    monkeypatch.setattr(HistoryReplay, "reset", counted)
     data.write(OFFSETS, [commit("g", "t", 0, 5)])
     root = Root([data.path], ReadOptions())
     for offset in (6, 7, 8):
@@ -203,7 +203,7 @@ def test_no_records_end_a_history(pairs, producer, commits):
         replay = HistoryReplay(group)
         for piece in decode(whole, 0, rows, 1 << 20):
             assert isinstance(piece, Records)
-            replay.take(piece, rows)
+            replay.add(piece, rows)
         history = replay.history(lambda topic, number, times: dict.fromkeys(times, 7))
         found = list(history.rows())
         assert b"".join(text for _, text in history.pieces(0)) == b"".join(map(line, found))

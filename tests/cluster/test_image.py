@@ -190,7 +190,7 @@ def image_of(lines: list[str]) -> Image:
         if line not in ("apply", "end"):
             record = parse_record(InternalTopic.CLUSTER_METADATA, None, bytes.fromhex(line))
             assert isinstance(record, Message)
-            image.take(record)
+            image.apply(record)
     return image
 
 

@@ -95,7 +95,7 @@ KEYS = st.tuples(st.integers(0, 3), NAMES, st.sampled_from([b"", b"\0", b"rest"]
 STEPS = st.one_of(
     st.tuples(st.just("put"), KEYS, st.integers(NO_PRODUCER, 1)),
     st.tuples(st.just("remove"), KEYS, st.none()),
-    st.tuples(st.sampled_from(["outlive", "end"]), NAMES, st.none()),
+    st.tuples(st.sampled_from(["keep_names", "end"]), NAMES, st.none()),
     st.tuples(st.sampled_from(["commit", "abort"]), st.integers(0, 1), st.none()),
 )
 
@@ -146,8 +146,8 @@ def test_it_keeps_what_a_dictionary_keeps(steps: list[tuple[str, object, int | N
             case "remove", (int(kind), bytes(name), bytes(rest)):
                 kept.remove(HEAD.pack(kind, len(name)) + name + rest)
                 model.remove(kind, name, rest)
-            case "outlive", bytes(name):
-                kept.outlive(name)
+            case "keep_names", bytes(name):
+                kept.keep_names(name)
                 model.outliving.add(name)
             case "end", bytes(name):
                 kept.end(name)

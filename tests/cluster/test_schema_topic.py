@@ -210,7 +210,7 @@ def test_it_is_begun_anew_with_the_log(tmp_path):
     """What was truncated away is not remembered."""
     Data(tmp_path).write(SCHEMAS, [schema("a", 1, 1)])
     records = SchemaRecords()
-    records.tell("something is wrong")
+    records.report("something is wrong")
     log = open_data_directory(tmp_path).partition(SCHEMAS).log()
-    assert records.begin(log) == log.start_offset == 0
+    assert records.reset(log) == log.start_offset == 0
     assert (len(records.registry()), list(records.problems), records.changed) == (0, [], False)

@@ -19,7 +19,7 @@ from kafkafs.format.key_index import KEY_PAGE, KEY_PAGE_CRC, KEY_PAGE_ROWS, MAGI
 from kafkafs.log.health import segments_health
 from kafkafs.log.log import Log
 from kafkafs.search.key_indexes import identity
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import check_log
 from kafkafs.spark.reindex_job import _is_there
@@ -107,7 +107,7 @@ def test_an_index_has_no_more_entries_than_its_log_batches(log: Log, tmp_path: P
     segment = partition_of(tmp_path / "data").log().segments[0]
 
     def audited(look: SegmentLook) -> list[Finding]:
-        where = Where(str(tmp_path / "data"), f"t-0/{0:020}.index")
+        where = CheckedFile(str(tmp_path / "data"), f"t-0/{0:020}.index")
         _, valid = check_log(look, where, False)
         found = check_offset_index(look.segment, where, valid, False)
         return found + check_time_index(look.segment, where, valid, False)

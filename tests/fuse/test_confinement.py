@@ -52,7 +52,7 @@ def data(tmp_path: Path) -> Path:
 
 
 BECOME = """
-confinement.become({owner})
+confinement.switch_user({owner})
 told = {{name: status()[name].split() for name in ("Uid", "Gid", "Groups", "CapEff", "CapPrm", "CapInh", "CapBnd")}}
 """
 CAPABILITIES = ("CapEff", "CapPrm", "CapInh", "CapBnd")
@@ -88,7 +88,7 @@ def test_the_signal_that_tells_of_the_parents_death_outlives_a_change_of_user(da
 import ctypes
 libc, found = ctypes.CDLL(None), ctypes.c_int()
 libc.prctl(1, int(signal.SIGTERM), 0, 0, 0)
-confinement.become(Owner({KAFKA}, {KAFKA}, True))
+confinement.switch_user(Owner({KAFKA}, {KAFKA}, True))
 libc.prctl(2, ctypes.byref(found), 0, 0, 0)
 told["signal"] = found.value
 """,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kafkafs.errors import Vanished
 from kafkafs.fuse.serve.inodes import MOST_LEAVES, Handles, Inode, Inodes, OpenFile, inode_number
 from kafkafs.view.about import AboutDirectory
-from kafkafs.view.node import Attributes, Kind, Passing
+from kafkafs.view.node import Attributes, Kind, PagesWhileOpen
 from tests.fuse.shelf import ShelfDirectory
 
 NAMES = [b"one", b"two", b"three"]
@@ -52,11 +52,11 @@ def test_the_oldest_leaves_that_nobody_reads_are_superfluous(tmp_path):
     root = inodes[1]
     inodes.refer(root, b"directory", about("directory"), root.node)
     leaves = [inodes.refer(root, b"%d" % number, about(), root.node) for number in range(MOST_LEAVES + 3)]
-    assert inodes.superfluous() == leaves[:3]
+    assert inodes.surplus() == leaves[:3]
     leaves[1].opened = 1
-    assert inodes.superfluous() == [leaves[0], leaves[2], leaves[3]]
+    assert inodes.surplus() == [leaves[0], leaves[2], leaves[3]]
     inodes.forget(leaves[0].node_id, 1)
-    assert inodes.superfluous() == leaves[2:4]
+    assert inodes.surplus() == leaves[2:4]
 
 
 def test_a_node_id_is_never_used_twice(tmp_path):
@@ -91,7 +91,7 @@ def test_a_size_that_the_kernel_keeps_is_that_of_its_inode_for_good(tmp_path, ke
     root = inodes[1]
     first = inodes.refer(root, b"name", about(size=3, version=1)._replace(**kept), root.node)
     assert inodes.refer(root, b"name", about(size=3, version=2)._replace(**kept), root.node) is first
-    assert not first.may_become(about(size=4, version=3))
+    assert not first.accepts(about(size=4, version=3))
     second = inodes.refer(root, b"name", about(size=4, version=3)._replace(**kept), root.node)
     assert second is not first
     assert first.shown.size == 3
@@ -103,7 +103,7 @@ def test_pages_are_dropped_behind_a_reader_once_they_are_many_or_nobody_has_them
     inode.opened = 1
     inodes.note_read(inode, 1 << 40)
     assert inodes.take_passed() == []  # it has none that pass
-    inode.kept_as = Passing(1)
+    inode.kept_as = PagesWhileOpen(1)
     inodes.note_read(inode, 1)
     assert inodes.take_passed() == []
     inodes.note_read(inode, 1 << 40)

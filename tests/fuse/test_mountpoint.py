@@ -21,8 +21,8 @@ from kafkafs.fuse.life.mountpoint import (
     mounted_at,
     mounts,
     real_path,
-    take_away_if_dead,
     unmount,
+    unmount_if_dead,
 )
 from tests.mounting import run
 
@@ -130,7 +130,7 @@ OURS, OTHER = (Mount("/mnt", filesystem, "/data", "0:50") for filesystem in (FIL
 def test_only_our_own_dead_mount_is_taken_away(mount, stale, is_taken, monkeypatch):
     """A stale NFS mount is its administrator's business."""
     taken = found_there(monkeypatch, mount, stale)
-    assert take_away_if_dead("/mnt") is is_taken
+    assert unmount_if_dead("/mnt") is is_taken
     assert taken == ([("/mnt", True)] if is_taken else [])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafkafs.fuse.serve.signals import Kin, Opener, interrupted, kin, opener, stuck
+from kafkafs.fuse.serve.signals import Inheritors, Opener, inheritors, interrupted, opener, stuck
 from tests.mounting import PATIENCE_S, wait_until
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -119,7 +119,7 @@ def test_kin_are_all_descendants(start):
     heirs = set(map(int, line(process).split()))
     stranger = start(READY, start_new_session=True)
     one, other = Opener(process.pid, process.pid), Opener(stranger.pid, stranger.pid)
-    assert kin([one, other]) == {one: Kin(heirs), other: Kin()}
+    assert inheritors([one, other]) == {one: Inheritors(heirs), other: Inheritors()}
 
 
 def test_one_that_has_ended_and_is_not_waited_for_yet_holds_nobody_up(start):
@@ -141,7 +141,9 @@ def test_its_session_has_more_that_may_have_inherited(start):
     left = int(line(process))
     try:
         assert line(process) == "ready", "else the one between them may be there yet"
-        assert kin([Opener(process.pid, process.pid)]) == {Opener(process.pid, process.pid): Kin(mates={left})}
+        assert inheritors([Opener(process.pid, process.pid)]) == {
+            Opener(process.pid, process.pid): Inheritors(mates={left})
+        }
     finally:
         os.kill(left, signal.SIGKILL)
 
@@ -155,8 +157,10 @@ def test_of_an_opener_that_is_gone_kin_are_its_session(start):
     process.wait(PATIENCE_S)
     try:
         gone = Opener(process.pid, process.pid)
-        assert kin([gone]) == {gone: Kin({left})}
-        assert kin([Opener(process.pid, 0)]) == {Opener(process.pid, 0): Kin()}, "session 0 is that of kernel threads"
+        assert inheritors([gone]) == {gone: Inheritors({left})}
+        assert inheritors([Opener(process.pid, 0)]) == {Opener(process.pid, 0): Inheritors()}, (
+            "session 0 is that of kernel threads"
+        )
     finally:
         os.kill(left, signal.SIGKILL)
 

@@ -15,7 +15,7 @@ from kafkafs.fuse.serve import sweeping
 from kafkafs.fuse.serve.inodes import Inodes
 from kafkafs.fuse.serve.sweeping import EVERY_S, sweep
 from kafkafs.fuse.serve.workers import Workers
-from kafkafs.view.node import Attributes, Disk, Passing, Usage
+from kafkafs.view.node import Attributes, Disk, PagesWhileOpen, Usage
 from tests.fuse.clocks import until
 from tests.fuse.shelf import ShelfDirectory
 
@@ -134,7 +134,7 @@ def test_the_kernel_forgets_names_that_are_too_many_and_pages_that_passed_by(tmp
         root = inodes[1]
         leaves = [inodes.refer(root, b"%d" % number, ABOUT, root.node) for number in range(4)]
         for leaf in leaves[1:3]:
-            leaf.kept_as = Passing(1)
+            leaf.kept_as = PagesWhileOpen(1)
             inodes.note_read(leaf, 0)
             read.append(leaf.node_id)
 

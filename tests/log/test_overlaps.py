@@ -18,8 +18,8 @@ def test_an_offset_is_hidden_behind_the_furthest_of_all_batches_before() -> None
 
 @pytest.mark.parametrize(("offset", "begin"), [(5, 5), (10, 10), (12, 10), (14, 10), (15, 15), (32, 30), (34, 34)])
 def test_reading_begins_at_the_first_batch_that_has_the_offset(offset: int, begin: int) -> None:
-    assert TABLE.begin(offset) == begin
-    assert NONE.begin(offset) == offset
+    assert TABLE.start_of(offset) == begin
+    assert NONE.start_of(offset) == offset
 
 
 def test_what_a_log_start_cuts_off_hides_nothing() -> None:

@@ -28,7 +28,7 @@ def runs_of(directory: str) -> tuple[int, list[BatchRun]]:
 
 def indexes(base: int, runs: list[BatchRun], interval: int) -> Indexes:
     rebuilding = Rebuilding(base, interval, Tracker())
-    assert all(rebuilding.take(run) is run for run in runs)
+    assert all(rebuilding.add(run) is run for run in runs)
     return rebuilding.finish()
 
 
@@ -50,7 +50,7 @@ def test_a_batch_too_far_from_the_base_ends_it() -> None:
     rows["base_offset"][3:] += 2**31
     rows["last_offset"][3:] += 2**31
     rebuilding = Rebuilding(0, 0, Tracker())
-    assert len(rebuilding.take(run._replace(rows=rows)).rows) == 3
+    assert len(rebuilding.add(run._replace(rows=rows)).rows) == 3
     assert rebuilding.finish().valid_end == int(rows["position"][3])
 
 

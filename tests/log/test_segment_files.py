@@ -153,9 +153,9 @@ def test_of_what_cannot_be_opened_or_is_another_nothing_is_remembered(tmp_path, 
 def test_the_same_files_anew_and_a_small_one_beside_them(tmp_path, place):
     files = files_of(tmp_path)
     (place / "partition.metadata").write_text("version: 0")
-    assert files.read_beside("partition.metadata") == b"version: 0"
+    assert files.read_small_file("partition.metadata") == b"version: 0"
     with pytest.raises(NotFound):
-        files.read_beside("none")
+        files.read_small_file("none")
     again = files.reopened()
     assert again is not files
     assert (again.base_offset, again.listed) == (0, files.listed)

@@ -6,7 +6,7 @@ from kafkafs.revive.plan import Choices
 from kafkafs.revive.topics import made_up_id
 from tests.cluster.writing import Data, commit, coordinator_record
 from tests.revive.replicas import UUID, Made, disk
-from tests.revive.test_made_of import told
+from tests.revive.test_fingerprint import told
 
 ONE, TWO = made_up_id("one"), made_up_id("two")
 

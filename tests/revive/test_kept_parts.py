@@ -28,10 +28,10 @@ def segment(tmp_path):
 
 def test_what_stands_side_by_side_is_one_piece_and_what_is_made_stands_between(segment):
     size, parts = len(batch(0)), KeptParts(segment, 0, 1, Tracker())
-    parts.take(run(0, 0, 1))
-    parts.take(run(2 * size, 2))
+    parts.add(run(0, 0, 1))
+    parts.add(run(2 * size, 2))
     made = parts.make(batch(3))
-    parts.take(run(4 * size, 4))
+    parts.add(run(4 * size, 4))
     assert parts.pieces == [(0, 3 * size), batch(3), (4 * size, size)]
     assert [int(each) for each in made.rows["position"]] == [3 * size]
     assert parts.finish().indexes.valid_end == 5 * size
@@ -39,8 +39,8 @@ def test_what_stands_side_by_side_is_one_piece_and_what_is_made_stands_between(s
 
 def test_the_indexes_lead_to_where_batches_are_in_what_is_made(segment):
     size, parts = len(batch(0)), KeptParts(segment, 0, 1, Tracker())
-    parts.take(run(0, 0))
-    parts.take(run(3 * size, 3, 4))  # two were left out
+    parts.add(run(0, 0))
+    parts.add(run(3 * size, 3, 4))  # two were left out
     offsets = parts.finish().indexes.offset_index
     assert [offsets[at : at + 8] for at in (0, 8)] == [
         (3).to_bytes(4, "big") + size.to_bytes(4, "big"),
@@ -50,4 +50,4 @@ def test_the_indexes_lead_to_where_batches_are_in_what_is_made(segment):
 
 def test_offsets_too_far_from_the_base_are_refused(segment):
     with pytest.raises(DiskError, match="too far"):
-        KeptParts(segment, 0, 4096, Tracker()).take(run(0, 2**31))
+        KeptParts(segment, 0, 4096, Tracker()).add(run(0, 2**31))

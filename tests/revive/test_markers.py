@@ -17,7 +17,7 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.outcomes import Event
 from kafkafs.revive.job import revive
-from kafkafs.revive.markers import Marker, ended_by, lost_behind, lost_between, nobody_knows
+from kafkafs.revive.markers import Marker, ended_by, lost_behind, lost_between, no_coordinator
 from tests.kafka import broker as nodes
 from tests.kafka import truth
 from tests.kafka.writer import Record, Topic, Writer, create, now_ms, transactional
@@ -160,4 +160,4 @@ def test_as_of_a_moment_what_no_coordinator_knew_is_aborted(source):
     assert ended_by(0, end, begun, runs, is_unknown, {payer: 7}) == [
         Marker(end, payer, True), Marker(end + 1, payer + 2, True),
     ]  # fmt: skip
-    assert ended_by(2**62, end, begun, runs, nobody_knows, {}) == [Marker(end, payer, False)]
+    assert ended_by(2**62, end, begun, runs, no_coordinator, {}) == [Marker(end, payer, False)]

@@ -89,7 +89,7 @@ def test_delegation_tokens_come_back(tmp_path):
     image = WholeImage()
     token = {"owner": "User:a", "requester": "User:a", "renewers": ("User:b",), "issueTimestamp": 1, "maxTimestamp": 2,
              "expirationTimestamp": 3, "tokenId": "x"}  # fmt: skip
-    image.take(Message(InternalTopic.CLUSTER_METADATA, 10, "DelegationTokenRecord", None, 0, token))
+    image.apply(Message(InternalTopic.CLUSTER_METADATA, 10, "DelegationTokenRecord", None, 0, token))
     assert read_back(tmp_path, replace(STATE, image=image)).tokens == {"x": token}
 
 

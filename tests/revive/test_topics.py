@@ -28,9 +28,9 @@ def image(*topics, removed=(), isr=(1,)):
     """Metadata of these topics: name, id, number of partitions."""
     made = WholeImage()
     for name, topic_id, count in topics:
-        take(made, "TopicRecord", name=name, topicId=topic_id)
+        apply(made, "TopicRecord", name=name, topicId=topic_id)
         for number in range(count):
-            take(
+            apply(
                 made, "PartitionRecord", topicId=topic_id, partitionId=number, leader=1, leaderEpoch=3,
                 partitionEpoch=4, replicas=(1,), isr=isr, addingReplicas=(), removingReplicas=(),
             )  # fmt: skip
@@ -38,8 +38,8 @@ def image(*topics, removed=(), isr=(1,)):
     return made
 
 
-def take(made, record, /, **value):
-    made.take(Message(InternalTopic.CLUSTER_METADATA, 0, record, None, 0, value))
+def apply(made, record, /, **value):
+    made.apply(Message(InternalTopic.CLUSTER_METADATA, 0, record, None, 0, value))
 
 
 def chosen(directories, metadata=None, wanted=None, include=()):
@@ -167,7 +167,7 @@ def test_settings_of_a_topic_whose_first_record_is_lost_stay(tmp_path):
     """They were told behind it: damage took one batch of the metadata, not these."""
     metadata = image(("u", TWO, 1))
     for topic, name in (("t", "retention.ms"), ("__consumer_offsets", "segment.bytes")):
-        take(metadata, "ConfigRecord", resourceType=2, resourceName=topic, name=name, value="1048576")
+        apply(metadata, "ConfigRecord", resourceType=2, resourceName=topic, name=name, value="1048576")
     found = chosen([disk(tmp_path / "a", {"t-0": ONE, "u-0": TWO, "__consumer_offsets-0": None})], metadata)
     configs = {topic.name: dict(topic.configs) for topic in found.topics}
     assert configs["t"] == {"retention.ms": "1048576"}

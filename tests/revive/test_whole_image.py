@@ -10,11 +10,11 @@ def record(kind, /, **value):
 
 def test_what_was_taken_back_is_gone():
     image = WholeImage()
-    image.take(record("TopicRecord", name="t", topicId="A" * 22))
-    image.take(record("RemoveTopicRecord", topicId="A" * 22))
-    image.take(record("UserScramCredentialRecord", name="u", mechanism=1, iterations=1))
-    image.take(record("RemoveUserScramCredentialRecord", name="u", mechanism=1))
-    image.take(record("DelegationTokenRecord", tokenId="d"))
-    image.take(record("DelegationTokenRecord", tokenId="e"))
-    image.take(record("RemoveDelegationTokenRecord", tokenId="d"))
+    image.apply(record("TopicRecord", name="t", topicId="A" * 22))
+    image.apply(record("RemoveTopicRecord", topicId="A" * 22))
+    image.apply(record("UserScramCredentialRecord", name="u", mechanism=1, iterations=1))
+    image.apply(record("RemoveUserScramCredentialRecord", name="u", mechanism=1))
+    image.apply(record("DelegationTokenRecord", tokenId="d"))
+    image.apply(record("DelegationTokenRecord", tokenId="e"))
+    image.apply(record("RemoveDelegationTokenRecord", tokenId="d"))
     assert (image.removed, image.credentials, list(image.tokens), image.topics) == ({"A" * 22}, {}, ["e"], {})

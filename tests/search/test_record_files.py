@@ -9,7 +9,7 @@ import pytest
 from kafkafs.errors import Denied
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
-from kafkafs.search.record_files import Given, LeftOut, left_beside, left_out, record_files, takes
+from kafkafs.search.record_files import LeftOut, NamedDirectory, left_beside, left_out, record_files, takes
 from tests.log.making import made, write_partition
 from tests.log.tier import lives
 from tests.log.tier.test_lives import one_epoch
@@ -32,7 +32,7 @@ def data(tmp_path):
 
 def files(data, topics=ALL_TOPICS):
     told: list[str] = []
-    found = list(record_files([Given(open_data_directory(data), "given/")], topics, told.append))
+    found = list(record_files([NamedDirectory(open_data_directory(data), "given/")], topics, told.append))
     assert told == []
     return found
 
@@ -97,7 +97,9 @@ def test_a_directory_that_may_not_be_read_is_told(data, monkeypatch):
         raise Denied("may not be read")
 
     monkeypatch.setattr(directory.root, "scan", denied)
-    assert list(record_files([Given(directory, "given")], TopicChoice(frozenset(["other"])), told.append)) == []
+    assert (
+        list(record_files([NamedDirectory(directory, "given")], TopicChoice(frozenset(["other"])), told.append)) == []
+    )
     assert told == ["given/other-0: may not be read"]
 
 
@@ -108,7 +110,9 @@ def test_an_object_whose_size_nothing_tells_is_named_and_the_others_are_searched
     manifest = sorted(tier.rglob("*.rsm-manifest"))[number]
     manifest.write_bytes(b"")
     told: list[str] = []
-    found = record_files([Given(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), told.append)
+    found = record_files(
+        [NamedDirectory(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), told.append
+    )
     bases = [each.remote.base_offset for each in found if each.remote is not None]
     assert bases == [base for base in (0, 30, 60, 90) if base != 30 * number]
     assert [manifest.name in each for each in told] == [True]
@@ -121,7 +125,9 @@ def test_each_partitions_gap_is_told(tmp_path):
     tier = past.write_tier(tmp_path)
     shutil.copytree(tier / lives.FOLDER, tier / lives.FOLDER.replace("t-0", "t-1"))
     told: list[str] = []
-    found = record_files([Given(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), told.append)
+    found = record_files(
+        [NamedDirectory(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), told.append
+    )
     assert [(each.name.partition, each.remote.base_offset) for each in found if each.remote is not None] == [
         (partition, base) for partition in (0, 1) for base in (0, 30, 60, 90)
     ]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from kafkafs.spark.diff.by_offset import Below, DiffUnit, compare
+from kafkafs.spark.diff.by_offset import BelowStart, DiffUnit, compare
 from kafkafs.spark.diff.sides import Pair
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import TopicPartition
@@ -37,4 +37,4 @@ def test_a_partition_of_one_side_is_compared_with_an_empty_one(tmp_path):
 def test_records_below_the_higher_start_are_counted(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1, 2, 3])]})
     both = pair(tmp_path, tmp_path)
-    assert compare(DiffUnit(both, 2, 3, False, 1, Below(True, 0, 2))).below_start == 2
+    assert compare(DiffUnit(both, 2, 3, False, 1, BelowStart(True, 0, 2))).below_start == 2

@@ -170,31 +170,31 @@ def test_never_two_at_once(tmp_path):
 
 def test_two_claims_exclude_each_other_where_they_have_a_part_in_common(place):
     with claimed_in_parts(place, QUICK) as first, claimed_in_parts(place, QUICK) as second:
-        assert first.take(["a-0", "a-1"]) == {}
-        busy = second.take(["a-1", "a-2"])
+        assert first.claim(["a-0", "a-1"]) == {}
+        busy = second.claim(["a-1", "a-2"])
         assert list(busy) == ["a-1"]
         assert busy["a-1"].startswith(f"process {os.getpid()} on ")
         assert second.parts == frozenset({"a-2"})
         with pytest.raises(UsageError, match="another export writes to"), claimed(place):
             pass
         first.release(["a-1"])
-        assert second.take(["a-1"]) == {}
-        assert first.take(["a-1", "a-2"]).keys() == {"a-1", "a-2"}
+        assert second.claim(["a-1"]) == {}
+        assert first.claim(["a-1", "a-2"]).keys() == {"a-1", "a-2"}
         assert first.parts == frozenset({"a-0"})
     with claimed(place), claimed_in_parts(place) as third:
-        assert third.take(["a-0"]).keys() == {"a-0"}
+        assert third.claim(["a-0"]).keys() == {"a-0"}
     assert place.times(CLAIM) == {}
 
 
 def test_an_earlier_release_takes_a_claim_of_parts_for_one_of_a_stranger(place):
     """It knows no parts, and so it waits until the claim is not renewed."""
     with claimed_in_parts(place, QUICK) as claim:
-        claim.take(["a-0"])
+        claim.claim(["a-0"])
         words = json.loads(place.read(claim.name))
         with pytest.raises(TypeError):
             outputs.Claimant(**words)
         claim_of(place)  # an earlier release's: of the whole
-        assert claim.take(["a-1"]).keys() == {"a-1"}
+        assert claim.claim(["a-1"]).keys() == {"a-1"}
 
 
 def test_never_two_at_once_in_a_part(tmp_path):
@@ -206,7 +206,7 @@ def test_never_two_at_once_in_a_part(tmp_path):
         for _ in range(3):
             with claimed_in_parts(out, QUICK) as claim:
                 wanted = {"0", "1", f"own-{number}"}
-                for part in wanted - claim.take(wanted).keys():
+                for part in wanted - claim.claim(wanted).keys():
                     if part in "01":
                         inside[int(part)] += 1
                         most[0] = max(most[0], *inside)
@@ -238,8 +238,8 @@ def test_of_claims_that_always_meet_one_gets_it(tmp_path, monkeypatch, kinds):
         claim = outputs.OutputClaim(out, QUICK)
         try:
             if kind == "whole":
-                claim.take_all()
-            found.append(kind == "whole" or not claim.take(["a-0"]))
+                claim.claim_all()
+            found.append(kind == "whole" or not claim.claim(["a-0"]))
         except UsageError:
             found.append(False)
         both.abort()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import check_log
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit
@@ -52,7 +52,7 @@ def look(log: Sequence[Made], indexes: Indexes, *, closed: bool = True, clean: b
             (directory / f"{BASE:020}.{kind}").write_bytes(content)
 
         def question(look: SegmentLook) -> list[Finding]:
-            where = [Where(place, f"t-0/{BASE:020}.{kind}") for kind in ("log", "index", "timeindex")]
+            where = [CheckedFile(place, f"t-0/{BASE:020}.{kind}") for kind in ("log", "index", "timeindex")]
             findings, valid = check_log(look, where[0], clean)
             assert findings == []
             findings = check_offset_index(look.segment, where[1], valid, clean)
@@ -186,7 +186,7 @@ def test_of_an_emptied_segment_no_time_is_asked_for(tmp_path):
     (directory / f"{BASE:020}.timeindex").touch()
 
     def question(look: SegmentLook) -> list[list[str]]:
-        where = Where(str(tmp_path), "t-0/x")
+        where = CheckedFile(str(tmp_path), "t-0/x")
         _, valid = check_log(look, where, False)
         return [kinds(check(look.segment, where, valid, False)) for check in (check_offset_index, check_time_index)]
 

@@ -95,7 +95,7 @@ def test_a_new_leader_goes_on_with_a_plan_that_was_not_written(cluster, tmp_path
 def test_what_another_run_has_is_left_and_named(cluster, tmp_path):
     out = tmp_path / "out"
     with claimed_in_parts(output(str(out))) as other:
-        assert other.take(["t-0"]) == {}
+        assert other.claim(["t-0"]) == {}
         with pytest.raises(UsageError, match=r"another export writes t-0 to .*: process .*the same command goes on"):
             export(cluster, 1, out)
         assert set(exported(out)) == {each for each in cluster.truth() if each[0][0] == 3}  # the rest is done

@@ -84,7 +84,7 @@ def test_the_type_of_a_topic_is_waited_for(cluster, tmp_path):
     out = tmp_path / "out"
     timing = Timing(renewed_s=0.1, expired_s=0.5, pause_s=0.11)
     with claimed_in_parts(output(str(out)), timing) as other:
-        other.take(["topic/t"])
+        other.claim(["topic/t"])
         other._ended.set()
         told = json.loads((out / other.name).read_text()) | {"machine": "another"}
         (out / other.name).write_text(json.dumps(told))

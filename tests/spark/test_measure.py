@@ -40,7 +40,7 @@ def test_the_heaviest_keys_are_told_exactly_where_there_are_few():
             counts[each.key] += 1
     halves = [TopKeys(), TopKeys()]
     for number, (piece, each_size) in enumerate(pieces(records, 7)):
-        halves[number % 2].take(piece, each_size)
+        halves[number % 2].add_records(piece, each_size)
     halves[0].add(halves[1])
     found = {each.shown: (each.records, each.size) for each in halves[0].heaviest(100)}
     assert found == {key[:64]: (counts[key], size) for key, size in sizes.items()}
@@ -56,7 +56,7 @@ def test_of_many_keys_the_heavy_ones_stay(monkeypatch):
     ]
     top = TopKeys()
     for piece, sizes in pieces(records, 100):
-        top.take(piece, sizes)
+        top.add_records(piece, sizes)
     assert len(top._found) <= 8
     (heaviest,) = top.heaviest(1)
     assert (heaviest.shown, heaviest.records, heaviest.size) == (b"heavy", 200, 200 * 25)
@@ -65,7 +65,7 @@ def test_of_many_keys_the_heavy_ones_stay(monkeypatch):
 def test_a_piece_without_keys_has_none():
     top = TopKeys()
     for piece, sizes in pieces([Record(0, 1000, 0, None, b"v")], 1):
-        top.take(piece, sizes)
+        top.add_records(piece, sizes)
     assert top.heaviest(5) == []
 
 

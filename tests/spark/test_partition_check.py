@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kafkafs.format.names import CLEANER_OFFSETS
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.spark.audit.audit_job import check_segment, joined
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.partition_check import (
     OffsetSpan,
     check_data_directory,
@@ -25,7 +25,7 @@ from tests.nobody import as_nobody, let_in, takes_root
 
 def span(first: int, last: int, has_gaps: bool = False) -> OffsetSpan:
     """A segment with those offsets."""
-    return OffsetSpan(Where("/data", f"t-0/{first:020}.log"), first, last, has_gaps)
+    return OffsetSpan(CheckedFile("/data", f"t-0/{first:020}.log"), first, last, has_gaps)
 
 
 @given(st.lists(st.tuples(st.integers(1, 5), st.sampled_from([0, 0, 0, 1, 7])), max_size=8))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafkafs.format.transaction_index import ABORTED_SIZE
 from kafkafs.log.outcomes import Event, EventKind
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.index_check import SegmentTransactions, check_transactions
 
 Entry = tuple[int, int, int, int, int]  # version, producer, first, last, last stable offset
@@ -23,7 +23,7 @@ def packed(entries: list[Entry]) -> bytes:
 
 def segment(base: int, events: list[Event], entries: list[Entry], **how: object) -> SegmentTransactions:
     """A segment of a partition."""
-    where = Where("/data", f"t-0/{base:020}.txnindex")
+    where = CheckedFile("/data", f"t-0/{base:020}.txnindex")
     fields: dict[str, object] = {"growing_from": None, "damaged": False} | how
     return SegmentTransactions(where, base, events=events, index=packed(entries), **fields)  # type: ignore[arg-type]
 

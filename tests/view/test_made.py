@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from kafkafs.view.made import MadeFile, MadeTexts
-from kafkafs.view.node import Attributes, Passing
+from kafkafs.view.node import Attributes, PagesWhileOpen
 from tests.view.trees import read
 
 
@@ -37,7 +37,7 @@ def test_pages_of_one_text_are_never_taken_for_those_of_another():
     file = Counting(MadeTexts(100))
     told = file.attributes()
     kept_as = file.open().kept_as
-    assert isinstance(kept_as, Passing)
+    assert isinstance(kept_as, PagesWhileOpen)
     assert kept_as.version == told.version
     assert file.attributes().version != told.version
 

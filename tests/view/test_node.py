@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.view.node import BytesContent, Passing, TextContent
+from kafkafs.view.node import BytesContent, PagesWhileOpen, TextContent
 
 
 @given(st.binary(max_size=64), st.lists(st.tuples(st.integers(0, 80), st.integers(0, 80)), max_size=8))
@@ -20,7 +20,7 @@ def test_only_bytes_claim_a_size():
     assert TextContent(b"four").size is None
 
 
-@pytest.mark.parametrize(("kind", "kept_as"), [(BytesContent, Passing(hash(b"text"))), (TextContent, None)])
+@pytest.mark.parametrize(("kind", "kept_as"), [(BytesContent, PagesWhileOpen(hash(b"text"))), (TextContent, None)])
 def test_neither_waits_for_more_and_the_kernel_has_of_bytes_only_what_is_open(kind, kept_as):
     content = kind(b"text")
     assert (content.follows, content.kept_as) == (False, kept_as)

@@ -10,7 +10,7 @@ import pytest
 
 from kafkafs.errors import Vanished
 from kafkafs.view import raw
-from kafkafs.view.node import Content, FileNode, Passing
+from kafkafs.view.node import Content, FileNode, PagesWhileOpen
 from kafkafs.view.raw import RawContent
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, spread, write_partition, write_start
@@ -90,7 +90,7 @@ def test_only_what_means_the_same_offsets_for_good_is_kept_by_the_kernel(tmp_pat
 
 def is_kept(content: Content) -> bool:
     """Beyond its being open."""
-    return not isinstance(content.kept_as, Passing | None)
+    return not isinstance(content.kept_as, PagesWhileOpen | None)
 
 
 @pytest.mark.parametrize("name", ["1000", "now..@9999999999", "1000..1005", "0..1005"])
@@ -107,7 +107,7 @@ def test_the_kernel_has_of_small_ranges_what_is_open(tmp_path, name, exact, pass
     """So that they can be mapped; of larger ones, and of points, it would be in the way."""
     write_partition(tmp_path, spread(BATCHES, 7))
     content = opened(tree(tmp_path, exact=exact), f"t-0/by-offset/{name}")
-    assert isinstance(content.kept_as, Passing) is passes
+    assert isinstance(content.kept_as, PagesWhileOpen) is passes
 
 
 @pytest.mark.parametrize("view", ["0..", "0..end", "0..360", "5", "0...jsonl", "5...batches.jsonl", "5.jsonl", "7.key"])

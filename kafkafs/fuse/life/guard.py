@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from kafkafs.disk.system_calls import signal_at_parents_end
-from kafkafs.fuse.life.mountpoint import take_away_if_dead
+from kafkafs.fuse.life.mountpoint import unmount_if_dead
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 READY = b"r"
@@ -68,7 +68,7 @@ def supervise_in_background(mountpoint: Path, daemon: Daemon) -> int:
     if ready == READY:
         return 0
     _, status = os.waitpid(supervisor, 0)
-    return _as_a_shell_has_it(os.waitstatus_to_exitcode(status)) or 1
+    return _shell_code(os.waitstatus_to_exitcode(status)) or 1
 
 
 def _post_guard(mountpoint: Path) -> None:
@@ -85,7 +85,7 @@ def _post_guard(mountpoint: Path) -> None:
         os.dup2(1, 2)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         os.read(0, 1)
-        take_away_if_dead(mountpoint)
+        unmount_if_dead(mountpoint)
     finally:
         os._exit(0)
 
@@ -122,14 +122,14 @@ def _stay(mountpoint: Path, child: int) -> int:
     if code < 0:
         logger.error("the daemon was ended by signal %d", -code)
     try:
-        if take_away_if_dead(mountpoint) and code != 0:
+        if unmount_if_dead(mountpoint) and code != 0:
             logger.error("unmounted %r in its stead", str(mountpoint))
     except OSError as error:
         logger.error("cannot unmount %r: %s", str(mountpoint), error.strerror)
-    return _as_a_shell_has_it(code)
+    return _shell_code(code)
 
 
-def _as_a_shell_has_it(code: int) -> int:
+def _shell_code(code: int) -> int:
     return code if code >= 0 else KILLED - code
 
 

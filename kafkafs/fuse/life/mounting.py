@@ -31,7 +31,7 @@ from kafkafs.disk.data_paths import bucket_of
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal
 from kafkafs.fuse.life.mount_claim import Claim
-from kafkafs.fuse.life.watchdog import Watchdog, beat_for_ever
+from kafkafs.fuse.life.watchdog import Watchdog, keep_beating
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.sandbox.network import Network
 from kafkafs.fuse.serve.answering import Metrics
@@ -129,7 +129,7 @@ async def _serve(operations: Operations, lanes: int, connection_fd: int | None) 
     signal.signal(signal.SIGUSR1, lambda *_: journal.log_all(root, workers.calls()))
     try:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(beat_for_ever, watchdog)
+            nursery.start_soon(keep_beating, watchdog)
             nursery.start_soon(workers.watch)
             nursery.start_soon(waiting.pulse)
             nursery.start_soon(sweep, operations.tree, operations.inodes, workers)

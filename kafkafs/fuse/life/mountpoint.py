@@ -163,7 +163,7 @@ def unmount(path: Path | str, lazily: bool = False) -> None:
         raise OSError(number, reason, target)
 
 
-def take_away_if_dead(path: Path | str) -> bool:
+def unmount_if_dead(path: Path | str) -> bool:
     """Unmounts our own mount if its daemon is gone; True if there was one."""
     mount = mounted_at(path)
     if mount is None or mount.filesystem != FILESYSTEM or not is_stale(path):

@@ -24,7 +24,7 @@ EXIT_HUNG = 75  # EX_TEMPFAIL of sysexits(3): trying again may help
 logger = logging.getLogger(__name__)
 
 
-async def beat_for_ever(watchdog: "Watchdog") -> None:
+async def keep_beating(watchdog: "Watchdog") -> None:
     """Beat on the trio thread, as long as the mount exists."""
     try:
         while True:

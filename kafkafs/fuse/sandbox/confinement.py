@@ -57,7 +57,7 @@ def hide_memory() -> None:
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
-def become(owner: Owner | None) -> None:
+def switch_user(owner: Owner | None) -> None:
     """Root becomes the owner; all capabilities go, but for CAP_DAC_READ_SEARCH where the data has several owners.
 
     Raises OSError; where only the change of user was impossible, the capabilities are gone all the same. The signal
@@ -142,7 +142,7 @@ def confine(readable: Sequence[Path], owner: Owner | None, network: Network | No
     forbid_new_privileges()
     abi = _restrict([*readable, PROC, *(network or Network()).readable], network)
     try:
-        become(owner)
+        switch_user(owner)
     except OSError as error:
         logger.warning("cannot become user %s: %s", owner.uid if owner else None, error.strerror)
     hide_memory()

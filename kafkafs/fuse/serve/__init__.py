@@ -5,6 +5,6 @@ answering      the end of each call: a reply or an errno. Calls are counted and 
 inodes         the nodes that the kernel knows, by the kernel's numbers
 workers        the threads that may block. They are shared fairly between *lanes*, one lane for each disk
 waiting        reads at the end of a log that wait for more data; `signals`: detects a signal that ends such a reader
-trusting       programs that would read a stream as an empty file. The open of a stream is refused to them
+stream_refusal programs that would read a stream as an empty file. The open of a stream is refused to them
 sweeping       periodic work
 """

@@ -27,7 +27,17 @@ import trio
 
 from kafkafs.errors import Vanished
 from kafkafs.fuse.serve.signals import opener
-from kafkafs.view.node import Attributes, Content, DirectoryNode, Entry, Growing, Kind, Node, Passing, Prefetching
+from kafkafs.view.node import (
+    Attributes,
+    Content,
+    DirectoryNode,
+    Entry,
+    Growing,
+    Kind,
+    Node,
+    PagesWhileOpen,
+    Prefetching,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -76,7 +86,7 @@ class Inode:
         self.shown = shown  # the attributes that the kernel got last; None for the root
         self.read_since = 0  # bytes, since its pages were dropped
 
-    def may_become(self, about: Attributes) -> bool:
+    def accepts(self, about: Attributes) -> bool:
         """True if the kernel may get these attributes of the inode now. Then it knows them.
 
         If two answers are under way at once, the kernel takes the first one and drops the other. So it may keep a size
@@ -116,7 +126,7 @@ class Inodes:
         kind = about.kind
         key = (parent.node_id, name, kind)
         inode = self._by_path.get(key)
-        if inode is None or not inode.may_become(about):
+        if inode is None or not inode.accepts(about):
             self._last_id += 1
             inode = Inode(self._last_id, inode_number(parent.number, name), parent, name, kind, node)
             self._by_path[key] = self._by_id[inode.node_id] = inode
@@ -141,7 +151,7 @@ class Inodes:
             if self._by_path.get(key) is inode:
                 del self._by_path[key]
 
-    def superfluous(self) -> list[Inode]:
+    def surplus(self) -> list[Inode]:
         """Return the names that the kernel should forget: the oldest leaves beyond `MOST_LEAVES`, except those that are
         being read."""
         excess = max(0, len(self._leaves) - MOST_LEAVES)
@@ -149,7 +159,7 @@ class Inodes:
 
     def note_read(self, inode: Inode, size: int) -> None:
         """So many bytes were read of it; 0 once it was closed."""
-        if isinstance(inode.kept_as, Passing):
+        if isinstance(inode.kept_as, PagesWhileOpen):
             inode.read_since += size
             if inode.read_since > _MOST_PASSING or not (size or inode.opened):
                 self._passed[inode.node_id] = None

@@ -22,7 +22,7 @@ from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, StoreErro
 from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, Metrics, answering
 from kafkafs.fuse.serve.inodes import Handles, Inode, Inodes, OpenDirectory, OpenFile, can, inode_number
 from kafkafs.fuse.serve.signals import interrupted
-from kafkafs.fuse.serve.trusting import Trusting, is_stream
+from kafkafs.fuse.serve.stream_refusal import StreamRefusal, is_stream
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
 from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Growing, Laned, Node, Tree, Usage
@@ -51,7 +51,7 @@ class Operations(pyfuse3.Operations):
         self.directories: Handles[OpenDirectory] = Handles()
         self._on_init = on_init
         self._entry = EntryReply()
-        self._trusting = Trusting()
+        self._trusting = StreamRefusal()
         self._opened = FileInfo()
 
     def init(self) -> None:
@@ -85,7 +85,7 @@ class Operations(pyfuse3.Operations):
                 node, now = await self._looked_up(inode.parent, inode.name, ctx)
             else:
                 node, now = inode.node, await self._ask(inode.lane, inode.node.attributes)
-            if inode.may_become(now):  # it may have been opened meanwhile
+            if inode.accepts(now):  # it may have been opened meanwhile
                 inode.node, inode.shown = node, now
             shown = inode.shown or now
         elif inode.growing:

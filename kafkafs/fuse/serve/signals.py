@@ -6,8 +6,8 @@ becomes pending, wants the reader back: its read is answered with EINTR.
 
 The process that opened the file is known; the one that reads may be its child (`exec 3<file; cat <&3`), or its opener
 may be gone. A confined process cannot see which process has which file open. But a reader that has been sent a signal
-and cannot take it sleeps uninterruptibly, as nothing else does for long: `kin` finds the processes among which it must
-be.
+and cannot take it sleeps uninterruptibly, as nothing else does for long. `inheritors` finds the processes that may be
+the reader.
 
 The rule, which `waiting` applies: a read that waits ends with EINTR where
   - the opener has a signal pending that it does not block,
@@ -67,7 +67,7 @@ def opener(pid: int) -> Opener | None:
     return None if found is None else Opener(pid, found[1])
 
 
-class Kin(NamedTuple):
+class Inheritors(NamedTuple):
     """The processes that may have inherited an open file: `heirs` descend from its opener, or are those of its session
     where it is gone. `mates` are all others of its session: a child whose own parent has ended is no descendant."""
 
@@ -75,24 +75,24 @@ class Kin(NamedTuple):
     mates: Set[int] = frozenset()
 
 
-def kin(openers: Iterable[Opener]) -> dict[Opener, Kin]:
+def inheritors(openers: Iterable[Opener]) -> dict[Opener, Inheritors]:
     """For each opener those that live now. One walk over `/proc/*/stat`."""
     family = {}
     for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         if (found := _parent_and_session(pid)) is not None:
             family[pid] = found
-    return {one: _kin(one, family) for one in openers}
+    return {one: _inheritors(one, family) for one in openers}
 
 
-def _kin(opener: Opener, family: dict[int, tuple[int, int]]) -> Kin:
+def _inheritors(opener: Opener, family: dict[int, tuple[int, int]]) -> Inheritors:
     session = {pid for pid, (_, session) in family.items() if session == opener.session != 0}
     if opener.pid not in family:
-        return Kin(session)
+        return Inheritors(session)
     found, before = {opener.pid}, 0
     while len(found) > before:
         before = len(found)
         found |= {pid for pid, (parent, _) in family.items() if parent in found}
-    return Kin(found - {opener.pid}, session - found)
+    return Inheritors(found - {opener.pid}, session - found)
 
 
 def _parent_and_session(pid: int) -> tuple[int, int] | None:

@@ -53,7 +53,7 @@ async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:
     while True:
         await trio.sleep(EVERY_S)
         by_lane = defaultdict(list)
-        for inode in inodes.superfluous():
+        for inode in inodes.surplus():
             by_lane[inode.lane].append(inode)
         for lane, dropped in by_lane.items():
             with suppress(KafkafsError):

@@ -20,7 +20,7 @@ import trio
 
 from kafkafs.errors import Exhausted, WouldBlock
 from kafkafs.fuse.serve.inodes import OpenFile
-from kafkafs.fuse.serve.signals import Kin, interrupted, kin, stuck
+from kafkafs.fuse.serve.signals import Inheritors, inheritors, interrupted, stuck
 
 PULSE_S = 0.075
 PULSES_PER_SIGNAL_CHECK = 4
@@ -33,7 +33,7 @@ AskInWorker = Callable[[OpenFile, int, int], Awaitable[bytes | memoryview]]
 class _WaitingRead:
     """One read that waits. `due` is when it must end because of the kernel's own limit."""
 
-    __slots__ = ("asked", "due", "file", "kin", "offset", "pulses", "size", "task")
+    __slots__ = ("asked", "due", "file", "inheritors", "offset", "pulses", "size", "task")
 
     def __init__(self, file: OpenFile, offset: int, size: int, due: float) -> None:
         self.file = file
@@ -42,7 +42,7 @@ class _WaitingRead:
         self.due = due
         self.task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
         self.asked = False  # a worker thread is looking for more
-        self.kin = Kin()
+        self.inheritors = Inheritors()
         self.pulses = 0
 
 
@@ -130,17 +130,17 @@ class WaitingReads:
     def _poll_for_signals(self) -> None:
         new = [wait for wait in self._waits if PULSES_TO_KIN <= wait.pulses < PULSES_TO_KIN * 2 and wait.file.opener]
         if new:
-            found = kin({wait.file.opener for wait in new if wait.file.opener})
+            found = inheritors({wait.file.opener for wait in new if wait.file.opener})
             for wait in new:
-                wait.kin = found[wait.file.opener] if wait.file.opener else Kin()
-        stuck_now = functools.cache(stuck)  # many may wait who have the same kin
+                wait.inheritors = found[wait.file.opener] if wait.file.opener else Inheritors()
+        stuck_now = functools.cache(stuck)  # many may wait who have the same inheritors
         accounted = {wait.file.opener.pid for wait in self._waits if wait.file.opener}
-        accounted.update(*(wait.kin.heirs for wait in self._waits))
+        accounted.update(*(wait.inheritors.heirs for wait in self._waits))
         for wait in list(self._waits):
             own = interrupted(wait.file.opener.pid) if wait.file.opener else None
-            heirs = [stuck_now(pid) for pid in wait.kin.heirs]
+            heirs = [stuck_now(pid) for pid in wait.inheritors.heirs]
             all_gone = wait.pulses >= PULSES_TO_KIN * 2 and own is None and all(state is None for state in heirs)
-            mates = (stuck_now(pid) for pid in wait.kin.mates - accounted)
+            mates = (stuck_now(pid) for pid in wait.inheritors.mates - accounted)
             if own or any(heirs) or all_gone or any(mates) or trio.current_time() > wait.due:
                 self._wake(wait, outcome.Error(pyfuse3.FUSEError(errno.EINTR)))
 

@@ -154,7 +154,7 @@ class RemoteFiles:
     def check_names(self) -> None:
         """Nothing takes the place of an object."""
 
-    def read_beside(self, name: str) -> bytes:
+    def read_small_file(self, name: str) -> bytes:
         """Its transaction index; NotFound for all else: nothing is beside it that a reader needs."""
         if name != self.name_of("txnindex"):
             raise NotFound(f"{name!r} is not in the tier")

@@ -31,7 +31,7 @@ class _State:
         self.read_to = 0
         self.uploads: dict[tuple[str, int], dict[str, tuple[Upload, int]]] = {}  # by segment id, with its state
 
-    def goes_on_in(self, log: Log) -> bool:
+    def continues_in(self, log: Log) -> bool:
         """True if what was read still is in `log`, a later look, or was deleted by retention."""
         if self.lineage is None:
             return False
@@ -41,7 +41,7 @@ class _State:
             return False
         return True
 
-    def take(self, value: Fields) -> None:
+    def apply(self, value: Fields) -> None:
         """One record, which may be an update of an earlier one."""
         ids = value.get("remoteLogSegmentId")
         if ids is None:
@@ -104,11 +104,11 @@ class RemoteLogMetadata:
         now. If the log was cut since, or created again, all of it is read again."""
         log = partition.log()
         state = self._states.get(partition)
-        if state is None or not state.goes_on_in(log):
+        if state is None or not state.continues_in(log):
             state = self._states[partition] = _State(log)
         try:
             for value in _values(log, self._options, partition, state.read_to):
-                state.take(value)
+                state.apply(value)
         except KafkafsError:
             return
         state.read_to = log.end_offset

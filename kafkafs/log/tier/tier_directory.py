@@ -21,14 +21,14 @@ class TierDirectory:
         source = replace(options.tiered or TierSource(""), place=str(path))
         self._tier = Tier(source, options, deepest=0)
         self._found: dict[str, TierPartition] = {}
-        self.strangers = frozenset[str]()
+        self.unserved = frozenset[str]()
         """What the last `names` left out, in words: a manifest gives a topic's name, and no name may lead elsewhere."""
 
     def names(self) -> dict[str, PartitionName]:
         """Those that something was uploaded of."""
         found: dict[str, tuple[int, TierPartition]] = {}
         partitions = self._tier.layout.partitions()
-        self.strangers = frozenset(
+        self.unserved = frozenset(
             f"the topic {each.topic!r} has a name that Kafka does not allow" for each in partitions
             if not is_topic_name(each.topic)
         )  # fmt: skip

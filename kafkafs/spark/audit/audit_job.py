@@ -19,7 +19,7 @@ from kafkafs.log.read_options import TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.index_check import (
     SegmentTransactions,
     check_offset_index,
@@ -50,7 +50,7 @@ from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, begin, fetch_s
 from kafkafs.tables.locations import Tiered, data_directory
 from kafkafs.tables.missing import metadata_directory
 
-Check = Callable[[Segment, Where, ValidBatches, bool], list[Finding]]
+Check = Callable[[Segment, CheckedFile, ValidBatches, bool], list[Finding]]
 
 
 @dataclass(slots=True)
@@ -155,8 +155,8 @@ def joined(
     """
     directories = [data_directory(path, tiered) for path in data_directories]
     report = _Growing(topics, found)
-    report.tell([*check_twins(directories), *check_topic_ids(directories), *check_set_aside(directories)])
-    coming = _Coming(reports, [directory.path for directory in directories])
+    report.add_findings([*check_twins(directories), *check_topic_ids(directories), *check_set_aside(directories)])
+    coming = _OrderedReports(reports, [directory.path for directory in directories])
     for directory in directories:
         ends: dict[tuple[str, int], int] = {}
         names: dict[str, tuple[str, ...]] = {}
@@ -165,19 +165,19 @@ def joined(
             for each in coming.up_to(directory.path, name):
                 report.add(each)
                 if each.unit.partition_directory == name:
-                    report.tell(each.findings)
+                    report.add_findings(each.findings)
                     mine.append(each)
             beside = mine[0].partition if len(mine) == 1 else None
             beside = beside or _partition(directory, name, mine)
-            report.tell(beside.findings)
+            report.add_findings(beside.findings)
             report.partitions += 1
             if beside.names is not None:
                 names[name] = beside.names
             ends |= beside.ends
         for each in coming.up_to(directory.path, None):  # of partitions that the broker has deleted meanwhile
             report.add(each)
-        report.tell(check_names(directory, names))
-        report.tell(check_data_directory(directory, ends, _is_clean(directory.path)))
+        report.add_findings(check_names(directory, names))
+        report.add_findings(check_data_directory(directory, ends, _is_clean(directory.path)))
     return Report(report.findings, report.partitions, report.segments, report.batches, report.size)
 
 
@@ -195,7 +195,7 @@ class _Growing:
         self.batches += report.batches
         self.size += report.unit.weight
 
-    def tell(self, findings: Iterable[Finding]) -> None:
+    def add_findings(self, findings: Iterable[Finding]) -> None:
         """Takes the findings that are of the topics."""
         for finding in findings:
             if self._topics.is_all or _is_of(self._topics, finding):
@@ -203,7 +203,7 @@ class _Growing:
                 self._found(finding)
 
 
-class _Coming:
+class _OrderedReports:
     """Reports as they come, in the order of data directories and of partitions' directories in each."""
 
     def __init__(self, reports: Iterable[SegmentReport], paths: Sequence[Path]) -> None:
@@ -252,7 +252,7 @@ def _partition(directory: DataDirectory, name: str, reports: Sequence[SegmentRep
         if not partition.name.mark and end is not None:
             found.ends[partition.name.topic, partition.name.partition] = end
     except Denied as error:
-        found.findings.append(Where(str(directory.path), name).finding("unreadable", str(error)))
+        found.findings.append(CheckedFile(str(directory.path), name).finding("unreadable", str(error)))
     except (NotFound, Vanished):
         pass
     return found
@@ -277,9 +277,9 @@ def check_segment(unit: SegmentUnit, clean_directories: frozenset[Path], deep: b
 def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> SegmentReport:
     segment, root, directory = look.segment, str(unit.data_directory), unit.partition_directory
 
-    def where(kind: str) -> Where:
+    def where(kind: str) -> CheckedFile:
         """The segment's file of that kind, as findings name it; the one it would have where there is none."""
-        return Where(root, f"{directory}/{segment.name_of(kind)}")
+        return CheckedFile(root, f"{directory}/{segment.name_of(kind)}")
 
     fetch_soon(segment, segment.listed.keys() - {"log"})  # of a tier they come while the log is read
     try:
@@ -319,11 +319,11 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
     )  # fmt: skip
 
 
-def _transaction_index(segment: Segment, where: Where) -> tuple[bytes | None, list[Finding]]:
+def _transaction_index(segment: Segment, where: CheckedFile) -> tuple[bytes | None, list[Finding]]:
     """Its bytes, read after the log; the first abort makes the file, after the segment was listed perhaps. Or None, and
     why it is not read."""
     try:
-        data = segment.read_beside(segment.name_of("txnindex"))
+        data = segment.read_small_file(segment.name_of("txnindex"))
     except NotFound:
         return b"", []
     except Unanswered:
@@ -338,7 +338,7 @@ def _transaction_index(segment: Segment, where: Where) -> tuple[bytes | None, li
     return data, []
 
 
-def _presence(segment: Segment, offsets: Where, times: Where, valid: ValidBatches) -> list[Finding]:
+def _presence(segment: Segment, offsets: CheckedFile, times: CheckedFile, valid: ValidBatches) -> list[Finding]:
     """Indexes that a closed segment must have."""
     if segment.next_base is None or not len(valid.positions):
         return []

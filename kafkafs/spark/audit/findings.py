@@ -48,7 +48,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class CheckedFile:
     """A file that is being checked."""
 
     data_directory: str

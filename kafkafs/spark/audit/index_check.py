@@ -22,7 +22,7 @@ from kafkafs.format.transaction_index import ABORTED, ABORTED_SIZE
 from kafkafs.log.outcomes import Aborted, Event, Tracker
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.log_check import ValidBatches
 
 _FAR = 16 << 20
@@ -31,7 +31,7 @@ _FAR = 16 << 20
 _PADDING_READ = 8192  # slots
 
 
-def check_offset_index(segment: Segment, where: Where, valid: ValidBatches, clean: bool) -> list[Finding]:
+def check_offset_index(segment: Segment, where: CheckedFile, valid: ValidBatches, clean: bool) -> list[Finding]:
     """The findings about the offset index."""
     index = segment.indexes.offset_index
     entries = _entries(index, segment.next_base is None)
@@ -99,7 +99,7 @@ def _offset_entries_true(
     return boundary & near & rising, reason
 
 
-def check_time_index(segment: Segment, where: Where, valid: ValidBatches, clean: bool) -> list[Finding]:
+def check_time_index(segment: Segment, where: CheckedFile, valid: ValidBatches, clean: bool) -> list[Finding]:
     """The findings about the time index."""
     index = segment.indexes.time_index
     entries = _entries(index, segment.next_base is None)
@@ -154,7 +154,9 @@ def _is_of_record(segment: Segment, position: int, offset: int, time: int) -> bo
     return False
 
 
-def _untimed(segment: Segment, where: Where, valid: ValidBatches, highest: Numbers, times: Numbers) -> list[Finding]:
+def _untimed(
+    segment: Segment, where: CheckedFile, valid: ValidBatches, highest: Numbers, times: Numbers
+) -> list[Finding]:
     """Each offset entry comes with a time entry for the largest timestamp so far, unless that has one already."""
     offsets = segment.indexes.offset_index.load()["offset"].astype(np.int64) + segment.base_offset
     row = np.searchsorted(valid.last_offsets, offsets)
@@ -193,7 +195,7 @@ def _entries(index: OffsetIndex | TimeIndex, padded: bool) -> np.ndarray[tuple[i
 
 
 def _live(
-    segment: Segment, index: OffsetIndex | TimeIndex, where: Where, true: Flags, read: Flags, clean: bool
+    segment: Segment, index: OffsetIndex | TimeIndex, where: CheckedFile, true: Flags, read: Flags, clean: bool
 ) -> tuple[int, list[Finding]]:
     """How many entries are to be true, and what the rest of the file gives reason to say.
 
@@ -224,7 +226,7 @@ def _live(
 class SegmentTransactions:
     """A segment's events, and the bytes of its transaction index."""
 
-    where: Where
+    where: CheckedFile
     base_offset: int
     growing_from: int | None  # the offset behind the last that was read, where the broker may go on meanwhile
     damaged: bool

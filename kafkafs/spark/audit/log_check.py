@@ -22,7 +22,7 @@ from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.outcomes import Event, events
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.segment_units import SegmentLook
 
 _COLUMNS = ("position", "base_offset", "last_offset", "max_timestamp")
@@ -48,13 +48,15 @@ class ValidBatches:
         return bool((self.base_offsets[1:] != self.last_offsets[:-1] + 1).any())
 
 
-def check_log(look: SegmentLook, where: Where, clean: bool, deep: bool = False) -> tuple[list[Finding], ValidBatches]:
+def check_log(
+    look: SegmentLook, where: CheckedFile, clean: bool, deep: bool = False
+) -> tuple[list[Finding], ValidBatches]:
     """Walk the whole log. `clean`: the broker was stopped in an orderly way. `deep`: check each record."""
     return _Walk(look, where, clean, deep).walk()
 
 
 class _Walk:
-    def __init__(self, look: SegmentLook, where: Where, clean: bool, deep: bool) -> None:
+    def __init__(self, look: SegmentLook, where: CheckedFile, clean: bool, deep: bool) -> None:
         self._look, self._where, self._clean, self._deep = look, where, clean, deep
         self._segment = look.segment
         self._findings: list[Finding] = []
@@ -205,7 +207,7 @@ def _chunks(segment: Segment, start: int, end: int) -> Iterator[bytes]:
 _NONE = np.iinfo(np.int64).min
 
 
-def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
+def check_records(run: BatchRun, where: CheckedFile) -> Iterator[Finding]:
     """The findings inside the batches of a run whose CRCs hold."""
     rows = run.rows
     largest = np.full(len(rows), _NONE, np.int64)
@@ -224,7 +226,7 @@ def check_records(run: BatchRun, where: Where) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def check_last_offsets(run: BatchRun, where: Where) -> Iterator[Finding]:
+def check_last_offsets(run: BatchRun, where: CheckedFile) -> Iterator[Finding]:
     """A mask of the batches of a run that hold records behind the last offset of their header, as old clients left
     it."""
     for piece in decode(run.data, run.position, run.rows, MAX_BATCH):
@@ -232,7 +234,7 @@ def check_last_offsets(run: BatchRun, where: Where) -> Iterator[Finding]:
             yield from _last_offset(run, piece, where)
 
 
-def _last_offset(run: BatchRun, piece: Records, where: Where) -> Iterator[Finding]:
+def _last_offset(run: BatchRun, piece: Records, where: CheckedFile) -> Iterator[Finding]:
     if not piece.reaches_beyond(run.rows):
         return
     batch = batch_at(run.rows, int(piece.rows["batch"][-1]))
@@ -253,7 +255,7 @@ def _note_largest(piece: Records, largest: Numbers) -> None:
     largest[batches[firsts]] = np.maximum(largest[batches[firsts]], found)
 
 
-def _refused(run: BatchRun, refusal: Refusal, where: Where) -> Finding:
+def _refused(run: BatchRun, refusal: Refusal, where: CheckedFile) -> Finding:
     batch = batch_at(run.rows, refusal.batch)
     kind = "too-large" if isinstance(refusal.error, TooLarge) else "records"
     return where.finding(

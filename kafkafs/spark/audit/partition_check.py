@@ -40,7 +40,7 @@ from kafkafs.log.health import is_compacted_away
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.tables.missing import only
 
 OFFSET_CHECKPOINTS = {
@@ -58,7 +58,7 @@ EpochSpans = list[tuple[int, int, int]]
 class OffsetSpan:
     """The offsets of a segment's batches, and whether some are missing among them."""
 
-    where: Where
+    where: CheckedFile
     first: int
     last: int
     has_gaps: bool
@@ -91,16 +91,16 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
     """Snapshots and metadata of a partition, and names that cannot be. `clean`: the broker was stopped in order."""
     listing = partition.listing()
     directory = partition.name.directory
-    findings = [Where(data_directory, directory).finding("not-regular", problem) for problem in listing.problems]
+    findings = [CheckedFile(data_directory, directory).finding("not-regular", problem) for problem in listing.problems]
     for offset, name in listing.producer_snapshots.items():
         if clean or not _is_being_written(partition, name, offset):
-            where = Where(data_directory, f"{directory}/{name}")
+            where = CheckedFile(data_directory, f"{directory}/{name}")
             _parsed(partition.root, where, "snapshot", parse_producer_snapshot, findings)
     if PARTITION_METADATA in listing.names:
-        where = Where(data_directory, f"{directory}/{PARTITION_METADATA}")
+        where = CheckedFile(data_directory, f"{directory}/{PARTITION_METADATA}")
         _parsed(partition.root, where, "partition-metadata", parse_partition_metadata, findings)
     for offset in listing.logless:
-        where = Where(data_directory, f"{directory}/{segment_file(offset, 'log')}")
+        where = CheckedFile(data_directory, f"{directory}/{segment_file(offset, 'log')}")
         findings.append(where.finding("missing-log", "the log is missing though its indexes are there", offset=offset))
     return findings
 
@@ -108,7 +108,7 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
 def check_epochs(partition: Partition, data_directory: str, spans: EpochSpans) -> list[Finding]:
     """The batches' leader epochs against each other and against the checkpoint."""
     findings: list[Finding] = []
-    where = Where(data_directory, f"{partition.name.directory}/{LEADER_EPOCHS}")
+    where = CheckedFile(data_directory, f"{partition.name.directory}/{LEADER_EPOCHS}")
     epochs = _parsed(partition.root, where, "leader-epoch-checkpoint", parse_leader_epochs, findings)
     if epochs is None:
         return findings
@@ -151,7 +151,7 @@ def check_data_directory(directory: DataDirectory, ends: Mapping[tuple[str, int]
     """The checkpoints of a data directory against where its partitions end."""
     findings: list[Finding] = []
     for name, meaning in OFFSET_CHECKPOINTS.items():
-        where = Where(str(directory.path), name)
+        where = CheckedFile(str(directory.path), name)
         offsets = _parsed(directory.root, where, "checkpoint", parse_offset_checkpoint, findings) or {}
         for place, offset in sorted(offsets.items()):
             end = ends.get(place)
@@ -190,7 +190,7 @@ def _is_being_written(partition: Partition, name: str, offset: int) -> bool:
     """True if the broker fills this snapshot now, or did when it was killed. Until the snapshot is filled, the broker
     appends nothing behind its offset (UnifiedLog.roll)."""
     try:
-        cut = is_cut(partition.read_beside(name))
+        cut = is_cut(partition.read_small_file(name))
     except KafkafsError:
         return False
     return cut and _end_by_now(partition) == offset
@@ -207,7 +207,7 @@ def _contradiction(offset: int, end: int | None, *, exact: bool) -> str:
 
 
 def _parsed(
-    root: Directory, where: Where, kind: str, parse: Callable[[bytes], Content], findings: list[Finding]
+    root: Directory, where: CheckedFile, kind: str, parse: Callable[[bytes], Content], findings: list[Finding]
 ) -> Content | None:
     """Return the content of a small file. None if it does not exist, or if it cannot be read, which is a finding."""
     try:
@@ -239,7 +239,7 @@ def check_names(directory: DataDirectory, known: Mapping[str, tuple[str, ...]]) 
             for each in entries
         )
     for name, is_link, is_directory, is_file in found:
-        where = Where(str(directory.path), name)
+        where = CheckedFile(str(directory.path), name)
         if is_link and parse_partition_name(name):
             findings.append(where.finding("not-regular", "the partition is a symbolic link, which is not followed"))
         elif is_of_data_directory(name) and not is_file and not is_directory:
@@ -254,14 +254,14 @@ def check_names(directory: DataDirectory, known: Mapping[str, tuple[str, ...]]) 
         except (NotFound, Vanished, Denied):
             continue
         for name in names:
-            where = Where(str(directory.path), f"{partition}/{name}")
+            where = CheckedFile(str(directory.path), f"{partition}/{name}")
             findings.append(where.finding("foreign", "no file that a broker makes has this name"))
     return findings + _properties(directory)
 
 
 def _properties(directory: DataDirectory) -> list[Finding]:
     findings: list[Finding] = []
-    where = Where(str(directory.path), META_PROPERTIES)
+    where = CheckedFile(str(directory.path), META_PROPERTIES)
     if _parsed(directory.root, where, "properties", _is_identity, findings) is False:
         message = "it does not give a node's identity as 'name=value' lines, version 0 or 1"
         findings.append(where.finding("properties", message))
@@ -281,15 +281,15 @@ def _is_identity(data: bytes) -> bool:
 
 def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
     """Partitions whose topic id is not that of their topic's other partitions."""
-    by_topic: dict[str, dict[Where, str]] = {}
+    by_topic: dict[str, dict[CheckedFile, str]] = {}
     for directory in directories:
         for name, parsed in sorted(directory.names_on_disk().items()):
             if parsed.mark:
                 continue
             if (identity := directory.topic_id(name)) is not None:
-                by_topic.setdefault(parsed.topic, {})[Where(str(directory.path), f"{name}/{PARTITION_METADATA}")] = (
-                    identity
-                )
+                by_topic.setdefault(parsed.topic, {})[
+                    CheckedFile(str(directory.path), f"{name}/{PARTITION_METADATA}")
+                ] = identity
     findings = []
     for topic, identities in sorted(by_topic.items()):
         usual, _ = Counter(identities.values()).most_common(1)[0]
@@ -303,7 +303,7 @@ def check_topic_ids(directories: Iterable[DataDirectory]) -> list[Finding]:
 
 def missing_partitions(missing: Iterable[TopicPartitions], metadata: Path | None) -> list[Finding]:
     """A finding for each partition that the `metadata` in a data directory name, and that is on no disk here."""
-    where = Where(str(metadata or ""), METADATA_LOG)
+    where = CheckedFile(str(metadata or ""), METADATA_LOG)
     return [
         replace(where.finding("missing-partition", sentence), topic=each.topic, partition=number)
         for each in missing
@@ -323,6 +323,6 @@ def check_twins(directories: Iterable[DataDirectory]) -> list[Finding]:
             twin = next((each for each in others if broker is None or broker_of(each) in (None, broker)), None)
             others.append(directory)
             if twin is not None:
-                where = Where(str(directory.path), name)
+                where = CheckedFile(str(directory.path), name)
                 findings.append(where.finding("twin", f"the partition is in {str(twin.path)!r} as well"))
     return findings

@@ -17,7 +17,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.replicas import broker_of, progress
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.tables.locations import as_listed, data_directory
 
 _END = (1 << 63) - 1
@@ -129,5 +129,5 @@ def _finding(one: Path, other: Path, directory: str, found: Divergence) -> Findi
     name = data_directory(other).names_on_disk()[directory]
     mine, theirs = ("no leader epoch" if each is None else f"leader epoch {each}" for each in found.epochs)
     message = f"from offset {found.offset} on ({theirs}) it is not the log of {str(one)!r} ({mine}), which got further"
-    finding = Where(str(other), directory).finding("replica-divergence", message, offset=found.offset)
+    finding = CheckedFile(str(other), directory).finding("replica-divergence", message, offset=found.offset)
     return replace(finding, topic=name.topic, partition=name.partition, epochs=found.epochs)

@@ -7,7 +7,7 @@ from kafkafs.cluster.topic_partitions import TopicMetadata
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.names import PARTITION_METADATA
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 
 
 def check_set_aside(directories: Sequence[DataDirectory]) -> list[Finding]:
@@ -26,7 +26,7 @@ def check_set_aside(directories: Sequence[DataDirectory]) -> list[Finding]:
         topic = topics.get(directory.topic_id(name))
         if topic is not None:
             lone = f"{topic}-{parsed.partition}" not in in_use
-            finding = Where(str(directory.path), f"{name}/{PARTITION_METADATA}").finding(
+            finding = CheckedFile(str(directory.path), f"{name}/{PARTITION_METADATA}").finding(
                 "stray-own-id",
                 f"a broker set {name} aside as stray{_offsets(directory, name)}, though its topic id is that of {topic}"
                 f"{' and no directory here has that partition' if lone else ''}; `kafkafs revive --include stray` takes"

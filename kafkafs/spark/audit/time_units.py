@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.format.times import OTHER_UNITS
-from kafkafs.spark.audit.findings import Finding, Where
+from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.log_check import ValidBatches
 
 
-class Odd(NamedTuple):
+class OddBatches(NamedTuple):
     """Batches of one segment with times in one unit: how many, and timestamp, position and offset of the first."""
 
     batches: int
@@ -22,7 +22,7 @@ class Odd(NamedTuple):
     offset: int
 
 
-OddTimes = Mapping[str, Odd]
+OddTimes = Mapping[str, OddBatches]
 """By unit."""
 
 
@@ -34,11 +34,11 @@ def odd_times(valid: ValidBatches) -> OddTimes:
         if len(rows):
             at = int(rows[0])
             place = times[at], valid.positions[at], valid.base_offsets[at]
-            found[unit] = Odd(len(rows), *map(int, place))
+            found[unit] = OddBatches(len(rows), *map(int, place))
     return found
 
 
-def check_units(segments: Sequence[tuple[Where, OddTimes, int]]) -> list[Finding]:
+def check_units(segments: Sequence[tuple[CheckedFile, OddTimes, int]]) -> list[Finding]:
     """One finding for each unit of a partition, at its first batch. A segment comes with its number of batches."""
     findings, total = [], sum(batches for _, _, batches in segments)
     for unit in OTHER_UNITS:

@@ -29,7 +29,7 @@ _NONE: Numbers = np.empty(0, np.int64)
 _OPTIONS = ReadOptions()
 
 
-class Below(NamedTuple):
+class BelowStart(NamedTuple):
     """The offsets [start, end) of one side, below the higher log start of the two: counted, not compared."""
 
     is_old: bool
@@ -47,7 +47,7 @@ class DiffUnit:
     end: int
     has_lines: bool
     weight: int
-    below: Below | None = None
+    below: BelowStart | None = None
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class Differences:
     lines: list[bytes] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
-    def tell(self, sentence: str) -> None:
+    def add_sentence(self, sentence: str) -> None:
         """Keep a sentence, once."""
         if sentence not in self.troubles:
             self.troubles.append(sentence)
@@ -90,9 +90,11 @@ def _compared(unit: DiffUnit, old: Reader | None, new: Reader | None) -> Differe
     found, writer = Differences(unit), _Writer(unit)
     if unit.below is not None:
         side = old if unit.below.is_old else new
-        found.below_start = 0 if side is None else count_records(side, unit.below.start, unit.below.end, found.tell)
+        found.below_start = (
+            0 if side is None else count_records(side, unit.below.start, unit.below.end, found.add_sentence)
+        )
     if not unit.pair.is_compacted:
-        for step in steps(old, new, unit.start, unit.end, found.tell):
+        for step in steps(old, new, unit.start, unit.end, found.add_sentence):
             _count(found, step)
             found.lines += writer.lines(step)
         return found
@@ -101,7 +103,7 @@ def _compared(unit: DiffUnit, old: Reader | None, new: Reader | None) -> Differe
         found.cleaned += len(cleaned[0]) + len(cleaned[1])
         left = chunk.unlike + len(chunk.old) + len(chunk.new) - len(cleaned[0]) - len(cleaned[1])
         if left and unit.has_lines:
-            for step in steps(old, new, chunk.start, chunk.end, found.tell):
+            for step in steps(old, new, chunk.start, chunk.end, found.add_sentence):
                 found.lines += writer.lines(step, *cleaned)
         found.only_old -= len(cleaned[0])
         found.only_new -= len(cleaned[1])
@@ -128,7 +130,7 @@ def _chunks(unit: DiffUnit, old: Reader | None, new: Reader | None, found: Diffe
     """All parts, counted as if nothing was cleaned."""
     parts: tuple[list[Candidates], list[Candidates]] = ([], [])
     start, count, unlike = unit.start, 0, 0
-    for step in steps(old, new, unit.start, unit.end, found.tell):
+    for step in steps(old, new, unit.start, unit.end, found.add_sentence):
         _count(found, step)
         for part, records, marks in ((parts[0], step.old, step.old_marks), (parts[1], step.new, step.new_marks)):
             alone = _only(records, marks == ALONE)
@@ -184,4 +186,4 @@ def _in_order(old: Records, old_text: bytes, new: Records, new_text: bytes) -> b
     return b"".join(lines[number] for number in order)
 
 
-__all__ = ["Below", "DiffUnit", "Differences", "Tell", "compare"]
+__all__ = ["BelowStart", "DiffUnit", "Differences", "Tell", "compare"]

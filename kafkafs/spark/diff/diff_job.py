@@ -12,7 +12,7 @@ from kafkafs.format.key_index import new_seed
 from kafkafs.log.log import Log
 from kafkafs.spark import jobs
 from kafkafs.spark.diff.by_content import MOST_RECORDS, ContentUnit, Part, count, excesses, left_over, write
-from kafkafs.spark.diff.by_offset import Below, Differences, DiffUnit, compare
+from kafkafs.spark.diff.by_offset import BelowStart, Differences, DiffUnit, compare
 from kafkafs.spark.diff.sides import Pair
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.tables.locations import Location, partition
@@ -160,7 +160,7 @@ def _units(pair: Pair, has_lines: bool) -> Iterator[DiffUnit]:
     end, weight = max(start, end), old.size + new.size
     is_old = pair.new is None or (pair.old is not None and old.start < new.start)
     lower = old if is_old else new
-    below = Below(is_old, lower.start, min(start, lower.end)) if len(sides) == 2 and not has_lines else None
+    below = BelowStart(is_old, lower.start, min(start, lower.end)) if len(sides) == 2 and not has_lines else None
     larger = pair.old if old.size >= new.size else pair.new
     if pair.is_compacted or larger is None:
         yield DiffUnit(pair, start, end, has_lines, weight, below)

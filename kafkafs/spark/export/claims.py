@@ -95,7 +95,7 @@ class OutputClaim:
     """
 
     def __init__(self, out: Output, timing: Timing) -> None:
-        """Prepare a claim without parts. `take` and `take_all` write it."""
+        """Prepare a claim without parts. `claim` and `claim_all` write it."""
         self._out, self._timing = out, timing
         self.name = f"{CLAIM}{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         self.parts: Parts | None = frozenset()
@@ -112,7 +112,7 @@ class OutputClaim:
                 f" {self.name!r}; what it wrote stays, and the same command goes on from there"
             )
 
-    def take(self, wanted: Iterable[str]) -> dict[str, str]:
+    def claim(self, wanted: Iterable[str]) -> dict[str, str]:
         """Claim more parts. Return the parts that other processes have, each with a description of its process."""
         asked = frozenset(wanted)
         deadline = time.monotonic() + self._timing.patience_s
@@ -136,7 +136,7 @@ class OutputClaim:
         """Give up some parts, so that other processes can claim them."""
         self._write((self.parts or frozenset()) - frozenset(parts), frozenset())
 
-    def take_all(self) -> None:
+    def claim_all(self) -> None:
         """Claim the whole output. Raise UsageError if another living process has a claim."""
         deadline = time.monotonic() + self._timing.patience_s
         for attempt in itertools.count():
@@ -215,18 +215,18 @@ def claimed(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
     out.check()
     claim = OutputClaim(out, timing)
     with out.without_empty_directories():
-        claim.take_all()
+        claim.claim_all()
         with claim._held():
             yield claim
 
 
 @contextmanager
 def claimed_in_parts(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
-    """Hold a claim without parts. `take` claims parts. Other processes may hold other parts."""
+    """Hold a claim without parts. `claim` claims parts. Other processes may hold other parts."""
     out.check()
     claim = OutputClaim(out, timing)
     with out.without_empty_directories():
-        claim.take(())
+        claim.claim(())
         with claim._held():
             yield claim
 

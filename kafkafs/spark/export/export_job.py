@@ -46,7 +46,7 @@ Infer = Callable[[ExportPlan], Mapping[str, object]]
 """The types of the topics of a plan whose values have none yet."""
 
 
-class Books(Protocol):
+class PlanStore(Protocol):
     """The place of plans below an output."""
 
     @property
@@ -64,7 +64,7 @@ class Books(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OneBook:
+class SinglePlanStore:
     """One plan for the whole output."""
 
     out: Output
@@ -72,15 +72,15 @@ class OneBook:
     counts: str = TALLIES
 
     def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
-        """See `Books`."""
+        """See `PlanStore`."""
         return infer(plan)
 
     def save(self, plan: ExportPlan) -> None:
-        """See `Books`."""
+        """See `PlanStore`."""
         export_plan.save(self.out, self.request, plan)
 
     def is_ours(self, name: str) -> bool:
-        """See `Books`."""
+        """See `PlanStore`."""
         return bool(name)
 
 
@@ -130,10 +130,10 @@ def export(
     settled: ExportPlan,
     progress: Progress = no_progress,
     still_ours: Callable[[], None] = nothing,
-    books: Books | None = None,
+    books: PlanStore | None = None,
 ) -> Exported:
     """Writes what is missing of a request and its plan below `out`, as long as that is `still_ours` (`claims`)."""
-    book: Books = books or OneBook(out, request)
+    book: PlanStore = books or SinglePlanStore(out, request)
     registry = registry_with_schemas(request.paths) if request.value == "registry" else Registry()
     shared, fresh = jobs.shared(engine, registry), set[str]()
     untyped = settled.new_units() if books is None and request.value in ("json", "registry") else []

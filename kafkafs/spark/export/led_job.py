@@ -35,7 +35,7 @@ def export_led(
     check_names(request, led.locations if led.named is None else led.named)
     plans = LedPlans(out, request, claim)
     while left:
-        busy = claim.take(str(name) for name in left)
+        busy = claim.claim(str(name) for name in left)
         held = sorted(name for name in left if str(name) not in busy)
         if not held:
             raise UsageError(_busy(out, left, busy))

@@ -172,7 +172,7 @@ class LedPlans:
             if not left:
                 break
             parts = {f"topic/{topic}": topic for topic in left}
-            busy = self._claim.take(parts)
+            busy = self._claim.claim(parts)
             mine = [topic for part, topic in parts.items() if part not in busy]
             found |= self._topics(mine)  # another may have written one before it gave up its claim
             new = settled([topic for topic in mine if topic not in found]) if set(mine) - found.keys() else {}
@@ -196,7 +196,7 @@ class LedPlans:
     def _shared(self, file: str, part: str, made: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
         """Return the content of a file that all machines share; the first machine writes it."""
         while (text := self._out.read(file)) is None:
-            if not self._claim.take([part]):
+            if not self._claim.claim([part]):
                 if self._out.read(file) is None:
                     self._write(file, made())
                 self._claim.release([part])

@@ -102,7 +102,7 @@ class TopKeys:
             self._put(hashed, key)
         self._prune()
 
-    def take(self, piece: Records, sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
+    def add_records(self, piece: Records, sizes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> None:
         """Adds a piece of a log; `sizes` are its records' bytes."""
         try:
             hashes = key_hashes(piece, _SEED)[1]
@@ -235,7 +235,7 @@ def measure(look: SegmentLook) -> Figures:
     try:
         for run in () if is_below else look.runs():
             if isinstance(run, BatchRun):
-                meter.take(run)
+                meter.add(run)
             elif run.last_offset >= start:
                 found.damaged += 1
     except Unanswered:
@@ -263,7 +263,7 @@ class _Meter:
         self._found = found
         self._latest = self.newest_ms = -1
 
-    def take(self, item: BatchRun) -> None:
+    def add(self, item: BatchRun) -> None:
         """A run of batches and their records. The age of a segment is that of all its records."""
         self.newest_ms = max(self.newest_ms, int(item.rows["max_timestamp"].max(initial=-1)))
         item = item._replace(rows=chosen(item.rows, item.rows["last_offset"] >= self._start))
@@ -308,7 +308,7 @@ class _Meter:
             codec.content += int(sizes[mine].sum())
         table = np.ascontiguousarray(rows)
         kernels.sketch_keys(table, len(table), piece.data, self.registers, SKETCH_BITS)
-        found.top_keys.take(piece, sizes)
+        found.top_keys.add_records(piece, sizes)
         self._times(rows["timestamp"], sizes)
 
     def _times(self, times: Numbers, sizes: Numbers) -> None:

@@ -48,7 +48,7 @@ class ShapeKinds:
         self._shapes = Shapes(field)
         self._known = np.array([SHAPE_ODD])
 
-    def take(self, piece: Records) -> None:
+    def add(self, piece: Records) -> None:
         """Adds those of a piece."""
         places, sizes = piece.rows[f"{self._field}_at"], piece.rows[f"{self._field}_size"]
         shapes = self._shapes.of(piece)
@@ -70,5 +70,5 @@ def kind_of_records(pieces: Iterable[Records], field: FieldName, most: int = MOS
     """The type of all keys or values that are JSON objects; None without any."""
     kinds = ShapeKinds(field, most)
     for piece in pieces:
-        kinds.take(piece)
+        kinds.add(piece)
     return kinds.kind

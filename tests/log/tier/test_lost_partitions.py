@@ -44,7 +44,7 @@ def test_a_partition_on_another_disk_is_not_lost(tmp_path):
     options = ReadOptions(tiered=TierSource(str(TIERED.tier)))
     directories = [open_data_directory(place, options) for place in (first, second)]
     for each in directories:
-        each.stand_beside(directories)
+        each.read_together_with(directories)
     assert [each.is_lost("orders-1") for each in directories] == [True, False]
     assert not any(each.is_lost(name) for each in directories for name in ("orders-0", "payments-0", "plain-0"))
 

@@ -37,7 +37,7 @@ def update(segment_id: str, state: int) -> dict[str, object]:
 def states(*values: dict[str, object]) -> dict[str, int]:
     made = _State()
     for value in values:
-        made.take(value)
+        made.apply(value)
     return {name: state for name, (_, state) in made.uploads.get(("T", 0), {}).items()}
 
 
@@ -75,7 +75,7 @@ def test_no_record_of_any_type_ends_the_reading(pairs: list[Pair]) -> None:
     for _, value in pairs:
         message = parse_record(InternalTopic.REMOTE_LOG_METADATA, None, value)
         if isinstance(message, Message) and message.value is not None:
-            made.take(message.value)
+            made.apply(message.value)
 
 
 def test_a_topic_that_was_cut_and_grew_again_is_read_from_its_beginning(tmp_path, monkeypatch):
@@ -162,6 +162,6 @@ def test_of_several_copies_the_furthest_counts(tmp_path):
 def test_a_partition_that_was_deleted_whole_has_no_upload_that_counts():
     """Its objects may be there for long, and it is no partition of which nothing is said."""
     made = _State()
-    made.take(started("a"))
-    made.take({"topicIdPartition": IDS["topicIdPartition"], "remotePartitionDeleteState": 2})
+    made.apply(started("a"))
+    made.apply({"topicIdPartition": IDS["topicIdPartition"], "remotePartitionDeleteState": 2})
     assert made.uploads == {("T", 0): {}}

@@ -102,5 +102,5 @@ def test_a_folder_whose_name_is_no_topics_is_left_out_and_told(tmp_path, name, c
     folder.rename(tier / f"{name}-{folder.name[-22:]}")
     directory = open_data_directory(tier)
     assert all(parse_partition_name(each) for each in directory.names())
-    assert directory.strangers == [f"the topic {name!r} has a name that Kafka does not allow"]
+    assert directory.unserved == [f"the topic {name!r} has a name that Kafka does not allow"]
     assert repr(name) in caplog.text

@@ -19,7 +19,7 @@ from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.topics import RevivedTopic
 
 
-def made_of(topic: RevivedTopic, number: int, replica: Replica) -> str:
+def fingerprint(topic: RevivedTopic, number: int, replica: Replica) -> str:
     """A digest of all that the partition is made of, as of now."""
     facts = {
         "topicId": topic.topic_id,

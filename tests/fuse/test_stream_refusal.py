@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from kafkafs.errors import Unsupported
-from kafkafs.fuse.serve.trusting import PROGRAMS, Trusting, is_stream, program
+from kafkafs.fuse.serve.stream_refusal import PROGRAMS, StreamRefusal, is_stream, program
 from tests.log.making import made, write_partition
 from tests.mounting import wait_until
 from tests.view.trees import node, tree
@@ -33,7 +33,7 @@ def test_a_stream_is_refused_to_who_trusts_its_size(shelf, name):
 
 
 def test_the_log_names_each_program_once(caplog):
-    trusting = Trusting()
+    trusting = StreamRefusal()
     with subprocess.Popen(["bash", "-c", "exec -a /usr/sbin/smbd cat"], stdin=subprocess.PIPE) as server:
         wait_until(lambda: program(server.pid) == "smbd")
         for _ in range(2):

@@ -27,7 +27,7 @@ def is_stream(about: Attributes) -> bool:
     return about.kind == "file" and not (about.size or about.is_fixed or about.timeout_s) and about.version is None
 
 
-class Trusting:
+class StreamRefusal:
     """Refuses streams to such programs, and logs each program once."""
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ _UNREADABLE = (-2, -1)
 """How far a replica got that cannot be read. Source: `log.replicas.progress`."""
 
 
-class Under(NamedTuple):
+class EpochSpan(NamedTuple):
     """Offsets that were appended under one leader epoch: [start, end)."""
 
     epoch: int
@@ -45,7 +45,7 @@ class Under(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Standing:
+class RankedReplica:
     """How far a replica got, and under which leaders."""
 
     replica: Replica
@@ -70,7 +70,7 @@ class Standing:
             return 0, 0
 
     @cached_property
-    def lineage(self) -> tuple[Under, ...]:
+    def lineage(self) -> tuple[EpochSpan, ...]:
         """Its epochs in order; the last one may have no offsets."""
         start, end = self.span
         try:
@@ -81,7 +81,7 @@ class Standing:
             epochs = (LeaderEpoch(_NO_EPOCH, start), *epochs)
         ends = [*(each.start_offset for each in epochs), end][1:]
         return tuple(
-            Under(each.epoch, min(max(each.start_offset, start), end), min(max(behind, start), end))
+            EpochSpan(each.epoch, min(max(each.start_offset, start), end), min(max(behind, start), end))
             for each, behind in zip(epochs, ends, strict=True)
         )
 
@@ -102,13 +102,13 @@ class Standing:
         led = f", leader of epoch {self.latest_epoch} without a record" if self.latest_epoch > self.progress[0] else ""
         return f"{self.replica.place!r} ({offsets}{led})"
 
-    def besides(self, chosen: "Standing") -> list[Under]:
+    def missing_from(self, chosen: "RankedReplica") -> list[EpochSpan]:
         """Return the offsets that it has and the chosen replica lacks, or has otherwise."""
         (start, end), (chosen_start, _) = self.span, chosen.span
         parts = max(start, _parting(self, chosen))
         pieces = (start, min(end, chosen_start)), (max(parts, chosen_start), end)
         return [
-            Under(each.epoch, max(first, each.start), min(last, each.end))
+            EpochSpan(each.epoch, max(first, each.start), min(last, each.end))
             for first, last in pieces for each in self.lineage
             if max(first, each.start) < min(last, each.end)
         ]  # fmt: skip
@@ -127,7 +127,7 @@ def _epochs(replica: Replica, log: Log) -> tuple[LeaderEpoch, ...]:
     return tuple(tally.epochs)
 
 
-def _parting(one: Standing, other: Standing) -> int:
+def _parting(one: RankedReplica, other: RankedReplica) -> int:
     """The offset up to which the two logs are alike, as a follower finds it: by the newest epoch that both know."""
     others, common, cuts = {each.epoch: each for each in other.lineage}, list[int](), {one.span[0], other.span[0]}
     for each in one.lineage:
@@ -148,57 +148,57 @@ def choose(
 ) -> tuple[Replica, list[str]]:
     """The replica that counts, the others beside it, and what there is to tell of it all. `has_aside`: some replicas
     are no candidates, because a broker has set them aside."""
-    standings = [Standing(each) for each in candidates]
+    ranked = [RankedReplica(each) for each in candidates]
     complete = {*state.isr, *state.eligible} if state else set[int]()
-    in_sync = [each for each in standings if each.node in complete]
-    alone = len(standings) == 1
-    furthest = standings[0] if alone else max(standings, key=lambda each: (each.progress, each in in_sync))
+    in_sync = [each for each in ranked if each.node in complete]
+    alone = len(ranked) == 1
+    furthest = ranked[0] if alone else max(ranked, key=lambda each: (each.progress, each in in_sync))
     sentences, chosen = list[str](), furthest
-    last, proof = _last_leader(standings, in_sync, state)
-    if last is not furthest and last.besides(furthest):
+    last, proof = _last_leader(ranked, in_sync, state)
+    if last is not furthest and last.missing_from(furthest):
         chosen = last
         sentences.append(
             f"{name}: {last.shown()} is used, because it {proof}; {furthest.shown()} got further but lacks"
             " some of its records"
         )
-    elif complete and chosen not in in_sync and None not in {each.node for each in standings}:
+    elif complete and chosen not in in_sync and None not in {each.node for each in ranked}:
         kind = " in use" if has_aside else ""
         sentences.append(_out_of_sync(name, chosen, in_sync, f"broker {', '.join(map(str, sorted(complete)))}", kind))
     if not alone:
-        sentences += [each for other in standings if other is not chosen for each in _more(name, other, chosen)]
-    others = tuple(each.replica for each in standings if each is not chosen)
+        sentences += [each for other in ranked if other is not chosen for each in _more(name, other, chosen)]
+    others = tuple(each.replica for each in ranked if each is not chosen)
     return replace(chosen.replica, others=others), sentences
 
 
 def _last_leader(
-    standings: Sequence[Standing], in_sync: Sequence[Standing], state: PartitionState | None
-) -> tuple[Standing, str]:
+    ranked: Sequence[RankedReplica], in_sync: Sequence[RankedReplica], state: PartitionState | None
+) -> tuple[RankedReplica, str]:
     """The replica whose broker led last, or one that had all of that one's records; and how that is known."""
-    if len(standings) == 1:
-        return standings[0], ""
-    latest = max(max(each.latest_epoch, each.progress[0]) for each in standings)
+    if len(ranked) == 1:
+        return ranked[0], ""
+    latest = max(max(each.latest_epoch, each.progress[0]) for each in ranked)
     if state is None or latest > state.leader_epoch:
-        return max(standings, key=lambda each: (each.latest_epoch, *each.progress)), "recorded the newest leader epoch"
-    return max(in_sync or standings, key=lambda each: each.progress), "was in sync when the metadata ended"
+        return max(ranked, key=lambda each: (each.latest_epoch, *each.progress)), "recorded the newest leader epoch"
+    return max(in_sync or ranked, key=lambda each: each.progress), "was in sync when the metadata ended"
 
 
-def _out_of_sync(name: str, chosen: Standing, in_sync: Sequence[Standing], brokers: str, kind: str) -> str:
+def _out_of_sync(name: str, chosen: RankedReplica, in_sync: Sequence[RankedReplica], brokers: str, kind: str) -> str:
     if not in_sync:
         return (
             f"{name}: no disk has a replica{kind} that was in sync (of {brokers}), so its last records may be missing;"
             f" {chosen.shown()} is used"
         )
     there = " and ".join(each.shown() for each in in_sync)
-    whole = "" if any(each.besides(chosen) for each in in_sync) else ", and lacks nothing of it"
+    whole = "" if any(each.missing_from(chosen) for each in in_sync) else ", and lacks nothing of it"
     return (
         f"{name}: {chosen.shown()} is used though it was not in sync when the metadata ended: it got further than the"
         f" replica in sync, of {brokers}: {there}{whole}"
     )
 
 
-def _more(name: str, other: Standing, chosen: Standing) -> list[str]:
+def _more(name: str, other: RankedReplica, chosen: RankedReplica) -> list[str]:
     """A sentence about what is in another replica alone, if there is a record among it."""
-    found = [each for each in other.besides(chosen) if _has_records(other, each)]
+    found = [each for each in other.missing_from(chosen) if _has_records(other, each)]
     if not found:
         return []
     spans = "; ".join(
@@ -208,9 +208,9 @@ def _more(name: str, other: Standing, chosen: Standing) -> list[str]:
     return [f"{name}: {other.replica.place!r} also has {spans}, which {chosen.shown()} lacks or has with other records"]
 
 
-def _joined(found: Sequence[Under]) -> list[Under]:
+def _joined(found: Sequence[EpochSpan]) -> list[EpochSpan]:
     """Neighbours of the same epoch are one."""
-    joined = list[Under](found[:1])
+    joined = list[EpochSpan](found[:1])
     for before, each in pairwise(found):
         if each.epoch == before.epoch and each.start == before.end:
             joined[-1] = joined[-1]._replace(end=each.end)
@@ -219,10 +219,10 @@ def _joined(found: Sequence[Under]) -> list[Under]:
     return joined
 
 
-def _has_records(standing: Standing, under: Under) -> bool:
+def _has_records(one: RankedReplica, under: EpochSpan) -> bool:
     """True if a batch of clients begins there, or if the place cannot be read."""
     try:
-        for _, item in standing.replica.partition.log().walk(under.start, under.end):
+        for _, item in one.replica.partition.log().walk(under.start, under.end):
             if not isinstance(item, BatchRun):
                 return True
             rows = item.rows
