@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.fuse.life.mountpoint import mounted_at, unmount
+from tests.fork_server import start
 
 KAFKAFS = Path(sys.executable).with_name("kafkafs")
 CONNECTIONS = Path("/sys/fs/fuse/connections")
@@ -58,7 +59,7 @@ class Mounted:
 
     def _begin(self) -> None:
         with open(self.log_path, "ab") as log:
-            process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **self._popen)
+            process = start(self._command, log.fileno(), self._popen)
         try:
             wait_until(lambda: mounted_at(self.path) is not None or process.poll() is not None, READY_S)
             found = mounted_at(self.path)
