@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
@@ -75,6 +76,15 @@ def mount_for_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mount
     """The same for fixtures that serve a whole module."""
     with ExitStack() as stack:
         yield _mounter(tmp_path_factory, stack)
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A directory that everybody may enter. `tmp_path` is below one that each start of pytest closes to others."""
+    with TemporaryDirectory(prefix="kafkafs-", ignore_cleanup_errors=True) as name:
+        os.chmod(name, 0o755)
+        (place := Path(name) / "open").mkdir(0o755)  # so that its parent is the test's own, too
+        yield place
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """This process as somebody who owns nothing, for a while: only root can become that."""
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -24,10 +22,3 @@ def as_nobody() -> Iterator[None]:
         yield
     finally:
         os.seteuid(0)
-
-
-def let_in(place: Path) -> None:
-    """Everybody may search the way to a test's directory: those of pytest, and of a worker of its, are closed."""
-    scratch = Path(tempfile.gettempdir())
-    for parent in (each for each in (place, *place.parents) if each.is_relative_to(scratch) and each != scratch):
-        parent.chmod(0o755)

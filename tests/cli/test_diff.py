@@ -11,7 +11,7 @@ from tests.cluster.writing import Data, batch, metadata
 from tests.kafka.clusters import Cluster
 from tests.log.making import made, write_partition
 from tests.mounting import KAFKAFS, run
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 CLUSTER = Cluster("4.3.1", "stopped")
 TOPIC_ID = "A" * 21 + "Q"
@@ -82,15 +82,14 @@ def test_damage_ends_with_2_and_a_sentence(sides):
 @takes_root
 @pytest.mark.parametrize("base", [0, 2, 4], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("denied", ["old", "new"])
-def test_the_offsets_of_a_log_that_may_not_be_read_are_not_compared(tmp_path, capfd, denied, base):
+def test_the_offsets_of_a_log_that_may_not_be_read_are_not_compared(open_path, capfd, denied, base):
     """Regression: each of its records was one that only the other side has, and nothing was said."""
-    let_in(tmp_path)
     for name in ("old", "new", "third"):
-        write_partition(tmp_path / name, {at: [made(at, [at, at + 1])] for at in (0, 2, 4)})
-    third = str(tmp_path / "third")
+        write_partition(open_path / name, {at: [made(at, [at, at + 1])] for at in (0, 2, 4)})
+    third = str(open_path / "third")
     assert main(["diff", "--engine", "local", third, "--against", third]) == 0  # imports what its processes take
-    words = ["diff", "--engine", "local", str(tmp_path / "old"), "--against", str(tmp_path / "new")]
-    (tmp_path / denied / "t-0" / f"{base:020}.log").chmod(0)
+    words = ["diff", "--engine", "local", str(open_path / "old"), "--against", str(open_path / "new")]
+    (open_path / denied / "t-0" / f"{base:020}.log").chmod(0)
     with as_nobody():
         codes = main(words), main([*words, "--stat"])
         told = capfd.readouterr()
@@ -104,14 +103,13 @@ def test_the_offsets_of_a_log_that_may_not_be_read_are_not_compared(tmp_path, ca
 @takes_root
 @pytest.mark.parametrize("denied", ["old", "new"])
 @pytest.mark.parametrize("how", ["denied", "directory", "torn"])
-def test_metadata_that_cannot_be_read_are_trouble(tmp_path, capfd, denied, how):
+def test_metadata_that_cannot_be_read_are_trouble(open_path, capfd, denied, how):
     """Regression: nothing counted as compacted, and what a cleaner had taken was printed as lost, with exit code 1."""
-    let_in(tmp_path)
     feature = metadata("FeatureLevelRecord", name="metadata.version", featureLevel=20)
     names = [metadata("TopicRecord", name="t", topicId=TOPIC_ID)]
     config = metadata("ConfigRecord", resourceType=2, resourceName="t", name="cleanup.policy", value="compact")
     for name in ("old", "new", "before/old", "before/new"):
-        data = Data(tmp_path / name)
+        data = Data(open_path / name)
         data.write("__cluster_metadata-0", [feature, *names])
         data.write("__cluster_metadata-0", [config])
         (data.path / "t-0").mkdir()
@@ -120,10 +118,10 @@ def test_metadata_that_cannot_be_read_are_trouble(tmp_path, capfd, denied, how):
         (data.path / "t-0/00000000000000000000.log").write_bytes(kept)
         (data.path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 0\n")
     words = ["diff", "--engine", "local", "--topics", "t"]
-    before = [*words, str(tmp_path / "before/old"), "--against", str(tmp_path / "before/new")]
+    before = [*words, str(open_path / "before/old"), "--against", str(open_path / "before/new")]
     assert (main(before), capfd.readouterr().err) == (0, "")
-    words += [str(tmp_path / "old"), "--against", str(tmp_path / "new")]
-    place = tmp_path / denied / "__cluster_metadata-0"
+    words += [str(open_path / "old"), "--against", str(open_path / "new")]
+    place = open_path / denied / "__cluster_metadata-0"
     log = place / "00000000000000000000.log"
     if how == "denied":
         log.chmod(0)

@@ -18,7 +18,7 @@ from tests.cli.asking import called, in_process
 from tests.cluster.writing import Data, commit, metadata, pair
 from tests.kafka.clusters import Cluster
 from tests.mounting import KAFKAFS, run
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 CLUSTER = Cluster("4.3.1", "killed")
 
@@ -278,10 +278,9 @@ def test_what_is_left_out_is_told_by_the_exit_code(tmp_path, record):
 
 
 @takes_root
-def test_of_a_metadata_log_that_may_not_be_read_no_other_reason_is_told(tmp_path, capfd):
+def test_of_a_metadata_log_that_may_not_be_read_no_other_reason_is_told(open_path, capfd):
     """Regression: a false sentence said that the log is empty."""
-    let_in(tmp_path)
-    data = Data(tmp_path / "data")
+    data = Data(open_path / "data")
     data.write("__cluster_metadata-0", [metadata("FeatureLevelRecord", name="metadata.version", featureLevel=20)])
     data.write("__consumer_offsets-0", [commit("g", "t", 0, 5)])
     (data.path / "__cluster_metadata-0/00000000000000000000.log").chmod(0)
@@ -296,10 +295,9 @@ def test_of_a_metadata_log_that_may_not_be_read_no_other_reason_is_told(tmp_path
 @takes_root
 @pytest.mark.parametrize("closed", ["", "00000000000000000000.log"])
 @pytest.mark.parametrize("form", ["--table", "--json"])
-def test_a_lag_that_may_not_be_read_is_an_error(tmp_path, capfd, closed, form):
+def test_a_lag_that_may_not_be_read_is_an_error(open_path, capfd, closed, form):
     """Regression: the total was without that partition, in silence and with exit code 0."""
-    let_in(tmp_path)
-    data = Data(tmp_path / "data")
+    data = Data(open_path / "data")
     for topic in ("t", "u"):
         data.write(f"{topic}-0", [(b"k", b"v")] * 9)
     data.write("__consumer_offsets-0", [commit("g", "t", 0, 5), commit("g", "u", 0, 2)])

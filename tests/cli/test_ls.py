@@ -16,7 +16,7 @@ from tests.cli.asking import C_LOCALE, in_process, unmounted
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 from tests.log.transactional import marker
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 
 @pytest.fixture(scope="module")
@@ -96,13 +96,12 @@ def test_what_is_not_there_ends_as_ls_does(dataset, mounted, path):
 
 @takes_root
 @pytest.mark.parametrize("words", [["-l", "{0}", "t-0"], ["-R", "{0}"]], ids=["of a name", "of a directory below"])
-def test_what_cannot_be_looked_at_below_is_told_by_the_exit_code(tmp_path, capsys, words):
+def test_what_cannot_be_looked_at_below_is_told_by_the_exit_code(open_path, capsys, words):
     """Regression: a listing that lacked something ended as a whole one does. Of a path that was named ls(1) says 2."""
-    let_in(tmp_path)
-    write_partition(tmp_path, {0: [marker(0, 1, True)]})  # `earliest` and `latest` are listed, and lead nowhere
-    write_partition(tmp_path, {0: [made(0, [1])]}, "u-0").chmod(0o700)
+    write_partition(open_path, {0: [marker(0, 1, True)]})  # `earliest` and `latest` are listed, and lead nowhere
+    write_partition(open_path, {0: [made(0, [1])]}, "u-0").chmod(0o700)
     with as_nobody():
-        assert main(["ls", *(word.format(tmp_path) for word in words)]) == 1
+        assert main(["ls", *(word.format(open_path) for word in words)]) == 1
     told = capsys.readouterr()
     assert f"{0:020}.log" in told.out if words[0] == "-R" else "info.json" in told.out
     assert "No such file or directory" in told.err or "Permission denied" in told.err

@@ -14,7 +14,7 @@ from tests.cli.asking import in_process
 from tests.cluster.writing import Data, commit, metadata
 from tests.kafka.clusters import Cluster
 from tests.log.making import made, write_partition
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 CLUSTER = Cluster("4.3.1", "stopped")
 
@@ -84,10 +84,9 @@ def test_the_exit_code_tells_whether_something_is_wrong(break_it, code, tmp_path
 
 
 @pytest.fixture
-def closed(tmp_path: Path) -> Path:
+def closed(open_path: Path) -> Path:
     """A data directory with one of each file that answers come from, all readable."""
-    let_in(tmp_path)
-    data = Data(tmp_path / "data")
+    data = Data(open_path / "data")
     data.write("__cluster_metadata-0", [metadata("FeatureLevelRecord", name="metadata.version", featureLevel=20)])
     data.write("__consumer_offsets-0", [commit("g", "t", 0, 0)])
     meta = (data.path / "meta.properties").read_text()

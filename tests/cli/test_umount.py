@@ -15,16 +15,16 @@ from kafkafs.cli import umount
 from kafkafs.cli.main import main
 from kafkafs.fuse.life.mountpoint import mounted_at, unmount
 from tests.mounting import KAFKAFS, run, wait_until
-from tests.nobody import NOBODY, let_in, takes_root
+from tests.nobody import NOBODY, takes_root
 from tests.promises import at_most
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Path]:
+def place(open_path: Path) -> Iterator[Path]:
     """A mount of the sample, which a test may end or not."""
-    path = tmp_path / "mount"
+    path = open_path / "mount"
     path.mkdir()
-    run(KAFKAFS, "mount", sample.unpack(tmp_path), path, "--background")
+    run(KAFKAFS, "mount", sample.unpack(open_path), path, "--background")
     yield path
     while mounted_at(path) is not None:
         unmount(path, lazily=True)
@@ -57,7 +57,6 @@ def test_a_daemon_that_does_not_answer_keeps_nobody(place, monkeypatch):
 @takes_root
 def test_a_mount_of_another_user_is_his(place, capfd):
     """Regression: fusermount3's own words were that there is no such entry in /etc/mtab."""
-    let_in(place.parent)
     child = os.fork()
     if child == 0:
         os.setuid(NOBODY)

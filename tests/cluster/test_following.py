@@ -10,7 +10,7 @@ from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
 from tests.cluster.writing import Data, batch, commit
 from tests.kafka.broker import wait_until
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 from tests.promises import at_most
 
 NAME = "__consumer_offsets-0"
@@ -19,8 +19,8 @@ FRESH_S = at_most(2.0)
 
 
 @pytest.fixture
-def data(tmp_path):
-    return Data(tmp_path / "data")
+def data(open_path):
+    return Data(open_path / "data")
 
 
 def told(root):
@@ -53,9 +53,8 @@ def test_a_new_commit_is_told_within_a_second(root, data):
 
 
 @takes_root
-def test_a_log_that_may_not_be_read_is_told(data, tmp_path):
+def test_a_log_that_may_not_be_read_is_told(data):
     """Regression: no groups, no problem, and `kafkafs groups` ended with 0."""
-    let_in(tmp_path)
     data.write(NAME, [commit("a", "t", 0, 1)])
     assert told(Root([data.path], ReadOptions())) == {"a": 1}  # as nobody no module can be imported
     log(data).chmod(0o600)

@@ -9,12 +9,12 @@ from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import DiskError, WouldBlock
 from tests.disk.descriptors import open_below
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 
 @pytest.fixture
-def data(tmp_path):
-    place = tmp_path / "disk" / "kafka" / "data"
+def data(open_path):
+    place = open_path / "disk" / "kafka" / "data"
     place.mkdir(parents=True)
     return place
 
@@ -41,7 +41,6 @@ def test_modes_and_lists_are_those_of_now(data):
 def test_one_that_may_be_searched_and_not_listed_is_asked_all_the_same(data):
     """Its list is then asked for by its path: Linux gives none of what is open as a place only."""
     subprocess.run(["setfacl", "-m", "u:1:-", data.parent], check=True)
-    let_in(data)
     data.parent.chmod(0o711)
     with as_nobody():
         about, access = next(Ancestors(data).attributes())

@@ -17,7 +17,7 @@ from tests.disk.descriptors import open_below
 from tests.log.making import log_of, made, partition_of, spread, write_partition, write_start
 from tests.log.reading import lookup_of, reader, rows
 from tests.log.transactional import marker
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 from tests.view.trees import cat, node, tree
 
 
@@ -158,24 +158,23 @@ def test_an_index_is_opened_at_its_first_lookup_only(tmp_path):
 
 @takes_root
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
-def test_a_log_that_may_not_be_read_is_a_gap(tmp_path, isolation):
+def test_a_log_that_may_not_be_read_is_a_gap(open_path, isolation):
     """One file with a wrong owner must not hide the partition, whose info names it."""
     batches = [made(number * 3, [number] * 3) for number in range(12)]
-    let_in(tmp_path)
-    closed = write_partition(tmp_path, spread(batches, 4)) / f"{12:020}.log"
+    closed = write_partition(open_path, spread(batches, 4)) / f"{12:020}.log"
     closed.chmod(0o600)
     with as_nobody():
-        root = tree(tmp_path, isolation=isolation)
+        root = tree(open_path, isolation=isolation)
         assert cat(root, "t-0/by-offset/0...jsonl").count(b"\n") == 24
         assert cat(root, "t-0/by-offset/14") == batches[8].data
         assert cat(root, "t-0/by-time/5.key") == b"k24"
         assert closed.name in cat(root, "t-0/info.json").decode()
         ends = [cast(LinkNode, node(root, f"t-0/{name}")).target() for name in ("earliest", "latest")]
         assert ends == ["by-offset/0", "by-offset/35"]
-    write_start(tmp_path, 20)
+    write_start(open_path, 20)
     (closed.parent / f"{24:020}.log").write_bytes(b"")
     with as_nobody(), pytest.raises(NotFound):
-        node(tree(tmp_path, isolation=isolation), "t-0/latest")
+        node(tree(open_path, isolation=isolation), "t-0/latest")
 
 
 def test_a_partition_that_loses_its_directory_is_missing(tmp_path):

@@ -8,7 +8,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import batch_reaching, closed_end, largest_timestamp, scan_start
 from tests.log.making import log_of, made, rewrite_behind_its_first_page, spread, write_partition
 from tests.log.reading import lookup_of
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 BATCHES = [made(number * 4, [1000 + number] * 3, size=100) for number in range(200)]
 MANY = [made(offset, [1000 + offset]) for offset in range(600)]  # more than a page of either index tells of
@@ -102,15 +102,14 @@ def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path):
 
 
 @takes_root
-def test_indexes_that_one_may_read_again_are_read(tmp_path):
+def test_indexes_that_one_may_read_again_are_read(open_path):
     """What was refused once would cost a scan from the segment's start for as long as a mount stands."""
-    let_in(tmp_path)
-    path = write_partition(tmp_path, {0: MANY, len(MANY): []})
+    path = write_partition(open_path, {0: MANY, len(MANY): []})
     indexes = [path / segment_file(0, kind) for kind in ("index", "timeindex")]
     for file in indexes:
         file.chmod(0o600)
     with as_nobody():
-        log = log_of(tmp_path)
+        log = log_of(open_path)
         assert lookup_of(log).first_at(1500)
     for file in indexes:
         file.chmod(0o644)

@@ -20,7 +20,7 @@ from kafkafs.spark.audit.partition_check import (
 )
 from kafkafs.spark.segment_units import segments_of
 from tests.log.making import made, partition_of, producer_snapshot, write_partition
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 
 def span(first: int, last: int, has_gaps: bool = False) -> OffsetSpan:
@@ -149,37 +149,35 @@ def test_a_checkpoint_may_be_of_what_is_not_here_and_must_be_one(tmp_path):
     ("t-0/partition.metadata", "partition-metadata"), (RECOVERY, "checkpoint"), (CLEANER_OFFSETS, "checkpoint"),
     ("meta.properties", "properties"),
 ])  # fmt: skip
-def test_a_small_file_that_may_not_be_read_is_a_finding_and_not_the_end(tmp_path, name, kind):
+def test_a_small_file_that_may_not_be_read_is_a_finding_and_not_the_end(open_path, name, kind):
     """Regression: an audit told of nothing else where one belonged to another user."""
-    let_in(tmp_path)
-    directory = write_partition(tmp_path, {9: [made(9, [1])], 10: [made(10, [1])]})
+    directory = write_partition(open_path, {9: [made(9, [1])], 10: [made(10, [1])]})
     for offset in (9, 10):
         (directory / f"{offset:020}.snapshot").write_bytes(producer_snapshot((7, 3)))
     (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 9\n")
     (directory / "partition.metadata").write_text(f"version: 0\ntopic_id: {'A' * 21}Q\n")
     for checkpoint in (RECOVERY, CLEANER_OFFSETS):
-        (tmp_path / checkpoint).write_text("0\n0\n")
-    (tmp_path / name).chmod(0)
+        (open_path / checkpoint).write_text("0\n0\n")
+    (open_path / name).chmod(0)
     with as_nobody():
-        reports = [check_segment(unit, frozenset({tmp_path})) for unit in segments_of([tmp_path])]
-        (finding,) = joined([tmp_path], reports).findings
+        reports = [check_segment(unit, frozenset({open_path})) for unit in segments_of([open_path])]
+        (finding,) = joined([open_path], reports).findings
     assert (finding.file, finding.kind) == (name, kind)
 
 
 @takes_root
 @pytest.mark.parametrize("name", ["t-0", "t-0/{:020}.log", "t-0/{:020}.index", "t-0/{:020}.timeindex"])
-def test_what_may_not_be_read_is_one_finding_and_the_rest_is_looked_at(tmp_path, name):
+def test_what_may_not_be_read_is_one_finding_and_the_rest_is_looked_at(open_path, name):
     """Regression: a directory of another user's ended an audit, an index passed for an empty one or a sound one, and
     behind a log that ended nobody knew where checkpoints were called wrong."""
-    let_in(tmp_path)
-    write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
-    write_partition(tmp_path, {0: [made(0, [1])]}, "u-0")
-    (tmp_path / RECOVERY).write_text("0\n1\nt 0 2\n")
+    write_partition(open_path, {0: [made(0, [1])], 1: [made(1, [2])]})
+    write_partition(open_path, {0: [made(0, [1])]}, "u-0")
+    (open_path / RECOVERY).write_text("0\n1\nt 0 2\n")
     refused = name.format(1)
-    (tmp_path / refused).chmod(0)
+    (open_path / refused).chmod(0)
     with as_nobody():
-        reports = [check_segment(unit, frozenset()) for unit in segments_of([tmp_path], refused=False)]
-        report = joined([tmp_path], reports)
+        reports = [check_segment(unit, frozenset()) for unit in segments_of([open_path], refused=False)]
+        report = joined([open_path], reports)
     assert [(each.file, each.kind) for each in report.findings] == [(refused, "unreadable")]
     assert report.partitions == 2
 

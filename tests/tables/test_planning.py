@@ -28,7 +28,7 @@ from tests.counting import logs_opened
 from tests.kafka.broker import wait_until
 from tests.log.making import made, spread, write_partition
 from tests.log.transactional import data, marker
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 NAME = TopicPartition("t", 0)
 END = 120
@@ -122,12 +122,11 @@ def test_a_log_that_changes_again_and_again_is_told_of(tmp_path: Path):
 
 
 @takes_root
-def test_where_the_end_may_not_be_read_there_is_no_plan(tmp_path: Path):
+def test_where_the_end_may_not_be_read_there_is_no_plan(open_path: Path):
     """It would be one up to the last segment's base, without a word about what stands there."""
-    let_in(tmp_path)
-    (write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]}) / f"{1:020}.log").chmod(0o600)
+    (write_partition(open_path, {0: [made(0, [1])], 1: [made(1, [2])]}) / f"{1:020}.log").chmod(0o600)
     with as_nobody(), pytest.raises(Denied, match=f"t-0: {1:020}.log may not be read"):
-        PartitionLook(Location(tmp_path, NAME), "read_uncommitted")
+        PartitionLook(Location(open_path, NAME), "read_uncommitted")
 
 
 def test_what_is_known_of_transactions_goes_with_the_partition(tmp_path: Path):

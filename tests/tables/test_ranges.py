@@ -9,7 +9,7 @@ from kafkafs.tables.planning import PartitionRange
 from kafkafs.tables.ranges import data_loss, records_of
 from tests.log.making import made, write_partition
 from tests.log.transactional import data, marker
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 
 
 @pytest.fixture
@@ -57,12 +57,11 @@ def test_a_range_that_ends_before_its_transaction_waits_for_the_marker(is_there,
 
 
 @takes_root
-def test_a_log_that_may_not_be_read_is_no_gap_that_nobody_hears_of(tmp_path, caplog):
+def test_a_log_that_may_not_be_read_is_no_gap_that_nobody_hears_of(open_path, caplog):
     """A count by whoever may not read one of the files was short, and right to the eye."""
-    let_in(tmp_path)
-    place = Location(tmp_path, TopicPartition("t", 0))
+    place = Location(open_path, TopicPartition("t", 0))
     segments = {at: [made(at, range(at, at + 5))] for at in (0, 5, 10)}
-    (write_partition(tmp_path, segments) / f"{5:020}.log").chmod(0o600)
+    (write_partition(open_path, segments) / f"{5:020}.log").chmod(0o600)
     told = f"{5:020}.log of t-0 may not be read"
     with as_nobody():
         assert offsets(place, 0, 5, data_loss(fail=True)) == list(range(5))

@@ -12,7 +12,7 @@ from kafkafs.format.batch import CONTROL, TRANSACTIONAL
 from kafkafs.view import partition_view
 from kafkafs.view.node import FileNode
 from tests.log.making import made, spread, write_partition, write_start
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 from tests.view.trees import cat, node, tree
 
 FIELDS = [
@@ -248,13 +248,12 @@ def test_no_record_has_no_smallest_timestamp(tmp_path):
 
 
 @takes_root
-def test_a_last_log_that_may_not_be_read_has_its_size_all_the_same(tmp_path):
+def test_a_last_log_that_may_not_be_read_has_its_size_all_the_same(open_path):
     """Regression: it had -1 bytes, and the sum was one too small."""
-    let_in(tmp_path)
-    directory = write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
+    directory = write_partition(open_path, {0: [made(0, [1])], 1: [made(1, [2])]})
     (last := directory / f"{1:020}.log").chmod(0o600)
     with as_nobody():
-        told = json.loads(cat(tree(tmp_path), "t-0/info.json"))
+        told = json.loads(cat(tree(open_path), "t-0/info.json"))
     assert told["segments"][-1]["sizeBytes"] == last.stat().st_size
     assert told["sizeBytes"] == sum(file.stat().st_size for file in directory.glob("*.log"))
 

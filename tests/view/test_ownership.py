@@ -9,7 +9,7 @@ from kafkafs.disk.directory import Directory
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory, open_data_directory
 from kafkafs.view.ownership import Owner, mode_of_copies, owner_of
 from tests.log.making import made, write_partition
-from tests.nobody import let_in, takes_root
+from tests.nobody import takes_root
 
 KAFKA, GROUP, OTHER = 2001, 2002, 2003
 
@@ -26,10 +26,11 @@ def given(data: Path, uid: int = KAFKA, gid: int = GROUP) -> Path:
 
 
 @pytest.fixture
-def data(tmp_path):
-    write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
-    write_partition(tmp_path, {0: [made(0, [1])]}, "t-1")
-    return tmp_path
+def data(open_path):
+    data = open_path / "data"
+    write_partition(data, {0: [made(0, [1])], 1: [made(1, [2])]})
+    write_partition(data, {0: [made(0, [1])]}, "t-1")
+    return data
 
 
 def test_a_directory_of_this_user(data):
@@ -126,7 +127,6 @@ MODES = [
 @pytest.mark.parametrize(("modes", "granted"), MODES)
 def test_copies_are_shown_to_nobody_who_may_not_read_each_log(data, modes, granted):
     """Regression: an export of files of mode 0600 had mode 0644."""
-    let_in(data)
     for name, mode in modes.items():
         max((data / name).glob("*.log")).chmod(mode)
     assert mode_of_copies([open_data_directory(data)], lambda _: True) == granted
@@ -136,13 +136,11 @@ def test_copies_are_shown_to_nobody_who_may_not_read_each_log(data, modes, grant
 @pytest.mark.parametrize("closed", ["", "t-0"])
 @pytest.mark.parametrize(("mode", "granted"), [(0o700, 0o600), (0o750, 0o640), (0o755, 0o644), (0o711, 0o644)])
 def test_directories_above_logs_count_too(data, closed, mode, granted):
-    let_in(data)
     (data / closed).chmod(mode)
     assert mode_of_copies([open_data_directory(data)], lambda _: True) == granted
 
 
 def test_a_directory_above_the_data_directory_counts_too(data):
-    let_in(data)
     data.parent.chmod(0o700)
     assert mode_of_copies([open_data_directory(data)], lambda _: True) == 0o600
 
@@ -150,7 +148,6 @@ def test_a_directory_above_the_data_directory_counts_too(data):
 @takes_root
 def test_the_group_of_this_process_is_none_of_the_logs(data):
     """Members of another group get what others have."""
-    let_in(data)
     given(data)
     for log in data.rglob("*.log"):
         log.chmod(0o640)

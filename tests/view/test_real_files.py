@@ -10,7 +10,7 @@ from kafkafs.errors import Denied
 from kafkafs.view.node import DirectoryNode, FileNode
 from tests.log.making import made, write_partition
 from tests.mounting import run, wait_until
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 from tests.view.trees import assert_random_access, node, opened, tree
 
 LOG = f"{0:020}.log"
@@ -75,14 +75,13 @@ def test_only_closed_logs_are_kept_by_the_kernel(tmp_path):
 
 
 @takes_root
-def test_of_a_file_that_may_not_be_read_the_attributes_are_told(tmp_path):
+def test_of_a_file_that_may_not_be_read_the_attributes_are_told(open_path):
     """Regression: `ls -l segments` lacked it, whom the disk shows it to."""
-    let_in(tmp_path)
-    log = write_partition(tmp_path, {0: [made(0, [1])]}) / f"{0:020}.log"
+    log = write_partition(open_path, {0: [made(0, [1])]}) / f"{0:020}.log"
     log.chmod(0o620)
     run("setfacl", "-m", "u:2001:r,m::rw", log)
     with as_nobody():
-        root = tree(tmp_path)
+        root = tree(open_path)
         found = cast(FileNode, node(root, f"t-0/segments/{log.name}")).attributes()
         assert (found.size, found.mode, found.uid) == (log.stat().st_size, 0o400, 0), "nobody but the owner"
         with pytest.raises(Denied):

@@ -8,19 +8,18 @@ import pytest
 from kafkafs.errors import Denied
 from kafkafs.view.node import LinkNode
 from tests.log.making import made, write_partition
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 from tests.view.trees import cat, node, tree
 
 BASES = (0, 2, 4)
 
 
 @pytest.fixture
-def data(tmp_path):
+def data(open_path):
     """Three segments of two records, of which nobody may read the last."""
-    let_in(tmp_path)
-    write_partition(tmp_path, {base: [made(base, [1000 + base, 1001 + base])] for base in BASES})
-    (tmp_path / "t-0/00000000000000000004.log").chmod(0)
-    return tmp_path
+    write_partition(open_path, {base: [made(base, [1000 + base, 1001 + base])] for base in BASES})
+    (open_path / "t-0/00000000000000000004.log").chmod(0)
+    return open_path
 
 
 BEHIND = (

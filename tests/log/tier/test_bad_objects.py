@@ -17,7 +17,7 @@ from kafkafs.view.node import Content, DirectoryNode, FileNode
 from kafkafs.view.tree import Root
 from tests.kafka import aiven
 from tests.kafka.tiered import Tiered
-from tests.nobody import as_nobody, let_in, takes_root
+from tests.nobody import as_nobody, takes_root
 from tests.view.trees import cat, node, opened, tree
 
 TIERED = Tiered()
@@ -265,14 +265,13 @@ def test_a_key_that_does_not_fit_is_an_error_of_what_it_would_open(tmp_path, cop
 
 @takes_root
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_objects_that_may_not_be_read_are_an_error_there(tmp_path, copied, layout):
-    tier = copied(tmp_path, layout)
-    let_in(tmp_path)
+def test_objects_that_may_not_be_read_are_an_error_there(open_path, copied, layout):
+    tier = copied(open_path, layout)
     _, log, behind, *_ = logs_of(tier)
     for file in log.parent.glob(f"{log.stem}.*"):
         file.chmod(0)
     tier.chmod(0o755)
-    disk = Path(shutil.copytree(TIERED.left, tmp_path / "disk"))
+    disk = Path(shutil.copytree(TIERED.left, open_path / "disk"))
     paths = ["orders-0/by-offset/0..100.jsonl", f"orders-0/by-offset/{int(behind.name[:20])}...jsonl"]
     expected = [cat(tree(TIERED.whole), path) for path in paths]
     with as_nobody():
