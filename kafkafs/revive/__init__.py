@@ -11,13 +11,15 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
     unread       what belongs to no topic: files that a broker had deleted, directories that are no partition
     releases     the features and settings that each release of Kafka supports
 
-    job          the work, step by step; `changes` detects that the disks changed meanwhile; `fingerprint` finds the
-                 partitions that an interrupted run has finished. The next modules work on one partition
+    job          the work, step by step; `changes` detects that the disks changed meanwhile
+    partition_scans   all partitions in turn: their reports; `fingerprint` finds those that an interrupted run has
+                 finished. The next modules work on one partition
     scanning     reads its log once: the part that is kept (`kept_parts`), counts (`tally`), the state (`scan_state`);
                  `mending` fills damage from `other_replicas`; `broker_notes` reads a broker's files beside the log;
                  `lost_ends` finds ends of transactions (`markers`) and of groups (`group_ends`) in damaged bytes
     partitions   makes its new directory: `copying` copies a log's bytes into it
     beyond       the end of the report: groups that have read too far; `staleness` detects metadata older than the logs
+    node_files   all other files: checkpoints, metadata and settings, and the last files, without which no broker starts
     metadata_snapshot   the snapshot from which the new controller starts; `refused_rights`: what no controller takes
     settings     server.properties, and the files that identify the directory
     place        the new directory. Only this module and `copying` write

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
+from kafkafs.format.names import SHARE_TOPIC
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.revive.plan import Plan
 from kafkafs.revive.topics import RevivedTopic
 
 
-def groups_beyond(cluster: Cluster, ends: Mapping[tuple[str, int], int]) -> Iterator[str]:
-    """A sentence for each group and partition of which the group has committed an offset behind the end."""
+def offsets_beyond(cluster: Cluster, plan: Plan, ends: Mapping[tuple[str, int], int]) -> Iterator[str]:
+    """A sentence for each group and partition of which the group has committed an offset behind the end. `cluster` is
+    that of the disks, or of the new directory."""
     cluster.look()
     for found in cluster.groups():
         for each in cluster.commits(found) if found.stale is not True else ():
@@ -24,9 +27,15 @@ def groups_beyond(cluster: Cluster, ends: Mapping[tuple[str, int], int]) -> Iter
                     f" {each.topic}-{each.partition}, which ends at {end}: its consumers begin where their"
                     " auto.offset.reset says"
                 )
+    shared = [(each.number, each.replica) for topic, each in plan.partitions() if topic.name == SHARE_TOPIC]
+    here = [(number, replica.partition) for number, replica in shared if replica is not None]
+    if cluster is not plan.cluster:
+        (new,) = cluster.directories
+        here = [(number, new.partition(f"{SHARE_TOPIC}-{number}")) for number, _ in here]
+    yield from _share_groups([partition for _, partition in here], plan.topics, ends)
 
 
-def share_groups_beyond(
+def _share_groups(
     partitions: Iterable[Partition], topics: Sequence[RevivedTopic], ends: Mapping[tuple[str, int], int]
 ) -> Iterator[str]:
     """The same of share groups, whose first offset is in `__share_group_state`: `partitions` are that topic's."""

@@ -15,7 +15,7 @@ from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.checkpoints import parse_offset_checkpoint
 from kafkafs.format.producer_snapshot import parse_producer_snapshot
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.revive import job
+from kafkafs.revive import node_files
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.place import REPORT, NewDirectory
 from kafkafs.revive.plan import Choices
@@ -176,7 +176,7 @@ def contents(place: Path) -> dict[str, bytes | set[int]]:
     return found
 
 
-@pytest.mark.parametrize("step", ["_write_cluster", "meta_properties", "clean_shutdown"])
+@pytest.mark.parametrize("step", ["offset_checkpoint_bytes", "meta_properties", "clean_shutdown"])
 def test_nothing_half_done_looks_whole(tmp_path, monkeypatch, step):
     source, to = unpack(tmp_path), tmp_path / "new"
 
@@ -184,7 +184,7 @@ def test_nothing_half_done_looks_whole(tmp_path, monkeypatch, step):
         raise Interrupted
 
     with monkeypatch.context() as patched:
-        patched.setattr(job, step, end)
+        patched.setattr(node_files, step, end)
         with pytest.raises(Interrupted):
             revive([source], Choices(to=to))
     assert json.loads((to / "revive.json").read_text())["state"] == "unfinished"
