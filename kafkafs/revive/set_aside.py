@@ -90,10 +90,10 @@ def of_unknown_topic(
         summary = contents(in_use)
         sentences.append(f"{in_use[0].topic}: its directories are left out ({summary}), the topic was deleted")
     sentences += [
-        f"{each.place} is left out ({contents([each])}): its topic was deleted; with --until a moment before that,"
-        f" {each.option} lets it count if the metadata of then are still there"
-        for each in gone if each.mark and each.option is not None
-    ]  # fmt: skip
+        f"{each.place} is left out ({contents([each])}): its topic was deleted{_way_back(each)}"
+        for each in gone
+        if each.mark
+    ]
     left = [each for each in claims if each not in gone]
     if any(each.mark in marks for each in left):
         return left
@@ -103,6 +103,12 @@ def of_unknown_topic(
         for each in left
     ]  # fmt: skip
     return []
+
+
+def _way_back(claim: Claim) -> str:
+    if claim.option is None:
+        return ""
+    return f"; with --until a moment before that, {claim.option} lets it count if the metadata of then are still there"
 
 
 def _plain(claim: Claim) -> str:

@@ -178,8 +178,10 @@ def _refuse_shared_ids(claims: Iterable[Sequence[Claim]], image: WholeImage | No
 def _made_by_then(claims: Sequence[Claim], image: WholeImage | None, chosen: Chosen) -> list[Claim]:
     """Those of partitions that there were at the moment that was asked for."""
     later = [each for each in claims if image and (each.topic_id, each.number) in image.later]
-    names = sorted({each.name for each in later})
-    chosen.sentences += [f"{name} is left out: it was made after the moment that was asked for" for name in names]
+    chosen.sentences += [
+        f"{each.place} is left out ({contents([each])}): it was made after the moment that was asked for"
+        for each in later
+    ]
     return [each for each in claims if each not in later]
 
 

@@ -91,6 +91,14 @@ def test_a_deleted_topic_stays_deleted_whatever_is_included(tmp_path):
         assert "--until" in sentence
 
 
+def test_a_copy_under_way_of_a_deleted_topic_is_named(tmp_path):
+    """Regression: no option brings it back, and no word was said."""
+    directory = disk(tmp_path / "a", 1, {aside("future"): Made([(0, 30)], TWO), "u-0": Made([(0, 5)], ONE)})
+    (sentence,) = chosen([directory], image(("u", ONE, 1), removed=[TWO])).sentences
+    assert aside("future") in sentence
+    assert "30 records" in sentence
+
+
 def test_a_copy_under_way_is_told_only_where_it_has_something_alone(tmp_path):
     logs = {"t-0": Made([(0, 50)], ONE), aside("future"): Made([(0, 30)], ONE)}
     assert chosen([disk(tmp_path / "a", 1, logs)], image(("t", ONE, 1))).sentences == []

@@ -110,7 +110,10 @@ def test_what_was_made_after_the_moment_is_left_out(tmp_path):
     then.later = {(ONE, 1), (TWO, 0)}
     found = chosen([directory], then)
     assert shape(found) == {"t": [True]}
-    assert len(found.sentences) == 2
+    assert [each.split(" is ")[0] for each in found.sentences] == [
+        f"'{tmp_path}/a/t-1'", f"'{tmp_path}/a/u-0'",
+    ]  # fmt: skip
+    assert all("1 record, offsets 0 to 0" in each for each in found.sentences)
 
 
 def test_one_id_in_two_topics_is_refused(tmp_path):
