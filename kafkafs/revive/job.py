@@ -31,13 +31,13 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
         scans = PartitionScans(plan, choices, progress)
         for each in scans.scans({}):
             scans.only_scan(each)
+        node = NodeFiles(plan, choices, choices.to)
+        needed = room(plan, choices.method or "copy", plan.size)
+        report = {"state": "planned", **plan.report(), "neededBytes": needed, "revived": scans.revived()}
+        report["leftOut"] += [*node.sentences, *_behind_metadata(plan, scans)]
+        report["leftOut"] += offsets_beyond(plan.cluster, plan, scans.ends())
+        report["retentionAdded"] = node.without_retention
         check()
-    node = NodeFiles(plan, choices, choices.to)
-    needed = room(plan, choices.method or "copy", plan.size)
-    report = {"state": "planned", **plan.report(), "neededBytes": needed, "revived": scans.revived()}
-    report["leftOut"] += [*node.sentences, *_behind_metadata(plan, scans)]
-    report["leftOut"] += offsets_beyond(plan.cluster, plan, scans.ends())
-    report["retentionAdded"] = node.without_retention
     return report
 
 
@@ -71,7 +71,6 @@ def _revive(
         report = scans.report(each)
         if not each.scan.refused:
             place.note(scans.with_fingerprint(report))
-    check_disks()
     scans.refuse_damage()
     report = {**plan.report(), "method": method, "madeAgain": scans.made_again, "revived": scans.revived()}
     report["leftOut"] += [*node.sentences, *_behind_metadata(plan, scans)]
@@ -80,6 +79,7 @@ def _revive(
     report["nextProducerId"] = node.write_cluster(place, scans.reports)
     node.write_settings(place)
     report["leftOut"] += offsets_beyond(cluster_of(place), plan, scans.ends())
+    check_disks()
     place.settle()
     node.write_last_files(place)
     place.finish({"request": request, **report})

@@ -10,6 +10,7 @@ import pytest
 
 from kafkafs.errors import UsageError, Vanished
 from kafkafs.format.names import CLEAN_SHUTDOWN, META_PROPERTIES
+from kafkafs.revive import job
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.place import REPORT
 from kafkafs.revive.plan import Choices
@@ -131,6 +132,20 @@ def test_a_plan_is_of_one_moment_too(tmp_path):
     source = unpack(tmp_path)
     with pytest.raises(Vanished, match="kafka-logs/test-0'"):
         planned([source], Choices(to=tmp_path / "new"), changing(source, append, 0))
+
+
+@pytest.mark.parametrize("work", [planned, revive])
+def test_a_change_after_the_last_log_was_read_is_refused_too(tmp_path, monkeypatch, work):
+    """Notes of brokers and the commits of groups are read at the end."""
+    source = unpack(tmp_path)
+
+    def change(*_):
+        append(source)
+        return iter(())
+
+    monkeypatch.setattr(job, "offsets_beyond", change)
+    with pytest.raises(Vanished, match="kafka-logs/test-0'"):
+        work([source], Choices(to=tmp_path / "new"))
 
 
 def test_only_the_first_directories_are_named(tmp_path):
