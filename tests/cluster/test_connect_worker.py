@@ -7,7 +7,7 @@ import contextlib
 import json
 import subprocess
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,8 @@ SECRET = "correct horse battery staple"
 class Worker:
     """A worker in distributed mode, asked by its REST API."""
 
-    def __init__(self, broker: Broker, home: Path, group: str) -> None:
+    def __init__(self, broker: Broker, home: Path, group: str, more: Mapping[str, object] | None = None) -> None:
+        """`more`: settings of the worker."""
         self.group, self._home = group, home
         self._port = free_port()
         settings = {
@@ -41,10 +42,11 @@ class Worker:
             "value.converter": "org.apache.kafka.connect.json.JsonConverter",
             "offset.flush.interval.ms": 1000,
             "status.storage.partitions": 1, "scheduled.rebalance.max.delay.ms": 0,
+            **(more or {}),
         }  # fmt: skip
         file = home / f"{group}.properties"
         file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        classpath = f"{jars.jars(broker.release)}/*:{jars.file_connectors(broker.release)}/*"
+        classpath = f"{jars.jars(RELEASE)}/*:{jars.file_connectors(RELEASE)}/*"
         main = "org.apache.kafka.connect.cli.ConnectDistributed"
         command = ["setpriv", "--pdeathsig", "KILL", "java", jars.HEAP, "-cp", classpath, main, str(file)]
         with open(home / f"{group}.out", "ab") as out:
@@ -54,7 +56,7 @@ class Worker:
     def _answers(self) -> bool:
         assert self.process.poll() is None, (self._home / f"{self.group}.out").read_text()[-3000:]
         with contextlib.suppress(OSError):
-            return bool(self.ask("GET", "/connectors") == [])
+            return isinstance(self.ask("GET", "/connectors"), list)
         return False
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
@@ -117,9 +119,9 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def worker(broker: Broker, home: Path, group: str) -> Iterator[Worker]:
+def worker(broker: Broker, home: Path, group: str, more: Mapping[str, object] | None = None) -> Iterator[Worker]:
     """A running worker, killed at the end."""
-    made = Worker(broker, home, group)
+    made = Worker(broker, home, group, more)
     try:
         yield made
     finally:
