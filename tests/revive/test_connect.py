@@ -1,4 +1,4 @@
-"""Connect workers of a dead cluster against its revived node: connectors, offsets and tasks go on (`scripts/soak revive`).
+"""Connect workers of a dead cluster against its revived node: connectors, offsets and tasks go on. `scripts/soak`.
 
 A source reads lines of a file into a topic, a sink writes them into another file. Broker and worker are killed at work,
 and the worker starts again with the same settings.
