@@ -1,13 +1,13 @@
 """`kafkafs diff`: the records that only one of two clusters has."""
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from functools import partial
 
 from kafkafs.cli.exit_codes import EXIT_USAGE, say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
+from kafkafs.format.strings import compact_json
 from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.diff.diff_job import Totals, by_content, by_offset
 from kafkafs.spark.diff.sides import Pair, paired
@@ -58,4 +58,4 @@ def _line(totals: Totals) -> str:
         "topic": totals.topic, "partition": totals.partition, "equal": totals.equal, "onlyOld": totals.only_old,
         "onlyNew": totals.only_new, "cleaned": totals.cleaned, "belowStart": totals.below_start,
     }  # fmt: skip
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+    return compact_json(row)

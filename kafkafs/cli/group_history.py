@@ -9,7 +9,7 @@ from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.group_history import COMMIT, EXPIRE
 from kafkafs.cluster.row_lines import Json, Row, line
 from kafkafs.errors import NotFound, printable
-from kafkafs.format.trace import moment
+from kafkafs.format.times import utc_text
 
 _HEAD = (
     "LOG-OFFSET", "TIME", "EVENT", "TOPIC", "PARTITION", "OFFSET", "CHANGE", "END-THEN", "LAG-THEN", "TRANSACTION",
@@ -58,5 +58,5 @@ def _text(name: str, value: Json) -> str:
     if value is None:
         return _UNKNOWN
     if name == "timestamp" and isinstance(value, int):
-        return moment(value)
+        return utc_text(value)
     return f"{value:+d}" if name == "change" and isinstance(value, int) else printable(str(value))

@@ -1,7 +1,8 @@
 """Tables for people: columns side by side, and sizes with a unit. Lines of JSON for programs."""
 
-import json
 from collections.abc import Collection, Iterable, Sequence
+
+from kafkafs.format.strings import compact_json
 
 _UNITS = "KMGTPE"
 
@@ -31,4 +32,4 @@ def human(size: int) -> str:
 
 def json_line(value: object) -> str:
     """One line of JSON. A byte of a file's name that is no text becomes `?`."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace").decode()
+    return compact_json(value).encode("utf-8", "replace").decode()

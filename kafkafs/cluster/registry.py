@@ -7,7 +7,6 @@ with other orders of fields. A registry is a value: what `SchemaTopic` has read 
 import base64
 import binascii
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -235,12 +234,3 @@ class Registry:
             return self._versions.get((subject, reference.version))
         versions = [schema for (name, _), schema in self._versions.items() if name == subject and not schema.deleted]
         return max(versions, key=lambda schema: schema.version, default=None)
-
-
-def parse_json(data: bytes) -> Mapping[str, object] | None:
-    """A JSON object; None for anything else."""
-    try:
-        value = json.loads(data.decode())
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None

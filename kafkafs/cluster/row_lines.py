@@ -4,7 +4,6 @@ And the names in them, of groups and transactional ids: bytes on disk, text in a
 """
 
 import base64
-import json
 import os
 import re
 import zlib
@@ -12,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeAlias
 
-from kafkafs.format.strings import escape_controls
+from kafkafs.format.strings import shown_json
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | Mapping[str, Json] | None"
 Row = dict[str, Json]
@@ -27,8 +26,7 @@ def known(number: int) -> int | None:
 
 def line(row: Mapping[str, Json]) -> bytes:
     """One row as a line."""
-    text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-    return escape_controls(text).encode() + b"\n"
+    return shown_json(row) + b"\n"
 
 
 class PackedLines:

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkafs.cluster.following import Following, Problems, Replay
-from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_json, parse_schema_record
+from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import CorruptData, NotFound
@@ -19,6 +19,7 @@ from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.records import Records
 from kafkafs.format.schemas.avro_names import SCHEMA_BYTES
 from kafkafs.format.schemas.decoders import load_libraries
+from kafkafs.format.strings import json_object
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -71,7 +72,7 @@ class SchemaRecords(Replay):
                 self.problems.add(f"{SCHEMAS}: offset {offset}: {error}")
 
     def _take(self, key: bytes, value: bytes | None, offset: int) -> None:
-        about = parse_json(key)
+        about = json_object(key)
         if about is None:
             raise CorruptData("its key is not a JSON object")
         subject, version, kind = about.get("subject"), about.get("version"), about.get("keytype")
@@ -118,7 +119,7 @@ class SchemaRecords(Replay):
 
 
 def _object(value: bytes | None) -> Mapping[str, object]:
-    found = parse_json(value or b"")
+    found = json_object(value or b"")
     if found is None:
         raise CorruptData("its value is not a JSON object")
     return found

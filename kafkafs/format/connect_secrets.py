@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from kafkafs.format.records import Records
-from kafkafs.format.strings import escape_controls
+from kafkafs.format.strings import shown_json
 
 SESSION_KEY, CONNECTOR, TASK = b"session-key", b"connector-", b"task-"
 PROPERTIES, REDACTED = "properties", "redacted"
@@ -86,4 +86,4 @@ def _without(key: bytes, value: bytes) -> bytes | None:
         if not isinstance(properties, dict) or not any(is_secret(*each) for each in properties.items()):
             return None
         parsed[PROPERTIES] = without_secrets(properties)
-    return escape_controls(json.dumps(parsed, ensure_ascii=False, separators=(",", ":"))).encode()
+    return shown_json(parsed)

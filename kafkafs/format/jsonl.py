@@ -19,6 +19,7 @@ from kafkafs.format.batch import Batches
 from kafkafs.format.memory import Array, Buffers
 from kafkafs.format.native.layout import CREATE_TIME, LOG_APPEND_TIME
 from kafkafs.format.records import Records, Rows
+from kafkafs.format.strings import compact_json
 
 _ROOMS = Buffers(2 << 20, keep=4)
 """Each for some pieces of output, one behind the other."""
@@ -195,4 +196,4 @@ def unreadable_line(segment: str, position: int, size: int) -> bytes:
     """The line of bytes in which no header can be read: their place, and that they are not valid."""
     known = {"segment": segment, "position": position, "size": size, "valid": False}
     line = {field: known.get(field) for field in FIELDS}
-    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogateescape") + b"\n"
+    return compact_json(line).encode("utf-8", "surrogateescape") + b"\n"

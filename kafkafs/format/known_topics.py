@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkafs.format.records import Records
-from kafkafs.format.strings import escape_controls, json_string
+from kafkafs.format.strings import escape_controls, json_string, shown_json
 from kafkafs.format.tables import Numbers
 
 Texts = Iterator[tuple[int, bytes]]
@@ -98,11 +98,7 @@ def _structure(data: bytes, fields: Sequence[tuple[str, str]]) -> bytes | None:
                 at += _NUMBERS[kind].size
     except (struct.error, UnicodeDecodeError):
         return None
-    return _json(parsed) if at == len(data) else None
-
-
-def _json(value: object) -> bytes:
-    return escape_controls(json.dumps(value, ensure_ascii=False, separators=(",", ":"))).encode()
+    return shown_json(parsed) if at == len(data) else None
 
 
 _WINDOW, _SESSION = struct.Struct(">qi"), struct.Struct(">qq")
@@ -128,7 +124,7 @@ def _windowed_keys(records: Records, first: int, stop: int) -> Texts:
         else:
             inner, (end, start) = key[: -_SESSION.size], _SESSION.unpack(key[-_SESSION.size :])
             bounds = {"window": {"start": start, "end": end}}
-        yield 2 * (first + number), b"{" + _inner(inner) + b"," + _json(bounds)[1:]
+        yield 2 * (first + number), b"{" + _inner(inner) + b"," + shown_json(bounds)[1:]
 
 
 def _times(records: Records, rows: np.ndarray[tuple[int], np.dtype[np.void]], size: int, count: int) -> list[Numbers]:

@@ -11,6 +11,25 @@ from decimal import Decimal
 _SPECIAL = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 
+def compact_json(value: object) -> str:
+    """JSON on one line without spaces, and text as it is."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def shown_json(value: object) -> bytes:
+    """The same, for a terminal: with controls escaped."""
+    return escape_controls(compact_json(value)).encode()
+
+
+def json_object(data: bytes) -> dict[str, object] | None:
+    """The JSON object that bytes are; None if they are anything else."""
+    try:
+        value = json.loads(data.decode())
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def json_string(text: str) -> str:
     """The text in quotes. A lone half of a surrogate pair is escaped, because UTF-8 cannot hold it."""
     return escape_controls(json.dumps(text, ensure_ascii=False))

@@ -15,7 +15,7 @@ A date before 1970 is `BEFORE_1970`: no point, and in a range the log start.
 """
 
 import re
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 MAX_INT64 = 2**63 - 1
@@ -209,3 +209,11 @@ def _milliseconds(seconds: int, fraction: str | None) -> int | None:
     whole, rest = (fraction or "")[:3].ljust(3, "0"), (fraction or "")[3:]
     milliseconds = seconds * 1_000 + int(whole) + (rest.strip("0") != "")
     return milliseconds if milliseconds <= MAX_INT64 else None
+
+
+def utc_text(timestamp_ms: int) -> str:
+    """The time of a timestamp, as `by-time/` takes it. "no date" if no calendar has it."""
+    try:
+        return f"{(datetime(1970, 1, 1) + timedelta(milliseconds=timestamp_ms)).isoformat(timespec='milliseconds')}Z"
+    except OverflowError:
+        return "no date"

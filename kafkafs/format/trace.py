@@ -1,11 +1,8 @@
 """The voice that explains a lookup: which only `.explain` listens to."""
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
 
 from kafkafs.format.index import OffsetIndex, Probe, TimeIndex
-
-_EPOCH = datetime(1970, 1, 1)
 
 Trace = Callable[[str], None]
 """Hears what a lookup does, a sentence a step; lines behind the first say more of that step."""
@@ -13,14 +10,6 @@ Trace = Callable[[str], None]
 
 def no_trace(_: str) -> None:
     """The `Trace` of lookups that need no explanation."""
-
-
-def moment(timestamp_ms: int) -> str:
-    """The time that a timestamp is, in UTC, as `by-time/` takes it; "no date" for what no calendar has."""
-    try:
-        return f"{(_EPOCH + timedelta(milliseconds=timestamp_ms)).isoformat(timespec='milliseconds')}Z"
-    except OverflowError:
-        return "no date"
 
 
 _WARM = (

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from kafkafs.errors import Denied, DiskError, Lost, NotFound, TooLarge
 from kafkafs.format.batch import Batch, batch_at
 from kafkafs.format.records import Records, stored_limit
-from kafkafs.format.trace import Trace, moment, no_trace
+from kafkafs.format.times import utc_text
+from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
 from kafkafs.log.closing_entries import proven_largest
 from kafkafs.log.log import Found
@@ -180,7 +181,7 @@ class Lookup:
             largest = self.largest_of(segment)
             if largest >= timestamp:
                 if trace is not no_trace:
-                    trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({moment(largest)})")
+                    trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({utc_text(largest)})")
                 yield segment
 
     def is_surely_before(self, timestamp: int, pair: tuple[Segment, ...]) -> bool:

@@ -20,7 +20,8 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Lost
 from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
 from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOffset
-from kafkafs.format.trace import Trace, list_probes, moment, no_trace
+from kafkafs.format.times import utc_text
+from kafkafs.format.trace import Trace, list_probes, no_trace
 from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
 from kafkafs.log.overlaps import first_offset, span
 from kafkafs.log.segment import ANY_OFFSET, Segment
@@ -227,12 +228,12 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
     name = segment.name_of("timeindex")
 
     def probed(probe: Probe) -> str:
-        return f"{probe.fields[0]} ({moment(probe.fields[0])}) -> offset {index.base_offset + probe.fields[1]}"
+        return f"{probe.fields[0]} ({utc_text(probe.fields[0])}) -> offset {index.base_offset + probe.fields[1]}"
 
     looks = list_probes(index, probes or (), probed, (f"before {timestamp}", f"not before {timestamp}"))
     if entry.slot >= 0:
         found = f"slot {entry.slot} of {index.entries}: {entry.timestamp} -> offset {entry.offset}"
-        trace(f"time index {name}: {found} (its time: {moment(entry.timestamp)}){looks}")
+        trace(f"time index {name}: {found} (its time: {utc_text(entry.timestamp)}){looks}")
     elif index.entries:
         trace(f"time index {name}: no entry before {timestamp}: from the segment's first offset{looks}")
     else:

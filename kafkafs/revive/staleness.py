@@ -6,15 +6,15 @@ ids of producers, epochs of brokers' registrations (the offset of the registrati
 of controllers that a node has noted.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from kafkafs.cluster.metadata import AsOf
 from kafkafs.errors import UNREADABLE, CorruptData
 from kafkafs.format.checkpoints import parse_leader_epochs
 from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS, METADATA_LOG
+from kafkafs.format.strings import json_object
+from kafkafs.format.times import utc_text
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.revive.metadata_log import QUORUM_STATE, ClusterMetadata
 from kafkafs.revive.topics import RevivedTopic
@@ -50,7 +50,7 @@ def _signs(
 ) -> Iterator[str]:
     newest = max((each["newestTimestamp"] or -1 for each in reports.values()), default=-1)
     if as_of.timestamp is not None and newest > as_of.timestamp + _AT_ONCE_MS:
-        yield f"metadata end at {_moment(as_of.timestamp)}, records go on to {_moment(newest)}"
+        yield f"metadata end at {utc_text(as_of.timestamp)}, records go on to {utc_text(newest)}"
     for name, known in ((f"{topic.name}-{each.number}", each.state) for topic in topics for each in topic.partitions):
         epoch = reports[name]["leaderEpoch"] if name in reports else -1
         if known is not None and epoch > known.leader_epoch:
@@ -87,22 +87,12 @@ def _noted(directory: DataDirectory, as_of: AsOf) -> Iterator[str]:
 
 def _object(directory: DataDirectory, name: str) -> Mapping[str, Any]:
     try:
-        found = json.loads(directory.root.read_whole(name))
-    except (*UNREADABLE, ValueError):
+        return json_object(directory.root.read_whole(name)) or {}
+    except UNREADABLE:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _number(fields: Mapping[str, Any], name: str) -> int:
     """The field, -1 if there is no such number."""
     value = fields.get(name)
     return value if isinstance(value, int) else -1
-
-
-def _moment(timestamp_ms: int) -> str:
-    """In ISO 8601; a number where no calendar has it."""
-    try:
-        moment = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
-    except (OverflowError, ValueError, OSError):
-        return str(timestamp_ms)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

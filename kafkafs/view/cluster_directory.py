@@ -5,7 +5,6 @@ that it is told by grant together, and of what tells the ends of partitions thos
 are the registry, recovered from its topic.
 """
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 
 from kafkafs.cluster import files
@@ -17,7 +16,7 @@ from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC, SchemaTopic
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.format.strings import escape_controls
+from kafkafs.format.strings import shown_json
 from kafkafs.view.cluster_sources import ClusterFile, ClusterNode, Sources
 from kafkafs.view.group_directory import GroupsDirectory
 from kafkafs.view.made import MadeFile, MadeTexts
@@ -148,7 +147,7 @@ def schema_lines(registry: Registry) -> Iterator[bytes]:
             "references": [reference._asdict() for reference in schema.references],
             "schema": schema.text,
         }
-        yield escape_controls(json.dumps(row, ensure_ascii=False, separators=(",", ":"))).encode() + b"\n"
+        yield shown_json(row) + b"\n"
 
 
 def schema_texts(registry: Registry) -> dict[str, str]:

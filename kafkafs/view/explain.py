@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from kafkafs.disk.objects import fetched
 from kafkafs.errors import CorruptData, NotFound, TooLarge
 from kafkafs.format.batch import CODECS, Batch
-from kafkafs.format.times import doubt
-from kafkafs.format.trace import moment
+from kafkafs.format.times import doubt, utc_text
 from kafkafs.log.look import Look
 from kafkafs.log.places import AtOffset, AtTime, BeforeTime, PointTarget
 from kafkafs.log.segment import Damage, Segment
@@ -76,7 +75,7 @@ class Explanation(PointView):
             wanted = "the first record at or after it"
             if isinstance(self._target, BeforeTime):
                 wanted = f"the last record in front of {wanted}"
-            lines.append(f"time: {moment(look.milliseconds(self._target.time))}; wanted is {wanted}")
+            lines.append(f"time: {utc_text(look.milliseconds(self._target.time))}; wanted is {wanted}")
             if doubtful := doubt(
                 self._asked.removeprefix("by-time/").removeprefix(BEFORE).removesuffix(Suffix.EXPLAIN.value)
             ):
@@ -120,4 +119,4 @@ def _batch(segment: Segment, batch: Batch) -> str:
 
 
 def _timestamp(timestamp_ms: int) -> str:
-    return f"timestamp {timestamp_ms} ({moment(timestamp_ms)})" if timestamp_ms >= 0 else "without a timestamp"
+    return f"timestamp {timestamp_ms} ({utc_text(timestamp_ms)})" if timestamp_ms >= 0 else "without a timestamp"

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.index import OffsetIndex, Probe
-from kafkafs.format.trace import list_probes, moment, no_trace
+from kafkafs.format.times import utc_text
+from kafkafs.format.trace import list_probes, no_trace
 from kafkafs.log.places import AtTime
 from kafkafs.view.grammar import Query, Suffix, parse_time_name
 
@@ -19,20 +20,20 @@ LAST = 253_402_300_799_999
 @given(st.integers(0, LAST))
 def test_a_moment_is_a_name_that_leads_back(timestamp_ms):
     """People copy it from `.explain` into the next question."""
-    assert parse_time_name(moment(timestamp_ms), 0) == Query(AtTime(timestamp_ms), Suffix.RAW)
+    assert parse_time_name(utc_text(timestamp_ms), 0) == Query(AtTime(timestamp_ms), Suffix.RAW)
 
 
 @given(st.integers(-62_135_596_800_000, -1))
 def test_before_1970_it_is_the_date_that_it_is(timestamp_ms):
     """No name, but what a wrong clock wrote is seen as that."""
     date = datetime(1970, 1, 1) + timedelta(milliseconds=timestamp_ms)
-    assert moment(timestamp_ms) == f"{date.isoformat(timespec='milliseconds')}Z"
+    assert utc_text(timestamp_ms) == f"{date.isoformat(timespec='milliseconds')}Z"
 
 
 @given(st.integers(-(2**63), -62_135_596_800_001) | st.integers(LAST + 1, 2**63 - 1))
 def test_what_no_calendar_has_is_no_date(timestamp_ms):
     """A timestamp is whatever a producer wrote."""
-    assert moment(timestamp_ms) == "no date"
+    assert utc_text(timestamp_ms) == "no date"
 
 
 @given(st.integers(1, 3000), st.data())

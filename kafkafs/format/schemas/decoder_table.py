@@ -1,6 +1,5 @@
 """The decoders that one partition's keys and values have asked for so far, as the table that `decode_fields` takes."""
 
-import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import FIELD_HEADER_GUID, FIELD_HEADER_ID, FIELD_PREFIX_GUID, TEXT_MOST, WAY_NONE
 from kafkafs.format.schemas.decoders import Decoder
-from kafkafs.format.strings import escape_controls, json_string
+from kafkafs.format.strings import json_string, shown_json
 
 _MOST, _MOST_BYTES = 4096, 64 << 20
 """Decoders that are kept, and bytes that they take: a topic may name as many schemas as it has records."""
@@ -73,8 +72,7 @@ class FoundSchema(NamedTuple):
     def tail(self, field: str) -> bytes:
         """The text behind a decoded key or value."""
         about = {"id": self.id, "subject": self.subject, "version": self.version, "type": self.type}
-        words = escape_controls(json.dumps(about, ensure_ascii=False, separators=(",", ":")))
-        return f',"{field}Schema":{words}'.encode()
+        return f',"{field}Schema":'.encode() + shown_json(about)
 
 
 def error_tail(field: str, sentence: str) -> bytes:

@@ -30,13 +30,13 @@ _PIECE = 4096
 
 def interrupted(pid: int) -> bool | None:
     """True if an unblocked signal waits for the process or thread; None if there is no such process."""
-    status = _read(f"/proc/{pid}/status")
+    status = read_file(f"/proc/{pid}/status")
     return None if status is None else _signal_waits(status)
 
 
 def stuck(pid: int) -> bool | None:
     """True if such a signal waits and the process sleeps uninterruptibly (or its first thread alone has ended)."""
-    status = _read(f"/proc/{pid}/status")
+    status = read_file(f"/proc/{pid}/status")
     if status is None:
         return None
     state = status[status.find(b"\nState:\t") + 8 :][:1]
@@ -96,14 +96,15 @@ def _inheritors(opener: Opener, family: dict[int, tuple[int, int]]) -> Inheritor
 
 
 def _parent_and_session(pid: int) -> tuple[int, int] | None:
-    line = _read(f"/proc/{pid}/stat")
+    line = read_file(f"/proc/{pid}/stat")
     if line is None:
         return None
     fields = line[line.rfind(b")") + 2 :].split(b" ")  # behind the name: state, parent, group, session
     return int(fields[1]), int(fields[3])
 
 
-def _read(path: str) -> bytes | None:
+def read_file(path: str) -> bytes | None:
+    """The content of a small file of `/proc`. None if it cannot be read, or is empty."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

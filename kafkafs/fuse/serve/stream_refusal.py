@@ -12,12 +12,12 @@ import logging
 import os
 
 from kafkafs.errors import Unsupported
+from kafkafs.fuse.serve.signals import read_file
 from kafkafs.view.node import Attributes
 
 FILE_SERVERS = ("smbd", "ksmbd", "nfsd", "ganesha.nfsd", "unfsd", "virtiofsd")
 WEB_SERVERS = ("nginx", "apache2", "httpd", "lighttpd")
 PROGRAMS = frozenset((*FILE_SERVERS, *WEB_SERVERS, "rsync", "tar", "bsdtar"))
-_MOST = 4096
 
 logger = logging.getLogger(__name__)
 
@@ -49,19 +49,7 @@ def program(pid: int) -> str:
     """The name of the program that a process or thread runs; "" if it is unknown."""
     if not pid:
         return ""
-    command = _read(f"/proc/{pid}/cmdline").split(b"\0", 1)[0] or _read(f"/proc/{pid}/comm").strip()
+    command = (read_file(f"/proc/{pid}/cmdline") or b"").split(b"\0", 1)[0]
+    command = command or (read_file(f"/proc/{pid}/comm") or b"").strip()
     path = command.split(b": ", 1)[0]  # `smbd: client [10.0.0.7]`
     return os.fsdecode(path.rsplit(b"/", 1)[-1])
-
-
-def _read(path: str) -> bytes:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        return os.read(descriptor, _MOST)
-    except OSError:
-        return b""
-    finally:
-        os.close(descriptor)

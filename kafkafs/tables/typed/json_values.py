@@ -21,6 +21,7 @@ from typing import Any
 
 from kafkafs.errors import CorruptData
 from kafkafs.format.schemas.shape import Shape, default_text
+from kafkafs.format.strings import compact_json
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
@@ -251,7 +252,7 @@ def _double(value: Any) -> float | None:
 def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return compact_json(value)
 
 
 def shape_of(kind: Kind) -> Shape:
