@@ -30,6 +30,7 @@
     replicas         one partition in the data directories of several brokers; `divergence`: where two differ
     tier             segments that a broker has moved to a remote tier; `tiered`: the log start of such a topic
     read_options     options of a reader; `topic_choice`: selects the topics of a command
+    recognition      tells a broker's data directory from other directories
     checkpoint_files, meta_properties   files of a data directory outside its partitions
 
 The steps of a lookup by time. A lookup by offset enters one step later. There is no other way, and `.explain` shows it:

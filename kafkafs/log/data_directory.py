@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,24 +21,19 @@ from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanis
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_partition_metadata
 from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import (
-    HIGH_WATERMARKS,
     LARGEST_NODE,
-    LEADER_EPOCHS,
-    LOG_STARTS,
     META_PROPERTIES,
     NODE_KEYS,
     PARTITION_METADATA,
-    RECOVERY_POINTS,
     REMOTE_LOG_METADATA,
     PartitionName,
     parse_partition_name,
-    parse_segment_file,
-    parse_transitional_file,
 )
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions, TierSource
+from kafkafs.log.recognition import is_kafkas
 
 if TYPE_CHECKING:
     from kafkafs.log.tier.lost_partitions import LostPartitions
@@ -51,8 +46,6 @@ logger = logging.getLogger(__name__)
 DEFAULT_OPTIONS = ReadOptions()
 
 _NODE_DIGITS = 10
-_MARKS_OF_PARTITION = (PARTITION_METADATA, LEADER_EPOCHS)
-_MARKS_OF_KAFKA = (META_PROPERTIES, LOG_STARTS, HIGH_WATERMARKS, RECOVERY_POINTS)
 
 
 class DataDirectory:
@@ -93,15 +86,17 @@ class DataDirectory:
             from kafkafs.log.tier import lost_partitions, remote_partitions, tier  # only a tier takes what they import
 
             self._tier, metadata = tier.Tier(options.tiered, options), WeakMethod(self._tier_metadata)
+            of_topic = WeakMethod(self._topic_id_of)
             self._remote = remote_partitions.RemotePartitions(
-                self._tier, self.root, self.checkpoints, lambda: (metadata() or list)()
-            )
-            together, topic_id = WeakMethod(self._together_on_disk), WeakMethod(self._topic_id_on_disk)
+                self._tier, self.root, self.checkpoints, lambda: (metadata() or list)(),
+                lambda topic: found(topic) if (found := of_topic()) is not None else None,
+            )  # fmt: skip
+            together, topic_id = WeakMethod(self._together_on_disk), WeakMethod(self._topic_id_on_disks)
             self._lost = lost_partitions.LostPartitions(
                 self._tier,
                 lambda: (together() or dict)(),
-                lambda directory: found(directory) if (found := topic_id()) is not None else None,
-                self._remote.finished,
+                lambda directories: found(directories) if (found := topic_id()) is not None else None,
+                self._remote.metadata,
             )
         self._unserved: frozenset[str] = frozenset()
         self.is_replaced = False
@@ -257,6 +252,17 @@ class DataDirectory:
         except UNREADABLE:
             return None
 
+    def _topic_id_on_disks(self, directories: Iterable[str]) -> str | None:
+        """The topic id that the first of those partitions has which has one, on all disks that are read together."""
+        together = self._together()
+        found = (
+            disk._topic_id_on_disk(each) for each in directories for disk in together if each in disk.last_on_disk()
+        )
+        return next(filter(None, found), None)
+
+    def _topic_id_of(self, topic: str) -> str | None:
+        return self._topic_id_on_disks(name for name, each in self._together_on_disk().items() if each.topic == topic)
+
     def meta_properties(self) -> dict[str, str]:
         """Parse `meta.properties`. Raise NotFound if it does not exist."""
         return parse_properties(self.root.read_whole(META_PROPERTIES).decode("utf-8", "replace"))
@@ -344,7 +350,7 @@ def open_data_directory(
         raise UsageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
     except NotFound as error:
         raise UsageError(f"{error!s}; name the copy of a data directory") from error
-    if _is_kafkas(directory, entries):
+    if is_kafkas(directory.root, entries):
         return directory
     if bucket_of(path) and (instead := near(path)):
         raise UsageError(f"{str(path)!r} is no copy of a data directory{instead}")
@@ -372,28 +378,6 @@ def _is_data_directory(path: Path) -> bool:
     try:
         directory = DataDirectory(path, DEFAULT_OPTIONS)
         with directory.root.scan() as scanned:
-            return _is_kafkas(directory, {entry.name for entry in scanned})
+            return is_kafkas(directory.root, {entry.name for entry in scanned})
     except (OSError, KafkafsError):
         return False
-
-
-def _is_kafkas(directory: DataDirectory, entries: set[str]) -> bool:
-    is_marked = not entries.isdisjoint(_MARKS_OF_KAFKA)
-    return is_marked or any(parse_partition_name(name) and _holds_partition(directory, name) for name in entries)
-
-
-def _holds_partition(directory: DataDirectory, name: str) -> bool:
-    """True if any of Kafka's files is in there: `dbus-1` and `python-3` are names of other people's directories."""
-    try:
-        with directory.root.scan(name) as entries:
-            return any(
-                entry.is_file(follow_symlinks=False)
-                and (
-                    entry.name in _MARKS_OF_PARTITION
-                    or parse_segment_file(entry.name) is not None
-                    or parse_transitional_file(entry.name) is not None
-                )
-                for entry in entries
-            )
-    except (OSError, KafkafsError):
-        return False  # an unreadable directory gives no answer

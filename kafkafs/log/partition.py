@@ -53,6 +53,9 @@ class RemotePart(Protocol):
     def expire(self) -> None:
         """Make the next call list the directory again."""
 
+    def may_have_all(self) -> bool:
+        """True if an empty log on the disk may be that of a directory that a broker made again after it was lost."""
+
 
 class _Segments(NamedTuple):
     """The segments, and the listing that they were made of."""
@@ -236,6 +239,8 @@ class Partition:
             return earlier
         known = {segment.base_offset: segment for segment in earlier}
         bases = list(listing.segments)
+        if bases == [0] and not listing.segments[0]["log"].size and self._remote and self._remote.may_have_all():
+            return ()
         found = []
         for base, next_base in zip(bases, [*bases[1:], None], strict=False):
             files = listing.segments[base]

@@ -173,6 +173,27 @@ def _between(at: int, behind: int, troubled: Sequence[_Good]) -> Iterable[Piece]
         yield gap(at, behind)
 
 
+class Missing:
+    """The offsets that pieces leave to other uploads: those of gaps, of uploads that cannot be read, and behind the
+    last piece if no disk goes on there."""
+
+    def __init__(self, found: Iterable[Piece], lineage: Epochs, local_start: int | None) -> None:
+        self._readable = [each for each in found if not each.upload.trouble]
+        self._bases = [each.upload.base_offset for each in self._readable]
+        self._lineage, self._local_start = lineage, local_start
+
+    def are_in(self, upload: Upload) -> bool:
+        """True if the upload has some of them."""
+        at, until = upload.base_offset, good_until(upload, self._lineage)
+        stops = [stop for stop in (at + 1 if until is None else until, self._local_start) if stop is not None]
+        for number in range(max(0, bisect_right(self._bases, at) - 1), len(self._bases)):
+            piece = self._readable[number]
+            if self._bases[number] > at:
+                break
+            at = max(at, min(stops) if piece.stop is None else piece.stop)
+        return at < min(stops)
+
+
 def gap(first: int, stop: int) -> Piece:
     """The piece that stands for offsets that are nowhere in the tier."""
     trouble = f"offsets {first} to {stop - 1} are in no upload: a gap in the offsets"

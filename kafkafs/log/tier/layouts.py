@@ -6,8 +6,9 @@ Plain         a broker's partition directories in a bucket: `<topic>-<partition>
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 from kafkafs.disk.chunk_cache import ChunkCache
@@ -45,8 +46,9 @@ class Layout(Protocol):
     def partitions(self) -> list[TierPartition]:
         """The partitions that the tier has something of."""
 
-    def uploads(self, partition: TierPartition) -> list[Upload]:
-        """Those of a partition that are complete, as far as names tell, sorted by base offset."""
+    def uploads(self, partition: TierPartition, finished: Container[str] = ()) -> list[Upload]:
+        """Those of a partition that are complete, as far as names tell, or that have an id of `finished`: those that
+        the metadata topic calls complete. Sorted by base offset."""
 
     def completed(self, upload: Upload) -> Upload:
         """The upload with all that can be read of it. DiskError, NotFound if that cannot be had."""
@@ -83,13 +85,13 @@ class LocalTiered(_BrokersFiles):
         found = map(parse_tier_directory, self._objects.folders())
         return [each for each in found if each is not None]
 
-    def uploads(self, partition: TierPartition) -> list[Upload]:
+    def uploads(self, partition: TierPartition, finished: Container[str] = ()) -> list[Upload]:
         """See `Layout`: a copy that a crash has cut lacks the file that is written last."""
         folder = f"{partition.topic}-{partition.partition}-{partition.topic_id}"
         return [
             _copied(Upload(base, segment_id, files))
             for (base, segment_id), files in sorted(_grouped(self._objects.files(folder)).items())
-            if PRODUCER_SNAPSHOT in files
+            if PRODUCER_SNAPSHOT in files or segment_id in finished
         ]
 
     def completed(self, upload: Upload) -> Upload:
@@ -122,8 +124,8 @@ class Plain(_BrokersFiles):
         found = map(parse_partition_name, self._objects.folders())
         return [TierPartition(each.topic, each.partition, "") for each in found if each is not None and not each.mark]
 
-    def uploads(self, partition: TierPartition) -> list[Upload]:
-        """See `Layout`."""
+    def uploads(self, partition: TierPartition, finished: Container[str] = ()) -> list[Upload]:  # noqa: ARG002
+        """See `Layout`: there are no ids."""
         grouped: defaultdict[int, dict[str, Object]] = defaultdict(dict)
         for found in self._objects.files(f"{partition.topic}-{partition.partition}"):
             parsed = parse_segment_file(found.key.rpartition("/")[2])
@@ -156,32 +158,40 @@ class Aiven:
         """See `Layout`. A topic's name is in its manifests."""
         found = []
         for folder in folders_with_ids(self._objects, DEEPEST):
+            uploads = {}
             for number in self._objects.folders(folder):
                 parsed = parse_object_directory(f"{folder}/{number}")
-                uploads = self._uploads(f"{folder}/{number}") if parsed is not None else []
-                if parsed is not None and uploads:
-                    self._topics[parsed[0]] = folder
-                    found.append(TierPartition(self._topic(folder, uploads), parsed[1], parsed[0]))
+                if parsed is not None and (inside := self._uploads(f"{folder}/{number}")):
+                    uploads[parsed] = inside
+            if uploads:
+                topic = self._topic(folder, chain.from_iterable(uploads.values()))
+                found += [TierPartition(topic, number, topic_id) for topic_id, number in uploads]
+                self._topics |= {topic_id: folder for topic_id, _ in uploads}
         return sorted(found)
 
-    def _topic(self, folder: str, uploads: Sequence[Upload]) -> str:
-        """As the first manifest has it that can be read. If no layout can name it, the folder's name counts, with the
+    def _topic(self, folder: str, uploads: Iterable[Upload]) -> str:
+        """As the first manifest of the folder has it that can be read. If none can, the folder's name counts, with the
         part that a prefix may have put in front. A reader there gets the reason."""
         for upload in uploads:
             with suppress(Lost, Denied, NotFound):
                 return self._manifest(upload).topic
         return folder.rpartition("/")[2][: -ID_LENGTH - 1]
 
-    def uploads(self, partition: TierPartition) -> list[Upload]:
-        """See `Layout`: without a manifest there is no segment."""
+    def uploads(self, partition: TierPartition, finished: Container[str] = ()) -> list[Upload]:
+        """See `Layout`: without a manifest nobody can read a segment."""
         if partition.topic_id not in self._topics:
             self._look_for(partition.topic_id)
         folder = self._topics.get(partition.topic_id)
-        return [] if folder is None else self._uploads(f"{folder}/{partition.partition}")
+        return [] if folder is None else self._uploads(f"{folder}/{partition.partition}", finished)
 
-    def _uploads(self, folder: str) -> list[Upload]:
-        grouped = _grouped(self._objects.files(folder))
-        return [Upload(base, one, files) for (base, one), files in sorted(grouped.items()) if MANIFEST in files]
+    def _uploads(self, folder: str, finished: Container[str] = ()) -> list[Upload]:
+        return [
+            Upload(base, segment_id, files)
+            if MANIFEST in files
+            else Upload(base, segment_id, {}, trouble=f"the manifest of {base:020}-{segment_id}.log is not in the tier")
+            for (base, segment_id), files in sorted(_grouped(self._objects.files(folder)).items())
+            if MANIFEST in files or segment_id in finished
+        ]
 
     def _look_for(self, topic_id: str) -> None:
         """By its name where it is at the top, else further down, where each folder is a request."""

@@ -6,14 +6,16 @@ of its own, and only for somebody who needs to know (`wait`): what is on the dis
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 
 from kafkafs.disk.blocking import acquired, may_block, patience_left
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, UsageError, Vanished
 from kafkafs.format.names import OWN_TOPICS, PartitionName, is_topic_name
 from kafkafs.format.tiers.tier_names import TierPartition
-from kafkafs.log.tier.opening import Upload
+from kafkafs.log.tier.namesakes import shown
+from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata
 from kafkafs.log.tier.tier import Tier
 
 logger = logging.getLogger(__name__)
@@ -37,14 +39,15 @@ class LostPartitions:
         self,
         tier: Tier,
         disk: Callable[[], Mapping[str, PartitionName]],
-        topic_id: Callable[[str], str | None],
-        finished: Callable[[TierPartition], dict[str, Upload] | None],
+        topic_id: Callable[[Iterable[str]], str | None],
+        metadata: RemoteLogMetadata,
     ) -> None:
-        """`disk`: the partitions on all disks, by directory name; `topic_id`: that of one of them."""
+        """`disk`: the partitions on all disks, by directory name; `topic_id`: that of the first of them that has
+        one."""
         self._tier = tier
         self._disk = disk
         self._topic_id = topic_id
-        self._finished = finished
+        self._metadata = metadata
         self._lock = threading.Lock()
         clock = tier.options.clock
         self._known: CachedValue[Lost] = CachedValue(GOOD_S, clock)
@@ -102,33 +105,24 @@ class LostPartitions:
             self._lock.release()
 
     def _look(self) -> None:
-        """Finds the partitions that no disk has; of topics of the same name the one that a disk has a partition of,
-        else one that the metadata topic mentions, else the one with the newest upload. A topic that the metadata topic
+        """Finds the partitions that no disk has, also those of which the metadata topic alone tells; of topics of the
+        same name those of the one that a disk has a partition of, else see `namesakes`. A topic that the metadata topic
         calls deleted has no upload that counts."""
         on_disk, layout = self._disk(), self._tier.layout
-        siblings = {name.topic: directory for directory, name in on_disk.items()}
-        found: dict[str, tuple[tuple[bool, int], TierPartition]] = {}
-        for each in layout.partitions():
-            directory = each.name.directory
-            if directory in on_disk or each.topic in OWN_TOPICS or not is_topic_name(each.topic):
+        siblings: defaultdict[str, list[str]] = defaultdict(list)
+        for directory, name in on_disk.items():
+            siblings[name.topic].append(directory)
+        topic_ids: dict[str, str | None] = {}
+        noted = self._metadata.partitions()
+        names = {each.topic_id: each.topic for each in noted}  # a manifest that cannot be read names none
+        in_tier = [each._replace(topic=names.get(each.topic_id, each.topic)) for each in layout.partitions()]
+        found = []
+        for each in dict.fromkeys([*in_tier, *noted]):
+            if each.name.directory in on_disk or each.topic in OWN_TOPICS or not is_topic_name(each.topic):
                 continue
-            topic_id = self._topic_id(siblings[each.topic]) if each.topic in siblings else None
-            if topic_id and each.topic_id and each.topic_id != topic_id:
-                continue
-            newest = self._newest(each)
-            if newest is not None and newest >= found.get(directory, ((False, 0), each))[0]:
-                found[directory] = newest, each
-        self._known.store({directory: partition for directory, (_, partition) in found.items()})
+            if each.topic not in topic_ids:
+                topic_ids[each.topic] = self._topic_id(siblings[each.topic])
+            if not topic_ids[each.topic] or each.topic_id in ("", topic_ids[each.topic]):
+                found.append(each)
+        self._known.store(shown(found, layout, self._metadata.noted))
         self._looked_beside = {*on_disk}
-
-    def _newest(self, partition: TierPartition) -> tuple[bool, int] | None:
-        """True if the metadata topic mentions the partition, and when its newest upload that counts was written. None
-        if there is no such upload."""
-        uploads = self._tier.layout.uploads(partition)
-        finished = self._finished(partition)
-        if finished is not None:
-            uploads = [each for each in uploads if each.segment_id in finished]
-            if finished and not uploads:
-                return True, 0  # all of them are gone, which is an error there
-        times = [file.mtime_ns for upload in uploads for file in upload.files.values()]
-        return (finished is not None, max(times)) if times else None

@@ -9,7 +9,8 @@ from kafkafs.format.names import LEADER_EPOCHS, OWN_TOPICS, PARTITION_METADATA, 
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
-from kafkafs.log.tier.opening import Epochs, Upload
+from kafkafs.log.tier.namesakes import shown
+from kafkafs.log.tier.opening import Epochs
 from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata
 from kafkafs.log.tier.tier import Tier, TierPart
 
@@ -20,12 +21,20 @@ Partitions = Callable[[], Iterable[Partition]]
 class RemotePartitions:
     """Makes the remote part of each partition of one data directory."""
 
-    def __init__(self, tier: Tier, root: Directory, checkpoints: CheckpointFiles, metadata: Partitions) -> None:
+    def __init__(
+        self,
+        tier: Tier,
+        root: Directory,
+        checkpoints: CheckpointFiles,
+        metadata: Partitions,
+        topic_id: Callable[[str], str | None],
+    ) -> None:
+        """`topic_id`: that of a topic by its name, as a partition of it on a disk has it."""
         self._tier = tier
         self._root = root
         self._checkpoints = checkpoints
-        self._metadata_partitions = metadata
-        self._metadata: RemoteLogMetadata | None = None
+        self._topic_id = topic_id
+        self.metadata = RemoteLogMetadata(metadata, tier.options)
 
     def of(self, name: PartitionName) -> TierPart | None:
         """Return the tier's part of that partition. Return None for a partition that is never tiered, as Kafka's own
@@ -36,8 +45,9 @@ class RemotePartitions:
             self._tier,
             lambda local_start: self._in_tier(name, local_start),
             lambda: self._lineage(name),
-            self.finished,
+            self.metadata.noted,
             lambda: self._log_start(name),
+            self._identified,
         )
 
     def of_lost(self, partition: TierPartition, checkpoints: CheckpointFiles) -> TierPart:
@@ -48,7 +58,7 @@ class RemotePartitions:
             self._tier,
             lambda _: partition,
             lambda: (),
-            self.finished,
+            self.metadata.noted,
             lambda: checkpoints.read().start_offsets.get(key),
         )
 
@@ -72,15 +82,20 @@ class RemotePartitions:
             topic_id = None
         return TierPartition(name.topic, name.partition, topic_id or "")
 
+    def _identified(self, partition: TierPartition) -> TierPartition:
+        """Return the partition with its topic id. If its directory has lost it, another partition of the topic gives
+        it, or the tier: see `namesakes`."""
+        if partition.topic_id:
+            return partition
+        if topic_id := self._topic_id(partition.topic):
+            return partition._replace(topic_id=topic_id)
+        layout = self._tier.layout
+        found = [*layout.partitions(), *self.metadata.partitions()]
+        of_topic = dict.fromkeys(each for each in found if each.topic == partition.topic)
+        return shown(of_topic, layout, self.metadata.noted).get(partition.name.directory, partition)
+
     def _lineage(self, name: PartitionName) -> Epochs:
         try:
             return parse_lineage(self._root.read_whole(f"{name.directory}/{LEADER_EPOCHS}"))
         except (NotFound, Denied, CorruptData):
             return ()
-
-    def finished(self, partition: TierPartition) -> dict[str, Upload] | None:
-        """Return the uploads that the metadata topic calls finished. Return None if it has no word about the
-        partition."""
-        if self._metadata is None:
-            self._metadata = RemoteLogMetadata(self._metadata_partitions(), self._tier.options)
-        return self._metadata.finished(partition)

@@ -22,10 +22,11 @@ from kafkafs.errors import DiskError, KafkafsError, Unanswered, UsageError
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
-from kafkafs.log.tier.counting import Piece, needs_ends, pieces
+from kafkafs.log.tier.counting import Missing, Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
 from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
+from kafkafs.log.tier.remote_log_metadata import Noted
 from kafkafs.log.tier.sources import open_objects, read_keys
 from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 
@@ -105,16 +106,19 @@ class TierPart:
         tier: Tier,
         partition: Callable[[int | None], TierPartition | None],
         lineage: Callable[[], Epochs],
-        finished: Callable[[TierPartition], dict[str, Upload] | None],
+        noted: Callable[[TierPartition], Noted | None],
         log_start: Callable[[], int | None] = lambda: None,
+        identified: Callable[[TierPartition], TierPartition] = lambda partition: partition,
     ) -> None:
         """`partition` (by the first offset of the disk), `lineage` and `log_start` are as of now, by the small files of
-        the disk, None if they do not tell; `finished` is what the metadata topic says, None if it has no word."""
+        the disk, None if they do not tell; `noted` is what the metadata topic says, None if it does not mention it.
+        `identified` finds a topic id that the disk has lost, and may wait."""
         self._tier = tier
         self._partition = partition
         self._lineage = lineage
-        self._finished = finished
+        self._noted = noted
         self._log_start = log_start
+        self._identified = identified
         self._lock, self._relisting = threading.Lock(), threading.Lock()
         self._known: CachedValue[tuple[int | None, tuple[Segment, ...]]] = CachedValue(RELIST_S, tier.options.clock)
         self._doubted: set[str] = set()
@@ -145,6 +149,11 @@ class TierPart:
         if unlisted is not None:
             self._ask(unlisted.next_base)
         return unlisted is not None
+
+    def may_have_all(self) -> bool:
+        """True if no leader epoch is known on the disk: no log that a record was ever written to has none. A bucket is
+        asked for what a broker's checkpoint lists."""
+        return not self._lineage() and (not self._tier.is_far or self._log_start() is not None)
 
     def expire(self) -> None:
         """Make the next call list again. A segment that no call has returned yet is new."""
@@ -205,36 +214,37 @@ class TierPart:
             return ()
         earlier = () if self._known.latest is None else self._known.latest[1]
         try:
-            layout = self._tier.layout
-            finished = self._finished(partition)
-            uploads, start = _counted(layout.uploads(partition), finished), self._log_start()
+            layout, partition = self._tier.layout, self._identified(partition)
+            noted, start = self._noted(partition), self._log_start()
+            uploads = _counted(layout.uploads(partition, () if noted is None else noted.finished), noted)
             if not uploads and start is None:
                 return ()
-            uploads, lineage = self._with_what_decides(layout, partition, uploads, finished is not None)
+            uploads, lineage = self._with_what_decides(layout, partition, uploads)
         except (DiskError, UsageError) as error:
             return self._unknown(str(error), local_start, earlier)
-        made = pieces(uploads, lineage, local_start, start)
+        made = _made(uploads, noted, lineage, local_start, start)
         if local_start is None and made:
             made[-1] = self._facts.to_the_end(layout, made[-1])
         known = {each.base_offset: each for each in earlier}
         return tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in made)
 
     def _with_what_decides(
-        self, layout: Layout, partition: TierPartition, uploads: list[Upload], is_in_metadata: bool
+        self, layout: Layout, partition: TierPartition, uploads: list[Upload]
     ) -> tuple[list[Upload], Epochs]:
         """The uploads with all that decides which of them count, and the lineage.
 
         Names are enough for a bucket as long as no two uploads begin together: whoever opens an upload that is not as
-        its name says has all of them read (`doubted`). `is_in_metadata`: the metadata topic has them.
+        its name says has all of them read (`doubted`). Nothing is read of uploads that the metadata topic has.
         """
-        lineage, is_near = self._lineage(), not self._tier.is_far
-        if is_in_metadata and lineage:
+        lineage, unread = self._lineage(), sum(not each.is_measured for each in uploads)
+        if not unread and lineage:
             return uploads, lineage
-        is_plain = len({each.base_offset for each in uploads}) == len(uploads)
+        is_plain = len({each.base_offset for each in uploads}) == len(uploads) == unread
+        is_near = not self._tier.is_far
         if is_near or self._doubted or not (lineage and is_plain):
             uploads = self._facts.completed(layout, uploads)
             lineage = lineage or newest_lineage(layout, partition, uploads)
-        if is_near or self._doubted or needs_ends(uploads, lineage):
+        if is_near or self._doubted or not is_plain or needs_ends(uploads, lineage):
             uploads = self._facts.with_ends(layout, uploads)
         return uploads, lineage
 
@@ -251,17 +261,36 @@ class TierPart:
         return (*kept, Segment(RemoteFiles(None, piece, (), self._doubted), local_start))
 
 
-def _counted(found: Sequence[Upload], finished: dict[str, Upload] | None) -> list[Upload]:
-    """The uploads that the metadata topic calls finished, those that are not there too; all where it has no word."""
-    if finished is None:
+def _counted(found: Sequence[Upload], noted: Noted | None) -> list[Upload]:
+    """The uploads that count by the metadata topic, those that are not there too; all if it does not mention the
+    partition. Those of which its records are lost count as without it."""
+    if noted is None:
         return list(found)
-    there = {each.segment_id: each for each in found}
-    counted = [there[name].completed(upload) for name, upload in finished.items() if name in there]
+    there = {each.segment_id for each in found}
+    counted = [
+        each.completed(noted.finished[each.segment_id]) if each.segment_id in noted.finished else each
+        for each in noted.counted(found)
+    ]
     gone = "{!r} is not in the tier, and the metadata topic calls it finished"
     missing = [
-        upload._replace(trouble=gone.format(upload.object)) for name, upload in finished.items() if name not in there
-    ]
+        upload._replace(trouble=gone.format(upload.object))
+        for name, upload in noted.finished.items() if name not in there
+    ]  # fmt: skip
     return counted + missing
+
+
+def _made(
+    uploads: Sequence[Upload], noted: Noted | None, lineage: Epochs, local_start: int | None, start: int | None
+) -> list[Piece]:
+    """The pieces of the log. An upload that the metadata topic does not tell of counts for offsets that those have not
+    which it calls finished."""
+    told = [each for each in uploads if noted is None or each.segment_id in noted.finished]
+    made = pieces(told, lineage, local_start, start)
+    if len(told) == len(uploads) or noted is None:
+        return made
+    missing = Missing(made, lineage, local_start)
+    filling = [each for each in uploads if each.segment_id not in noted.finished and missing.are_in(each)]
+    return pieces([*told, *filling], lineage, local_start, start)
 
 
 def _segment(layout: Layout, piece: Piece, lineage: Epochs, doubted: set[str], earlier: dict[int, Segment]) -> Segment:

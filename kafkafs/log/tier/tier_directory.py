@@ -10,6 +10,7 @@ from kafkafs.errors import KafkafsError
 from kafkafs.format.names import PartitionName, is_topic_name
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
+from kafkafs.log.tier.namesakes import shown
 from kafkafs.log.tier.tier import Tier, TierPart
 
 
@@ -26,18 +27,14 @@ class TierDirectory:
 
     def names(self) -> dict[str, PartitionName]:
         """Those that something was uploaded of."""
-        found: dict[str, tuple[int, TierPartition]] = {}
         partitions = self._tier.layout.partitions()
         self.unserved = frozenset(
             f"the topic {each.topic!r} has a name that Kafka does not allow" for each in partitions
             if not is_topic_name(each.topic)
         )  # fmt: skip
-        for each in filter(lambda each: is_topic_name(each.topic), partitions):
-            uploads = self._tier.layout.uploads(each)
-            newest = max((file.mtime_ns for upload in uploads for file in upload.files.values()), default=0)
-            if uploads and newest >= found.get(each.name.directory, (0, each))[0]:
-                found[each.name.directory] = newest, each
-        self._found = {name: partition for name, (_, partition) in found.items()}
+        self._found = shown(
+            (each for each in partitions if is_topic_name(each.topic)), self._tier.layout, lambda _: None
+        )
         return {name: partition.name for name, partition in self._found.items()}
 
     def topic_id(self, directory: str) -> str | None:

@@ -9,6 +9,7 @@ from kafkafs.format.tiers.tier_names import TierPartition, parse_tier_directory
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.tier import remote_log_metadata
+from kafkafs.log.tier.opening import Upload
 from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata, _State
 from tests.cluster import drawing
 from tests.cluster.writing import Pair
@@ -41,29 +42,34 @@ def states(*values: dict[str, object]) -> dict[str, int]:
     return {name: state for name, (_, state) in made.uploads.get(("T", 0), {}).items()}
 
 
+def finished(metadata: RemoteLogMetadata, partition: TierPartition) -> dict[str, Upload] | None:
+    noted = metadata.noted(partition)
+    return None if noted is None else noted.finished
+
+
 def test_what_a_broker_wrote_is_each_complete_upload():
     directory = open_data_directory(TIERED.left, ReadOptions())
     partitions = [directory.partition(name) for name in directory.names() if name.startswith("__remote_log_metadata-")]
-    metadata = RemoteLogMetadata(partitions, ReadOptions())
+    metadata = RemoteLogMetadata(lambda: partitions, ReadOptions())
     for folder in TIERED.tier.iterdir():
         partition = parse_tier_directory(folder.name)
         assert partition is not None
-        finished = metadata.finished(partition)
-        assert finished is not None
-        assert {f"{each.base_offset:020}-{name}.log" for name, each in finished.items()} == {
+        uploads = finished(metadata, partition)
+        assert uploads is not None
+        assert {f"{each.base_offset:020}-{name}.log" for name, each in uploads.items()} == {
             file.name for file in folder.glob("*.log")
         }
         assert all(each.size == (folder / f"{each.base_offset:020}-{name}.log").stat().st_size
-                   for name, each in finished.items())  # fmt: skip
-    assert metadata.finished(TierPartition("orders", 0, "another-topic-id------")) is None
+                   for name, each in uploads.items())  # fmt: skip
+    assert finished(metadata, TierPartition("orders", 0, "another-topic-id------")) is None
 
 
 def test_the_last_state_counts():
     assert states(started("a"), update("a", 1), started("b", 10)) == {"a": 1, "b": 0}
     assert states(started("a"), update("a", 1), update("a", 2)) == {"a": 2}
-    assert states(started("a"), update("a", 1), update("a", 2), update("a", 3)) == {}, "nothing is remembered of it"
-    assert states(update("never-started", 1)) == {}
-    assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 2}) == {}
+    assert states(started("a"), update("a", 1), update("a", 2), update("a", 3)) == {"a": 3}
+    assert states(update("never-started", 1)) == {"never-started": 1}
+    assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 2}) == {"": 3}
     assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 0}) == {"a": 1}
 
 
@@ -83,12 +89,12 @@ def test_a_topic_that_was_cut_and_grew_again_is_read_from_its_beginning(tmp_path
     monkeypatch.setattr(remote_log_metadata, "parse_record", parse_json)
     write_partition(tmp_path, {0: batches(started("a"), update("a", 1))}, METADATA)
     partition = partition_of(tmp_path, METADATA)
-    metadata = RemoteLogMetadata([partition], ReadOptions(names_fresh_s=0.0))
-    assert {*(metadata.finished(ORDERS) or ())} == {"a"}
+    metadata = RemoteLogMetadata(lambda: [partition], ReadOptions(names_fresh_s=0.0))
+    assert {*(finished(metadata, ORDERS) or ())} == {"a"}
     path = tmp_path / METADATA / f"{0:020}.log"
     path.write_bytes(b"".join(each.data for each in batches(started("b"), update("b", 1), update("c", 0))))
     partition.look_again()
-    assert {*(metadata.finished(ORDERS) or ())} == {"b"}
+    assert {*(finished(metadata, ORDERS) or ())} == {"b"}
 
 
 def test_a_topic_that_grew_is_read_on(tmp_path, monkeypatch):
@@ -101,12 +107,12 @@ def test_a_topic_that_grew_is_read_on(tmp_path, monkeypatch):
     monkeypatch.setattr(remote_log_metadata, "parse_record", parse_and_count)
     write_partition(tmp_path, {0: batches(started("a"))}, METADATA)
     partition = partition_of(tmp_path, METADATA)
-    metadata = RemoteLogMetadata([partition], ReadOptions(names_fresh_s=0.0))
-    assert metadata.finished(ORDERS) == {}
+    metadata = RemoteLogMetadata(lambda: [partition], ReadOptions(names_fresh_s=0.0))
+    assert finished(metadata, ORDERS) == {}
     with open(tmp_path / METADATA / f"{0:020}.log", "ab") as file:
         file.write(batches(started("a"), update("a", 1))[1].data)
     partition.look_again()
-    assert {*(metadata.finished(ORDERS) or ())} == {"a"}
+    assert {*(finished(metadata, ORDERS) or ())} == {"a"}
     assert len(parsed) == 2
 
 
@@ -139,7 +145,7 @@ PARTITION = TierPartition("t", 0, TOPIC_ID)
 
 
 def numbers_of(metadata: RemoteLogMetadata) -> list[int]:
-    return sorted(each.base_offset // 10 for each in (metadata.finished(PARTITION) or {}).values())
+    return sorted(each.base_offset // 10 for each in (finished(metadata, PARTITION) or {}).values())
 
 
 def test_of_several_copies_the_furthest_counts(tmp_path):
@@ -155,8 +161,8 @@ def test_of_several_copies_the_furthest_counts(tmp_path):
     for place, told_there in ((tmp_path / "old", old), (tmp_path / "new", new)):
         write_partition(place, {0: told_there}, METADATA)
         copies.append(open_data_directory(place).partition(METADATA))
-    assert numbers_of(RemoteLogMetadata(copies, ReadOptions())) == [2]
-    assert numbers_of(RemoteLogMetadata(copies[::-1], ReadOptions())) == [2]
+    assert numbers_of(RemoteLogMetadata(lambda: copies, ReadOptions())) == [2]
+    assert numbers_of(RemoteLogMetadata(lambda: copies[::-1], ReadOptions())) == [2]
 
 
 def test_a_partition_that_was_deleted_whole_has_no_upload_that_counts():
@@ -164,4 +170,4 @@ def test_a_partition_that_was_deleted_whole_has_no_upload_that_counts():
     made = _State()
     made.apply(started("a"))
     made.apply({"topicIdPartition": IDS["topicIdPartition"], "remotePartitionDeleteState": 2})
-    assert made.uploads == {("T", 0): {}}
+    assert made.uploads == {("T", 0): {"": (None, 3)}}

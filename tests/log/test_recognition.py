@@ -1,0 +1,28 @@
+"""Which directories are a broker's."""
+
+from pathlib import Path
+
+import pytest
+
+from kafkafs.disk.data_file import DiskOptions
+from kafkafs.disk.directory import Directory
+from kafkafs.log.recognition import is_kafkas
+
+
+@pytest.mark.parametrize(
+    ("files", "wanted"),
+    [
+        (["meta.properties"], True),
+        (["orders-0/00000000000000000000.log"], True),
+        (["orders-0/partition.metadata"], True),
+        (["orders-0/notes.txt"], False),
+        (["python-3/00000000000000000000.log/x"], False),
+        (["README.md"], False),
+    ],
+)
+def test_a_brokers_directory_has_files_that_only_a_broker_writes(tmp_path: Path, files: list[str], wanted: bool):
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    entries = {each.name for each in tmp_path.iterdir()}
+    assert is_kafkas(Directory(str(tmp_path), DiskOptions()), entries) == wanted
