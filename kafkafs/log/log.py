@@ -38,7 +38,8 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Tail:
     """The end of the last segment's log: the position behind its last valid batch, and the next offset. `refused`: the
-    error if the log may not be read, so that nobody knows its end."""
+    error if the log may not be read, so that nobody knows its end. `lost`: the error if a tier has lost the log's end,
+    so that records may have been behind `end_offset`."""
 
     inode: int
     size: int
@@ -48,6 +49,7 @@ class Tail:
     last: Batch | None
     grown_from: tuple[int, int] | None = None  # position and end offset of the tail that this one was found from
     refused: Denied | None = None
+    lost: Lost | None = None
 
     def grew_from(self, before: "Tail") -> bool:
         """True if everything before the end of `before` is as it was then."""
@@ -88,10 +90,14 @@ def find_tail(segment: Segment, known: Tail | None) -> Tail:
 
 def tail_of_a_tier(segment: Segment, end_offset: int) -> Tail:
     """The end of a log whose last segment is in a tier: it stays as it is. Its last batch is None if it is lost."""
+    kind, lost = Lost, None
     try:
-        return replace(find_tail(segment, None), end_offset=end_offset)
-    except (Denied, NotFound, Lost):
-        return Tail(0, 0, 0, 0, end_offset, None)
+        found = find_tail(segment, None)
+    except (Denied, NotFound, Lost) as error:
+        found, kind = Tail(0, 0, 0, 0, 0, None), Unopenable if isinstance(error, Unopenable) else Lost
+    if found.end_offset < end_offset and not segment.files.is_end_noted:
+        lost = kind(f"{segment.log_name} has lost its end, and nothing tells the last offset that it had")
+    return replace(found, end_offset=end_offset, lost=lost)
 
 
 def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> Start | None:
@@ -283,17 +289,26 @@ class Log:
             raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
         if offset >= self.end_offset:
             self.check_end()
+            self.check_begin(offset, None)
             raise NotFound(f"offset {offset} is at or after the log end, {self.end_offset}: it does not exist yet")
 
     @property
     def known_end(self) -> int | None:
-        """The end offset; None if the last log may not be read."""
-        return None if self.tail is not None and self.tail.refused else self.end_offset
+        """The end offset; None if the last log may not be read, or if nothing is left of it that tells an offset."""
+        if self.tail is None or not (self.tail.refused or self.tail.lost):
+            return self.end_offset
+        is_told = self.tail.refused is None and self.end_offset > self.segments[-1].base_offset + 1
+        return self.end_offset if is_told else None
 
     def check_end(self) -> None:
         """Denied if the last log may not be read: what it holds is unknown, and no answer may be without it."""
         if self.tail is not None and self.tail.refused is not None:
             raise Denied(str(self.tail.refused))
+
+    def check_begin(self, start: int, end: int | None, lenient: bool = False) -> None:
+        """Lost if [start, end) begins behind all that is left of a log whose end a tier has lost, unless `lenient`."""
+        if self.tail is not None and self.tail.lost and start >= self.end_offset and (end is None or end > start):
+            self.pass_lost(self.tail.lost.with_traceback(None), lenient)
 
     def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
         """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's

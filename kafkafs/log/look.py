@@ -171,6 +171,15 @@ class Look:
             self._newest_ms = -1 if found is None else found.timestamp
         return time.before(self._newest_ms)
 
+    def check_begin(self, start: int, end: int | None) -> None:
+        """See `Log.check_begin`. With `corrupt=skip`, what a tier lost does not count."""
+        self.log.check_begin(start, end, self._options.corrupt_skip)
+
+    def check_nothing_follows(self) -> None:
+        """Denied or Lost if the log may go on behind its end."""
+        self.log.check_end()
+        self.check_begin(self.log.end_offset, None)
+
     def newest_data(self, largest: Sequence[int | None]) -> Newest | None:
         """See `newest_data`. With `corrupt=skip`, what a tier lost does not count."""
         return newest_data(self.log, largest, self._options.corrupt_skip)

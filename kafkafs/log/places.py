@@ -83,7 +83,7 @@ class AtOffset(NamedTuple):
             case Anchor.ABSOLUTE:
                 return self.value
             case Anchor.FROM_END:
-                look.log.check_end()
+                look.check_nothing_follows()
                 return look.log.end_offset - self.value
             case Anchor.EARLIEST:
                 return look.visible.earliest()
@@ -108,7 +108,7 @@ class AtTime(NamedTuple):
         """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
         found = look.uncommitted.lookup.batch_at(look.milliseconds(self.time), trace)
         if found is None:
-            look.log.check_end()
+            look.check_nothing_follows()
             raise NotFound(f"no record at or after {self.time}")
         return found
 
@@ -123,7 +123,7 @@ class AtTime(NamedTuple):
     def _record(self, look: Look, lookup: Lookup) -> Found:
         found = lookup.first_at(look.milliseconds(self.time))
         if found is None:
-            look.log.check_end()
+            look.check_nothing_follows()
             raise NotFound(f"no record at or after {self.time}")
         return found
 
@@ -166,7 +166,7 @@ class BeforeTime(NamedTuple):
         if isinstance(found, Found):
             return found
         if found is None:
-            look.log.check_end()
+            look.check_nothing_follows()
         offset = reader.latest(found)
         if offset is None:
             raise NotFound(f"no record before {self.time}")
@@ -197,7 +197,8 @@ class RangeTarget(Protocol):
         """[start, end). `isolated`: a time leads to the first record at or after it that the isolation level shows."""
 
     def check_end(self, look: Look, *, isolated: bool) -> None:
-        """Denied if the range goes on in a last log that may not be read. To be called before it is opened."""
+        """Denied if the range goes on in a last log that may not be read, Lost if it begins where a tier has lost the
+        log's end. To be called before it is opened."""
 
 
 class BetweenOffsets(NamedTuple):
@@ -216,10 +217,16 @@ class BetweenOffsets(NamedTuple):
 
     def check_end(self, look: Look, *, isolated: bool) -> None:
         """See `RangeTarget`."""
-        if look.log.known_end is None:
-            _, end = self.offsets(look, isolated=isolated)
+        if _may_go_on(look):
+            start, end = self.offsets(look, isolated=isolated)
+            look.check_begin(start, end)
             if end is None or end > look.log.end_offset:
                 look.log.check_end()
+
+
+def _may_go_on(look: Look) -> bool:
+    """True if the log may go on behind its end, as far as that can be read."""
+    return look.log.tail is not None and bool(look.log.tail.refused or look.log.tail.lost)
 
 
 def _offset(look: Look, point: AtOffset) -> int:
@@ -269,8 +276,9 @@ class BetweenTimes(NamedTuple):
 
     def check_end(self, look: Look, *, isolated: bool) -> None:
         """See `RangeTarget`. A time that no readable record reaches may be one of the last log."""
-        if look.log.known_end is None:
-            _, end = self.offsets(look, isolated=isolated)
+        if _may_go_on(look):
+            start, end = self.offsets(look, isolated=isolated)
+            look.check_begin(start, end)
             if end is None or end >= look.log.end_offset:
                 look.log.check_end()
 
@@ -293,6 +301,8 @@ class Between(NamedTuple):
         start, stop = times.offsets(look, isolated=True)
         ends = (look.visible.visible_end, stop, self.to_offset)
         start = max(start, self.from_offset or 0, look.log.start_offset)
+        if self.from_offset is not None:
+            look.check_begin(self.from_offset, self.to_offset)
         return start, min(end for end in ends if end is not None)
 
 

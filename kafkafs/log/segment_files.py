@@ -65,6 +65,10 @@ class Files(Protocol):
         """True if only the log itself shows that it is complete. Called when the log is open."""
 
     @property
+    def is_end_noted(self) -> bool:
+        """True if something other than the log and its indexes tells the last offset."""
+
+    @property
     def is_open_ended(self) -> bool:
         """The same, and nobody has looked yet where the log ends."""
 
@@ -130,6 +134,7 @@ class SegmentFiles:
     largest = None
     trouble = ""
     may_be_cut = False
+    is_end_noted = False
     is_open_ended = False
 
     @property

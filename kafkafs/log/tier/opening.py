@@ -149,7 +149,7 @@ def index_of(
 
 
 def _empty(objects: Objects, upload: Upload, kind: str, cache: ChunkCache, options: DiskOptions) -> DataFile:
-    about = _sized(objects.stat(upload.files["log"]), 0)
+    about = _sized(objects.stat(next(iter(upload.files.values()))), 0)
     return ChunkedFile(f"{upload.object}:{kind}", about, 1, lambda *_: [b""], cache, options)
 
 

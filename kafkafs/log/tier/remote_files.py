@@ -107,6 +107,14 @@ class RemoteFiles:
         return not self.completed.is_measured
 
     @property
+    def is_end_noted(self) -> bool:
+        """True if the metadata topic or a manifest tells the last offset of the upload."""
+        try:
+            return self.completed.is_measured
+        except (DiskError, Vanished):
+            return False
+
+    @property
     def is_open_ended(self) -> bool:
         """See `Files`."""
         return self.completed.end_offset is None

@@ -10,9 +10,10 @@ from contextlib import suppress
 import numpy as np
 
 from kafkafs.errors import Lost, NotFound, Vanished
+from kafkafs.format.batch import LARGEST_HEADER
 from kafkafs.format.index import LARGEST_LOG, OffsetIndex, TimeIndex
 from kafkafs.format.tiers.tier_names import EPOCHS, MANIFEST, TierPartition
-from kafkafs.log.log import find_tail
+from kafkafs.log.log import Tail, find_tail
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece, epoch_at
 from kafkafs.log.tier.layouts import Layout
@@ -91,7 +92,7 @@ def _identity(upload: Upload) -> object:
 def end_of(layout: Layout, upload: Upload) -> int | None:
     """The last offset in an upload's log; None if it cannot be read."""
     try:
-        return _last_offset(_segment(layout, upload))
+        return _last_offset(find_tail(_segment(layout, upload), None))
     except (Lost, NotFound, Vanished):
         return None
 
@@ -108,8 +109,7 @@ def _segment(layout: Layout, upload: Upload) -> Segment:
     return Segment(RemoteFiles(layout, Piece(upload, None), (), set()), None)
 
 
-def _last_offset(segment: Segment) -> int:
-    tail = find_tail(segment, None)
+def _last_offset(tail: Tail) -> int:
     if tail.last is None:
         return tail.end_offset - 1
     return max(tail.last.last_offset, tail.last.base_offset + tail.last.count - 1)  # see `overlaps`
@@ -120,7 +120,9 @@ def _end_behind(layout: Layout, upload: Upload) -> int:
     whole = upload._replace(trouble="", size=upload.size if "log" in upload.files else LARGEST_LOG)
     segment, last = _segment(layout, whole), upload.base_offset
     with suppress(Lost, NotFound, Vanished):
-        last = max(last, _last_offset(segment))
+        tail = find_tail(segment, None)
+        rest = segment.log().read(tail.position, LARGEST_HEADER)
+        last = max(last, _last_offset(tail) + any(rest))  # bytes that are no batch: at least one offset is lost
     with suppress(Lost, NotFound, Vanished):
         last = max(last, _last_indexed(segment.indexes.offset_index), _last_indexed(segment.indexes.time_index))
     return last + 1
