@@ -7,7 +7,8 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
     metadata_log the cluster's metadata, from the metadata logs of all disks together
     whole_image  the image of that metadata, secrets included
     topics       the topics, and the replica for each partition: `claims` finds the directories that may be a replica,
-                 `set_aside` the directories that a broker has renamed, and `replica_choice` chooses among replicas
+                 `set_aside` the directories that a broker has renamed, and `replica_choice` chooses among replicas;
+                 `refused_settings`: values of topics' settings that no Kafka takes
     unread       what belongs to no topic: files that a broker had deleted, directories that are no partition
     releases     the features and settings that each release of Kafka supports
 

@@ -25,6 +25,7 @@ from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.revive.claims import MARKS, Claim, contents, find_claims
 from kafkafs.revive.other_replicas import Replica
+from kafkafs.revive.refused_settings import is_taken
 from kafkafs.revive.set_aside import SetAside, of_unknown_topic
 from kafkafs.revive.whole_image import WholeImage
 
@@ -120,7 +121,7 @@ def choose_topics(
                 chosen.sentences.append(f"{name}: its settings are unknown, so it gets {shown}")
             states = {}
         _add(
-            chosen, RevivedTopic(name, topic_id, _without_tier(name, configs, chosen), ()), SetAside(found, marks),
+            chosen, RevivedTopic(name, topic_id, _kept_configs(name, configs, chosen), ()), SetAside(found, marks),
             states,
         )  # fmt: skip
     return chosen
@@ -238,7 +239,13 @@ def _own_configs(name: str, compacted: set[str]) -> Mapping[str, str]:
     return _BROKERS_OWN.get(name, _COMPACT if name in compacted else {})
 
 
-def _without_tier(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapping[str, str]:
+def _kept_configs(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapping[str, str]:
+    refused = {key: value for key, value in configs.items() if not is_taken(key, value)}
+    chosen.sentences += [
+        f"the setting {key}={value!r} of {name} is left out: no Kafka takes such a value"
+        for key, value in refused.items()
+    ]  # fmt: skip
+    configs = {key: value for key, value in configs.items() if key not in refused}
     if configs.get(_TIERED) != "true":
         return configs
     lost = (
