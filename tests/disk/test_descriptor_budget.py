@@ -21,7 +21,7 @@ LIMIT = 100
 @pytest.fixture
 def disks(tmp_path: Path) -> list[Directory]:
     """Those of one tree, each with many files."""
-    options = DiskOptions(descriptors=DescriptorBudget(lambda: LIMIT))
+    options = DiskOptions(descriptors=DescriptorBudget(lambda: LIMIT), clock=lambda: 0.0)  # nothing becomes idle
     for disk in range(DISKS):
         (tmp_path / str(disk)).mkdir()
         for number in range(FILES):

@@ -9,8 +9,10 @@ import pytest
 from kafkafs.disk.budget import KEPT_FILES
 from kafkafs.disk.data_file import LocalFile
 from kafkafs.errors import DiskError, NotFound
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.extents import Extent
 from kafkafs.log.lookup import Lookup
+from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.node import LinkNode
 from tests.counting import counted
 from tests.disk.descriptors import open_below
@@ -145,7 +147,8 @@ def test_descriptors_stay_few_whatever_the_number_of_segments(tmp_path):
 def test_an_index_is_opened_at_its_first_lookup_only(tmp_path):
     """Mounting a hundred thousand segments must open none of their indexes."""
     write_partition(tmp_path, spread([made(number * 3, [number] * 3) for number in range(30)], 10))
-    log = log_of(tmp_path)
+    options = ReadOptions(clock=lambda: 0.0)  # nothing becomes idle
+    log = open_data_directory(tmp_path, options).partition("t-0").log()
 
     def opened() -> set[str]:
         return {Path(path).name for path in open_below(tmp_path) if path.endswith("index")}
