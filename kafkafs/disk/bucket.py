@@ -57,9 +57,6 @@ _KNOWN = {
 
 _SILENT = "the store did not answer in time"
 
-_SLOW_S = 1.0
-"""A question that failed sooner may be asked again at once."""
-
 AT_ONCE = 32
 """Questions that may be open at a time: those that nobody waits for any more count, too."""
 
@@ -297,7 +294,7 @@ class BucketObjects(Objects):
             known = next((f"{cause} ({word})" for word, cause in _KNOWN.items() if word in reason), "")
             reason = known or reason
             kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
-            if kind is Unanswered and time.monotonic() - began > _SLOW_S:
+            if kind is Unanswered and time.monotonic() - began > self._limits.slow_s:
                 self._refuse(is_impatient=False, why=known or _SILENT)
             raise kind(f"{place} cannot be read: {reason}") from None
 

@@ -8,16 +8,15 @@ import mmap
 from hashlib import blake2b
 
 _SLOTS = 1 << 17
-_NEAR = 16
-"""Slots in which a folder may be. If they are taken, its stamp is known to this process only."""
-
 _IS_KNOWN = 1 << 32
 
 
 class Stamps:
     """By folder, numbers of 32 bits. A slot is written at once, so no process waits for another."""
 
-    def __init__(self) -> None:
+    def __init__(self, near: int = 16) -> None:
+        """`near`: slots in which a folder may be. If they are taken, its stamp is known to this process only."""
+        self._near = near
         self._slots = memoryview(mmap.mmap(-1, 8 * _SLOTS)).cast("Q")  # pages that are not used cost no memory
         self._own: dict[str, int] = {}
 
@@ -50,7 +49,7 @@ class Stamps:
         """The folder's slot, or the first free one near it, and its tag."""
         number = int.from_bytes(blake2b(folder.encode("utf-8", "surrogateescape"), digest_size=8).digest())
         tag, first = number >> 33 | 1, number % _SLOTS
-        for at in range(first, first + _NEAR):
+        for at in range(first, first + self._near):
             if self._slots[at % _SLOTS] >> 33 in (0, tag):
                 return at % _SLOTS, tag
         return None, tag

@@ -30,6 +30,7 @@ class StoreLimits:
     suspect_s: float = 2.0  # for one question, once one took too long, until one is answered
     listing_s: float = 300.0  # for a listing, a thousand keys a request: a data directory can have a million
     refuse_s: float = 5.0  # for so long a store that did not answer is not asked again: one caller has waited already
+    slow_s: float = 1.0  # a question that failed sooner may be asked again at once
     waits_s: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # pauses before a question that failed is asked again
     page: int = 1000  # names that a store lists at a time (see `bucket`)
     names: int = 500_000  # names that a directory keeps; a folder that is listed once more must be as it was

@@ -26,9 +26,6 @@ from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, error_tail
 from kafkafs.format.strings import json_string
 
-_CHUNK = 1024
-"""Records at a time."""
-
 _ROOMS = Buffers(2 << 20, keep=4)
 _TEXTS = Buffers(2 << 20, keep=4)
 _GROWTH = 8
@@ -39,9 +36,12 @@ class DecodedLines:
     """The decoded lines of one partition's records."""
 
     def __init__(
-        self, topic: str, partition: int, decoders: DecoderTable, memory: Memory = UNLIMITED, first: str = ""
-    ) -> None:
-        """Large texts take their room from `memory`: Crowded. `first`: see `padded_prefix`."""
+        self, topic: str, partition: int, decoders: DecoderTable, memory: Memory = UNLIMITED, first: str = "",
+        chunk: int = 1024,
+    ) -> None:  # fmt: skip
+        """Large texts take their room from `memory`: Crowded. `first`: see `padded_prefix`. `chunk`: records at a
+        time."""
+        self._records_at_a_time = chunk
         self._memory = memory
         self._prefix, self._padded = padded_prefix(topic, partition, first)
         self._decoders = decoders
@@ -69,9 +69,10 @@ class DecodedLines:
         """All those records by and by."""
         rows = np.ascontiguousarray(records.rows)  # which the kernel of lines takes as they are
         configs = config_records(records)
-        for start in range(0, len(rows), _CHUNK):
-            own = [number - start for number in configs if 0 <= number - start < _CHUNK]
-            yield from self._chunk(Records(records.data, rows[start : start + _CHUNK]), own)
+        most = self._records_at_a_time
+        for start in range(0, len(rows), most):
+            own = [number - start for number in configs if 0 <= number - start < most]
+            yield from self._chunk(Records(records.data, rows[start : start + most]), own)
 
     def _chunk(self, records: Records, configs: Sequence[int]) -> Iterator["_Part"]:
         fields, named = find_fields(records)

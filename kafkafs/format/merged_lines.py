@@ -27,7 +27,7 @@ _FIRST = 64
 _BEHIND = 16
 """Bytes behind all texts: the kernel takes as many at a time."""
 
-_ROOMS = Buffers(1 << 20, keep=4)
+ROOMS = Buffers(1 << 20, keep=4)
 _NEW_LINE = ord("\n")
 
 
@@ -66,7 +66,7 @@ class MergedLines:
         times = self._stamps[self._heads[waiting, 0]]
         order = np.argsort(times, kind="stable")  # sorted, it is a heap
         queue, count = np.stack([times[order], waiting[order]], 1), len(waiting)
-        room, made = _ROOMS.take(), 0
+        room, made = ROOMS.take(), 0
         while count:
             made += kernels.merge_lines(queue, count, self._heads, self._stamps, self._text, room[made:])
             first = int(queue[0, 1])
@@ -78,7 +78,7 @@ class MergedLines:
             if is_long:
                 yield from self._long_line(first)
             if not is_empty or len(room) < LITTLE:
-                room = _ROOMS.take()
+                room = ROOMS.take()
             if is_empty:
                 try:
                     has_more = self._fill(first)

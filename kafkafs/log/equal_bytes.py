@@ -32,7 +32,7 @@ from kafkafs.log.visible import Visible
 LEAST = 1 << 20
 """Bytes of a segment below which nothing is won."""
 
-_READ = BUFFER_SIZE - LARGEST_HEADER
+READ = BUFFER_SIZE - LARGEST_HEADER
 _LONGEST = 16 << 20
 _LOOKED_AT = 4  # runs of batches: a window mostly begins within a batch
 _BEHIND_ALL = (1 << 63) - 1
@@ -64,7 +64,7 @@ def equal_stretch(one: Visible, other: Visible, start: int, end: int) -> EqualSp
         return EqualSpan(start, start, 0)
     next_base = min(here.next_base, there.next_base, end)
     begin = reached = here.base_offset
-    passed, records, size, is_grown = 0, 0, _READ, False
+    passed, records, size, is_grown = 0, 0, READ, False
     room = min(here.end - here.position, there.end - there.position)
     is_end = here.end - here.position == there.end - there.position
     while passed < room:
@@ -81,7 +81,7 @@ def equal_stretch(one: Visible, other: Visible, start: int, end: int) -> EqualSp
             is_grown = True
             continue
         is_grown, passed = False, passed + int(rows["size"].sum())
-        size = whole_batches(_READ, next_size_of(data, walked))
+        size = whole_batches(READ, next_size_of(data, walked))
         reached = int(rows["last_offset"][-1]) + 1
         data_rows = data_batches(rows)
         records += int(np.where(data_rows["magic"] >= 2, data_rows["count"], 1).sum())

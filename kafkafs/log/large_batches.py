@@ -12,7 +12,7 @@ from kafkafs.format.batch import Batch, crc_holds_in
 IN_PIECES = 16 << 20
 """A batch larger than this, of which nothing but the header is needed, is checked in pieces of a megabyte."""
 
-_PIECE = 1 << 20
+PIECE = 1 << 20
 
 _LARGEST_CANDIDATE = 64 << 20
 """A candidate larger than this is not believed: checking thousands of them would take minutes."""
@@ -43,7 +43,7 @@ def pieces(file: DataFile, batch: Batch) -> Iterator[memoryview]:
     position = batch.position
     while position < batch.end:
         left = batch.end - position
-        size = _PIECE if left >= 2 * _PIECE else left
+        size = PIECE if left >= 2 * PIECE else left
         data = file.read_long(position, size)
         if len(data) < size:
             raise Vanished(f"{file.name!r} became shorter while it was read")

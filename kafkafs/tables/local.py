@@ -14,7 +14,7 @@ from kafkafs.disk.forked import Serve
 from kafkafs.disk.in_order import Job, Rules, in_order
 from kafkafs.log.reading import ask_again
 
-_BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
+BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
 _LOOK_S = 0.1
 _MOST_UNITS = 64  # in a bundle
 _BEGUN = 2  # units ahead of the one that is worked on
@@ -86,7 +86,7 @@ class LocalEngine:
 
         An exception of a unit is raised here. Exhausted if the system ends a process, mostly for want of memory.
         """
-        work, done = bundles(units, _BUNDLE_BYTES), [0, 0]
+        work, done = bundles(units, BUNDLE_BYTES), [0, 0]
         jobs = (Job("", number) for number in range(len(work)))
         rules = Rules[_Outcome[Result]](lambda _: True, looked=lambda: passed(*done), look_s=_LOOK_S)
         with closing(in_order(jobs, _bundle_of(function, work, begin), self.processes, rules)) as outcomes:

@@ -263,9 +263,9 @@ def test_a_second_page_that_a_proxy_always_replaces_is_an_error(fault, folder, t
 ])  # fmt: skip
 @pytest.mark.parametrize("slow_s", [0.0, 60.0])
 @pytest.mark.usefixtures("bucket_keys")
-def test_what_an_operator_can_mend_is_told(word, told, slow_s, tmp_path, monkeypatch):
+def test_what_an_operator_can_mend_is_told(word, told, slow_s, tmp_path, monkeypatch, store_limits):
     """Regression: if the first answer took more than a second, the next caller heard that the store did not answer."""
-    monkeypatch.setattr(bucket, "_SLOW_S", slow_s)
+    store_limits(slow_s=slow_s)
     monkeypatch.setitem(buckets.ERRORS, "403", word)
     (tmp_path / "a").write_bytes(b"0123")
     with bucket_of(tmp_path) as failing:

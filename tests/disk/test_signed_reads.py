@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -62,17 +63,17 @@ def test_it_is_signed_as_by_the_sdk(token, key):
         patch.setenv("AWS_SESSION_TOKEN", token)
         reads = reads_of("s3://disks/p q?region=eu-west-1&endpoint_override=host:9000&scheme=http")
         assert reads is not None
-        asked: list[str] = []
+        asked: list[tuple[str, dict[str, str]]] = []
 
-        def refuse(path: str, *_: int) -> tuple[str, int]:
-            asked.append(path)
-            return "", 404
+        def refuse(connection: HTTPConnection, method: str, path: str, headers: dict[str, str]) -> None:
+            asked.append((path, headers))
+            raise ConnectionRefusedError
 
-        patch.setattr(reads, "_asked", refuse)
+        patch.setattr(HTTPConnection, "request", refuse)
         reads.read(key, 0, 1)
-        assert asked == [f"/disks/p%20q/{percent_encode(key, safe='-._~/')}"]
-        ours = reads._headers(asked[0])
-        request = AWSRequest("GET", f"http://host:9000{asked[0]}", headers={"x-amz-content-sha256": "UNSIGNED-PAYLOAD"})
+        ((path, ours),) = asked
+        assert path == f"/disks/p%20q/{percent_encode(key, safe='-._~/')}"
+        request = AWSRequest("GET", f"http://host:9000{path}", headers={"x-amz-content-sha256": "UNSIGNED-PAYLOAD"})
         request.context |= {"timestamp": ours["x-amz-date"], "payload_signing_enabled": False}
         signer = S3SigV4Auth(Credentials("key", "secret", token or None), "s3", "eu-west-1")
         patch.setattr(S3SigV4Auth, "payload", lambda *_: "UNSIGNED-PAYLOAD")

@@ -3,7 +3,6 @@
 import os
 import random
 
-from kafkafs.disk import stamps
 from kafkafs.disk.stamps import Stamps
 
 
@@ -32,9 +31,8 @@ def test_forked_processes_know_each_others_stamps():
     assert found.settle("in the child", 2)
 
 
-def test_more_folders_than_the_table_holds_are_known_to_this_process(monkeypatch):
-    monkeypatch.setattr(stamps, "_NEAR", 1)
-    found = Stamps()
+def test_more_folders_than_the_table_holds_are_known_to_this_process():
+    found = Stamps(near=1)
     names = [f"topic-{number}" for number in range(5000)]
     for number, name in enumerate(names):
         assert found.settle(name, number)

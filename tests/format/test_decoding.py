@@ -10,7 +10,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData, Crowded
-from kafkafs.format import decoding
 from kafkafs.format.decoding import DecodedLines
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.format.native.layout import WAY_PYTHON
@@ -72,9 +71,7 @@ VALUES = st.one_of(
 @given(st.lists(VALUES, min_size=1, max_size=12), st.sampled_from([1, 2, 3, 1024]))
 def test_a_record_is_the_same_line_among_others_as_alone(values, chunk):
     """Whatever decodes its neighbours, and wherever a chunk ends."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decoding, "_CHUNK", chunk)
-        among = lines(*values)
+    among = lines(*values, made_by=DecodedLines("t", 0, decoders(), chunk=chunk))
     assert [line["offset"] for line in among] == list(range(len(values)))
     assert [told(line) for line in among] == [told(line) for value in values for line in lines(value)]
 

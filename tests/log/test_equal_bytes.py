@@ -27,7 +27,7 @@ def reader(data: Path) -> Reader:
 def short(monkeypatch):
     """Every segment is worth it, and is read in pieces of a few batches."""
     monkeypatch.setattr(equal_bytes, "LEAST", 0)
-    monkeypatch.setattr(equal_bytes, "_READ", 300)
+    monkeypatch.setattr(equal_bytes, "READ", 300)
 
 
 def copies(place: Path, batches: list[Made], most: int = 100) -> tuple[Path, Path]:
@@ -127,7 +127,7 @@ def trial(place: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equal_bytes, "LEAST", 1 << 60)
     expected = _differences(old, new, windows)
     monkeypatch.setattr(equal_bytes, "LEAST", 0)
-    monkeypatch.setattr(equal_bytes, "_READ", chance.choice([100, 300, 4000]))
+    monkeypatch.setattr(equal_bytes, "READ", chance.choice([100, 300, 4000]))
     assert _differences(old, new, windows) == expected, seed
 
 

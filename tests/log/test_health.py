@@ -8,14 +8,18 @@ import pytest
 
 from kafkafs.disk.data_file import LocalFile
 from kafkafs.disk.directory import Inside
+from kafkafs.disk.page_cache import LONG_READ
 from kafkafs.errors import Denied, DiskError, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log import health
 from kafkafs.log.batch_runs import BatchRun, Start
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.health import segments_health
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.segment import Segment, SegmentIndexes
 from kafkafs.log.segment_files import SegmentFiles
 from tests.disk.descriptors import open_below
-from tests.log.making import log_of, made, partition_of, spread, write_partition
+from tests.log.making import NAME, log_of, made, spread, write_partition
 
 BATCHES = [made(number * 2, [1000 + number] * 2, size=300) for number in range(60)]
 PADDING = b"\0" * 240
@@ -132,15 +136,13 @@ def test_an_entry_that_is_half_written_is_no_damage(tmp_path, monkeypatch, kind)
     file = write_partition(tmp_path, {0: BATCHES}) / segment_file(0, kind)
     whole = file.read_bytes()
     (segment,) = log_of(tmp_path).segments
-    states = health._states
 
-    def seen_while_it_is_written(segment, newest):
-        found = states(segment, newest)
+    def reopened_when_it_is_written(segment, reopened=Segment.reopened):
         file.write_bytes(whole)
-        return found
+        return reopened(segment)
 
     file.write_bytes(whole[:-8] + b"\0\0\x7f\0\0\0\0\0" if kind == "index" else whole[:-4] + bytes(4))
-    monkeypatch.setattr(health, "_states", seen_while_it_is_written)
+    monkeypatch.setattr(Segment, "reopened", reopened_when_it_is_written)
     assert segments_health([segment])[0].problems == ()
 
 
@@ -192,7 +194,7 @@ def test_a_look_tells_the_largest_timestamp_on_its_way(tmp_path, batches):
 def test_a_look_at_many_segments_keeps_none_of_their_files(tmp_path):
     """Those of a partition of 20,000 would push out all that others ask for."""
     write_partition(tmp_path, spread(BATCHES, 2))
-    partition = partition_of(tmp_path)
+    partition = open_data_directory(tmp_path, ReadOptions(clock=lambda: 0.0)).partition(NAME)  # nothing becomes idle
     segments = partition.log().segments[:-1]
     kept, before = partition.root.kept, open_below(tmp_path)
     found = segments_health(segments)
@@ -205,14 +207,14 @@ def test_a_look_at_many_segments_keeps_none_of_their_files(tmp_path):
 def test_one_look_at_a_plain_segment_says_what_the_close_look_says(tmp_path, monkeypatch, kind):
     """Most segments are as a broker leaves them, and one read of each file tells so. Any byte may be otherwise."""
     random.seed(f"plain {kind}")
-    directory, plain = write_partition(tmp_path, spread(BATCHES, 30)), health._sound
-    file, answered = directory / segment_file(0, kind), set()
-    whole = file.read_bytes()
+    file = write_partition(tmp_path, spread(BATCHES, 30)) / segment_file(0, kind)
+    whole, closely, answered = file.read_bytes(), [], set()
 
-    def noted(*arguments):
-        found = plain(*arguments)
-        answered.add(found is not None)
-        return found
+    def looked_closely(indexes, forget=SegmentIndexes.forget):
+        closely.append(indexes)
+        forget(indexes)
+
+    monkeypatch.setattr(SegmentIndexes, "forget", looked_closely)
 
     for number in range(40):
         data = bytearray(whole)
@@ -221,8 +223,12 @@ def test_one_look_at_a_plain_segment_says_what_the_close_look_says(tmp_path, mon
             data[at:] = random.choice([b"", data[:60], bytes(24), bytes([data[at] ^ 1 << number % 8]) + data[at + 1 :]])
         file.write_bytes(data)
         found = []
-        for look in (noted, lambda *_: None):
-            monkeypatch.setattr(health, "_sound", look)
-            found.append([each._replace(log=None) for each in segments_health(log_of(tmp_path).segments)])
+        for at_once in (LONG_READ, -1):
+            with monkeypatch.context() as limited:
+                limited.setattr(health, "LONG_READ", at_once)
+                closely.clear()
+                segments = log_of(tmp_path).segments
+                found.append([each._replace(log=None) for each in segments_health(segments)])
+            answered.add((at_once < 0, segments[0].indexes in closely))
         assert found[0] == found[1], number
-    assert answered == {True, False}
+    assert answered == {(False, False), (False, True), (True, True)}

@@ -66,7 +66,7 @@ def test_a_check_in_pieces_finds_what_a_whole_one_does(tmp_path, monkeypatch, se
         whole = answers(tmp_path, max_batch=max_batch)
         with monkeypatch.context() as patch:
             patch.setattr(batch_runs, "IN_PIECES", SMALL)
-            patch.setattr(large_batches, "_PIECE", 16 << 10)
+            patch.setattr(large_batches, "PIECE", 16 << 10)
             assert answers(tmp_path, max_batch=max_batch) == whole, change
 
 

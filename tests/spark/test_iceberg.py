@@ -178,7 +178,7 @@ def test_a_catalogue_that_always_changes_ends_the_run(tmp_path, monkeypatch):
 
     export(tmp_path, 7)
     monkeypatch.setattr(SqlCatalog, "commit_table", refuse)
-    monkeypatch.setattr("kafkafs.spark.export.iceberg._ATTEMPTS", 2)  # in each, pyiceberg itself tries for a second
+    monkeypatch.setattr("kafkafs.spark.export.iceberg.ATTEMPTS", 2)  # in each, pyiceberg itself tries for a second
     with pytest.raises(DiskError, match="the same command goes on from here"):
         export(tmp_path, 14)
 

@@ -54,7 +54,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, data: Path, out: Path, partition:
         parent = os.getpid()
         monkeypatch.setattr(Pass, "kind", kind)
         monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})  # one range after the other
-        monkeypatch.setattr("kafkafs.tables.local._BUNDLE_BYTES", 1)
+        monkeypatch.setattr("kafkafs.tables.local.BUNDLE_BYTES", 1)
         run(data, out)
         os._exit(1)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL

@@ -11,7 +11,7 @@ from kafkafs.disk.blocking import time_slice
 from kafkafs.errors import Unfinished, Vanished
 from kafkafs.format import merged_lines
 from kafkafs.format.memory import Buffers
-from kafkafs.view import decoded
+from kafkafs.log.look import Reader
 from kafkafs.view.exact import ExactContent
 from kafkafs.view.node import FileNode
 from kafkafs.view.partition_view import PartitionView
@@ -85,11 +85,11 @@ def test_a_roll_makes_nothing_anew_unless_the_log_was_cut_before(tmp_path, monke
     """Once in a few minutes each name would cost a whole pass."""
     begun = []
 
-    def between(*asked, between=decoded._between, **more):
-        begun.append(asked[2])
-        return between(*asked, **more)
+    def records(reader, start, end, records=Reader.records):
+        begun.append(start)
+        return records(reader, start, end)
 
-    monkeypatch.setattr(decoded, "_between", between)
+    monkeypatch.setattr(Reader, "records", records)
     directory = write_partition(tmp_path, {0: BATCHES[:90]}, indexed=False)
     root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)
     before = file(root)
@@ -158,7 +158,7 @@ def test_one_that_was_never_looked_up_is_a_stream(tmp_path):
 @pytest.mark.parametrize("name", [RANGE, ".topics/t/by-time/0...jsonl"])
 def test_a_measurement_goes_on_without_another_look_at_the_logs(tmp_path, monkeypatch, name):
     """Regression: of 3,000 partitions or 20,000 segments a look filled the whole time slice, and no size was found."""
-    monkeypatch.setattr(merged_lines, "_ROOMS", Buffers(20_000, keep=4))
+    monkeypatch.setattr(merged_lines, "ROOMS", Buffers(20_000, keep=4))
     monkeypatch.setattr(merged_lines, "LITTLE", 9_000)
     for number in range(3):
         write_partition(tmp_path, spread(BATCHES, 3), f"t-{number}")

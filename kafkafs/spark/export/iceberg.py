@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 _PROPERTY = "kafkafs.export."
-_ATTEMPTS = 10
+ATTEMPTS = 10
 _NO_BOUNDS = {"write.metadata.metrics.column.timestamp": "counts"}
 """Has pyiceberg add files without their smallest and largest timestamp, of which it makes Python's dates."""
 
@@ -90,7 +90,7 @@ class IcebergTable:
             plan.table = self._name
             export_plan.save(out, request, plan)  # from here on nothing else rewrites these files
         more: dict[str, str] = {}
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             still_ours()
             with self._errors_named("was not changed"), _new_files_of(out.mode):
                 table = self._opened(out, plan)

@@ -18,7 +18,6 @@ from kafkafs.tables.typed.json_shapes import Shapes
 from kafkafs.tables.typed.json_values import Kind, all_parsed, converter, shape_of
 from kafkafs.tables.typed.typed_columns import FieldName, column_type
 
-_MOST_SHAPES = 1 << 16  # that are known at a time
 _EXACT = 1 << 53  # up to that a double is the same whole number, and shapes tell such numbers apart from larger ones
 _TYPES = {"boolean": (bool,), "long": (int,), "double": (float, int), "string": (str,)}
 
@@ -44,8 +43,11 @@ def is_read_alike(kind: Kind, value: object) -> bool:
 class JsonColumn:
     """Keys or values as objects of one type, and the bytes of those that are of another, as a later export may meet."""
 
-    def __init__(self, field: FieldName, kind: Kind, as_type: pa.DataType | None = None) -> None:
-        """`as_type` has the same fields in another order."""
+    def __init__(
+        self, field: FieldName, kind: Kind, as_type: pa.DataType | None = None, most_shapes: int = 1 << 16
+    ) -> None:
+        """`as_type` has the same fields in another order. `most_shapes` are known at a time."""
+        self._most_shapes = most_shapes
         self._kind, self._convert = kind, converter(kind)
         self._type = as_type or column_type(shape_of(kind))
         self.fields = pa.field(field, self._type), pa.field(f"{field}Bytes", pa.binary())
@@ -71,7 +73,7 @@ class JsonColumn:
 
     def _are_alike(self, pieces: list[Records], content: pa.Array) -> np.ndarray:
         """Which of the values Arrow's reader can take."""
-        if len(self._alike) > _MOST_SHAPES:
+        if len(self._alike) > self._most_shapes:
             self._alike = {SHAPE_ODD: False}
         shapes = np.concatenate([self._shapes.of(piece) for piece in pieces])
         found, first, which = np.unique(shapes, return_index=True, return_inverse=True)
