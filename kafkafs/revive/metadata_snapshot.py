@@ -186,6 +186,8 @@ def _rights(image: WholeImage) -> Iterator[tuple[str, Mapping[str, Any]]]:
         for key, value in quotas.items():
             yield "ClientQuotaRecord", {"entity": named, "key": key, "value": value, "remove": False}
     for acl_id, acl in image.acls.items():
+        if acl_id in refused.acls:
+            continue
         yield "AccessControlEntryRecord", {
             "id": acl_id, "resourceType": acl.resource_type, "resourceName": acl.resource_name,
             "patternType": acl.pattern_type, "principal": acl.principal, "host": acl.host,

@@ -112,7 +112,7 @@ def choose_topics(
             found = of_unknown_topic(mine, image, marks, chosen.sentences)
             if not found:
                 continue
-            topic_id = _id_of([each for each in found if each.mark in marks], cluster_id, chosen)
+            topic_id = _id_of([each for each in found if each.mark in marks], image, cluster_id, chosen)
             found = _of_topic(found, topic_id, image, chosen)
             own = image.configs.get((TOPIC_RESOURCE, name), {}) if image else {}  # damage took its first record alone
             configs = {**_own_configs(name, compacted), **own}
@@ -214,7 +214,7 @@ def _is_misspelt(topic_id: str, other: str) -> bool:
     return sum(one != two for one, two in zip(topic_id, other, strict=True)) <= _MOST_MISSPELT
 
 
-def _id_of(claims: Sequence[Claim], cluster_id: str, chosen: Chosen) -> str:
+def _id_of(claims: Sequence[Claim], image: WholeImage | None, cluster_id: str, chosen: Chosen) -> str:
     ids = sorted({each.topic_id for each in claims if each.topic_id is not None})
     name = claims[0].topic
     if len(ids) > 1:
@@ -223,7 +223,8 @@ def _id_of(claims: Sequence[Claim], cluster_id: str, chosen: Chosen) -> str:
             " own; name the data directories of one of them"
         )
     if ids:
-        chosen.sentences.append(f"{name}: the metadata does not know it, so its id is that of its directories")
+        why = "no metadata tell of it" if image is None else "the metadata do not know it"
+        chosen.sentences.append(f"{name}: {why}, so its id is that of its directories")
         return ids[0]
     chosen.sentences.append(f"{name}: its id is unknown, so it gets a new id")
     return made_up_id(cluster_id, name)

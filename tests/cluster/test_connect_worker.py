@@ -22,7 +22,7 @@ from tests.kafka.writer import Topic, create
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 RELEASE = "4.3.1"  # the newest one whose connectors for files Maven serves
-LONG_S = 240
+LONG_S = 600
 SOURCE, SINK = (f"org.apache.kafka.connect.file.FileStream{kind}Connector" for kind in ("Source", "Sink"))
 SECRET = "correct horse battery staple"
 

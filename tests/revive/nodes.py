@@ -54,7 +54,12 @@ class Revived:
 
     def complaints(self) -> list[str]:
         """Lines of the node's log that it would not write of a sound directory."""
-        harmless = ("CONTROLLER_REGISTRATION", "Size of assignment epochs", "Exceptionally slow controller event")
+        harmless = (
+            "CONTROLLER_REGISTRATION",
+            "Size of assignment epochs",
+            "Exceptionally slow controller event",
+            "controller event queue overloaded",
+        )
         lines = self.log.read_text().splitlines()
         return [
             line for line in lines

@@ -19,7 +19,7 @@ from tests.revive.test_brokers import WHOLE
 from tests.revive.test_night import value_of
 
 pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
-GROUP, LONG_S = "loaders", 240
+GROUP, LONG_S = "loaders", 600
 
 
 @pytest.mark.parametrize("support", ["disabled", "enabled"])

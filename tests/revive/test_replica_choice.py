@@ -23,7 +23,7 @@ def told(tmp_path, logs, *, isr=None, leader_epoch=5):
     replica = found.topics[0].partitions[0].replica
     assert replica is not None
     assert len(replica.others) == len(logs) - 1
-    sentences = [each for each in found.sentences if "the metadata does not know it" not in each]
+    sentences = [each for each in found.sentences if "so its id is that of its directories" not in each]
     return int(replica.directory.path.name), sentences
 
 
