@@ -29,6 +29,17 @@ def proven_largest(segment: Segment) -> int | None:
     return indexes.proven_largest
 
 
+def stated_largest(segment: Segment) -> int | None:
+    """The largest timestamp of a remote segment: what a broker noted, or what its indexes prove, remembered; else
+    None."""
+    indexes, noted = segment.indexes, segment.files.largest
+    if noted is not None and noted >= 0:
+        return noted
+    if indexes.proven_largest is None and segment.next_base is not None:
+        indexes.proven_largest = _proven(segment, segment.next_base)
+    return indexes.proven_largest
+
+
 def _proven(segment: Segment, next_base: int) -> int | None:
     times = _last_slots(segment, "timeindex", _TIME)
     if not times:

@@ -20,7 +20,7 @@ from kafkafs.format.records import Records, stored_limit
 from kafkafs.format.times import utc_text
 from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
-from kafkafs.log.closing_entries import proven_largest
+from kafkafs.log.closing_entries import proven_largest, stated_largest
 from kafkafs.log.log import Found
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
@@ -220,11 +220,12 @@ class Lookup:
             if segment.next_base is None:
                 raise
             try:
+                stated = stated_largest(segment) if segment.object is not None else None
                 known = segment.indexes.indexed_largest()
             except Lost:
                 return self._time_behind(segment)
-            is_unknown = segment.files.is_open_ended or (known < 0 and segment.object is not None)
-            return max(known, self._time_behind(segment)) if is_unknown else known
+            is_known = segment.object is None or stated is not None
+            return known if is_known and not segment.files.is_open_ended else max(known, self._time_behind(segment))
 
     def _time_behind(self, lost: Segment) -> int:
         """The largest timestamp that is taken for that of a lost segment: that of the first batch behind it. So a time

@@ -23,6 +23,7 @@ from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOf
 from kafkafs.format.times import utc_text
 from kafkafs.format.trace import Trace, list_probes, no_trace
 from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
+from kafkafs.log.closing_entries import stated_largest
 from kafkafs.log.overlaps import first_offset, span
 from kafkafs.log.segment import ANY_OFFSET, Segment
 
@@ -313,9 +314,9 @@ def largest_timestamp(segment: Segment, log_end: int) -> int:
     """The largest timestamp of the segment's valid batches up to `log_end`; -1 if none has one; remembered.
 
     For a healthy closed segment, only the part behind the batch of the last time index entry is read. For a remote
-    segment, the stored value counts, as it does for a broker: a read of each would be a request for each.
+    segment, the noted value counts, as it does for a broker: a read of each would be a request for each.
     """
-    if segment.object is not None and (stated := segment.indexes.indexed_largest()) >= 0:
+    if segment.object is not None and (stated := stated_largest(segment)) is not None:
         return stated
     known = segment.indexes.known_largest
     if known is None or known[0] != log_end:

@@ -10,15 +10,17 @@ from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.tier.layouts import Layout
 from kafkafs.log.tier.remote_log_metadata import Noted
 
-Rank = tuple[bool, int]
-"""True if the metadata topic mentions it, and when its newest upload that counts was written."""
+Rank = tuple[bool, bool, int]
+"""True if the tier has anything that counts, true if the metadata topic mentions it, and when its newest upload that
+counts was written."""
 
 
 def shown(
     partitions: Iterable[TierPartition], layout: Layout, noted: Callable[[TierPartition], Noted | None]
 ) -> dict[str, TierPartition]:
     """Those partitions that have an upload which counts, by the name of their directory: of topics of the same name,
-    those of the topic that the metadata topic mentions, else of the one with the newest upload."""
+    those of the topic that the metadata topic mentions, else of the one with the newest upload. One of which nothing is
+    left comes last."""
     ranks: dict[TierPartition, Rank] = {}
     topics: dict[tuple[str, str], Rank] = {}
     for each in partitions:
@@ -37,5 +39,5 @@ def _rank(partition: TierPartition, layout: Layout, noted: Callable[[TierPartiti
     counted = uploads if known is None else known.counted(uploads)
     times = [file.mtime_ns for upload in counted for file in upload.files.values()]
     if not times and known is not None and known.finished:
-        return True, 0  # all of them are gone, which is an error there
-    return (known is not None, max(times)) if times else None
+        return False, True, 0  # all of them are gone, which is an error there
+    return (True, known is not None, max(times)) if times else None

@@ -43,6 +43,9 @@ def test_no_topic_is_mixed_of_two(tmp_path):
     assert ids(tree(disk, tiered=source)) == ids(tree(tier)) == {OTHER_ID}
     noted = one_epoch().write_disk(tmp_path / "noted", has_local=False, has_metadata=True)
     assert ids(tree(noted, tiered=source)) == {TOPIC_ID}, "its metadata topic mentions partition 0"
+    for number in (0, 1):
+        shutil.rmtree(tier / f"t-{number}-{TOPIC_ID}")
+    assert ids(tree(noted, tiered=source)) == {OTHER_ID}, "nothing is left of the other"
 
 
 def test_any_partition_on_any_disk_tells_the_topic(tmp_path):

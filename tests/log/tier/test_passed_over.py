@@ -6,7 +6,8 @@ from kafkafs.spark.profile.profile_job import added_up, measure_segment
 from kafkafs.spark.segment_units import live_segments
 from kafkafs.tables.offsets import TopicPartition
 from tests.log.tier import lives, naive
-from tests.log.tier.test_lives import assert_as, expected, lines, one_epoch, restarted, source_of
+from tests.log.tier.lives import FIRST_MS
+from tests.log.tier.test_lives import EIO, assert_as, code_of, expected, lines, one_epoch, restarted, source_of
 from tests.view.trees import cat, tree
 
 
@@ -39,3 +40,22 @@ def test_damaged_offset_indexes_cost_time_alone(tmp_path, past):
         file.write_bytes(b"\x00\x00\x00\x01\xff\xff\xff\x00" * (file.stat().st_size // 8 + 1))
     disk = made.write_disk(tmp_path / "disk", has_local=True, has_metadata=False)
     assert_as(expected(made, local_tier, True), tree(disk, tiered=source_of(tmp_path, tier)))
+
+
+@pytest.mark.parametrize("kept", [0, 1, 3])
+def test_a_time_index_that_lost_its_end_hides_no_record(tmp_path, kept):
+    """Regression: its last entry counted for the largest time of an upload, so a time led behind the upload. Nothing
+    but its indexes tells it without the metadata topic."""
+    made = one_epoch()
+    tier = made.write_tier(tmp_path / "tier")
+    log = sorted(tier.rglob("*.log"))[1]
+    index = log.with_suffix(".timeindex")
+    index.write_bytes(index.read_bytes()[: 12 * kept])
+    disk = made.write_disk(tmp_path / "disk", has_local=True, has_metadata=False)
+    root = tree(disk, tiered=source_of(tmp_path, tier))
+    for offset in (30, 41, 59, 60):
+        assert [*lines(cat(root, f"t-0/by-time/{FIRST_MS + 1000 * offset}.jsonl"))] == [offset]
+    log.unlink()
+    root = tree(disk, tiered=source_of(tmp_path, tier))
+    for offset in (30, 41, 59):
+        assert code_of(root, f"t-0/by-time/{FIRST_MS + 1000 * offset}.jsonl") == EIO, offset
