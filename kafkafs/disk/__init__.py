@@ -17,11 +17,13 @@
     bucket_directory    a copy of a data directory in a bucket, with the same interface; `roots` opens either kind
     s3_place            the location of an S3 bucket, from its address and the environment
     stamps              folders of a bucket as they were listed first, in any process of a command
-    signed_reads        reads an S3 object's bytes and its version in one request
+    signed_reads        S3: bytes and their version in one request, and listings (`s3_listing`), by an `http_connection`
+    arrow_store         the same of any store, and with any credentials, by pyarrow
     store_session       what this process has had to do with object stores: failures, chunks in memory
     objects             the location of a remote tier's objects: a directory or a `bucket`
     data_paths          the paths of data directories, and the addresses of copies in buckets
     chunked_file        an object that is fetched in chunks; `chunk_cache` has the chunks that were read lately
+    straight_file       a large object as one reader goes straight through it: each byte is fetched once, and not kept
     whereabouts         finds segments near a path that is no data directory, for the error message
 
 This package does not interpret the content of files.

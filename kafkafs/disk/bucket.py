@@ -1,4 +1,4 @@
-"""Objects in a bucket, through `pyarrow.fs`: each question has a limit of time, and no answer a secret.
+"""Objects in a bucket, by `signed_reads` or `arrow_store`: each question has a limit of time, and no answer a secret.
 
 Nothing is asked before it has to be, and the store's own threads start with the first question: a process that is
 confined (`fuse.sandbox`) is so by then. A question that is not answered in time is left to a thread of its own.
@@ -13,25 +13,26 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, unquote, urlsplit
-
-from pyarrow import fs
 
 from kafkafs.disk import store_session
 from kafkafs.disk.blocking import may_block, patience_left
-from kafkafs.disk.objects import Object, Objects, shown, whole
+from kafkafs.disk.objects import Names, Object, Objects, Version, shown, whole
 from kafkafs.disk.s3_place import place_of
-from kafkafs.disk.signed_reads import PART, SignedRead, SignedReads
-from kafkafs.disk.store_session import StoreLimits
+from kafkafs.disk.signed_reads import Begun, SignedRead, SignedReads, SignedStream, region_of
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
 from kafkafs.format.memory import Bytes
+
+if TYPE_CHECKING:
+    from kafkafs.disk.arrow_store import ArrowStore
 
 _PASSING = re.compile(
     r"AWS Error (SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|THROTTLING|REQUEST_TIMEOUT|NETWORK_CONNECTION)"
     r"|HTTP status (5|429)|XML_ERROR|SlowDown|ServiceUnavailable|InternalError|TooManyRequests"
-    r"|the store (listed nothing|sent nothing)"
+    r"|the store (listed nothing|sent nothing)|no listing came"
 )
 """Words of failures that may be over in a moment. pyarrow does not know each of them by a name of its own."""
 
@@ -60,31 +61,24 @@ _SILENT = "the store did not answer in time"
 AT_ONCE = 32
 """Questions that may be open at a time: those that nobody waits for any more count, too."""
 
-_HANDLES = 512
-"""Objects of which it is remembered how long they are: the store is asked at the first read of each."""
+_MOST_BEGUN = 64
+"""Reads that are asked for and not received. If there are more, the oldest one is given up: nobody wants it."""
 
 _OF_THE_OBJECT = ("HTTP status 416", "INVALID_OBJECT_STATE", "code 136")
 """What a store says of an object that it has: it is shorter than it was, it is archived. All else that is no answer
 (too many requests, expired credentials, an error of its own) says nothing of the object: that is no damage."""
-
-_BLANK, _OTHER = b"\xa5", b"\x5a"
-"""Fills bytes that a store did not send. If an object's own bytes end so, one time in 256, they are read again."""
 
 _SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _SHORTEST = 6  # of what is no word of a sentence
 Answer = TypeVar("Answer")
 
 
-class Version(NamedTuple):
-    """An object as it was at one moment: two versions that are equal have the same bytes."""
-
-    size: int
-    written: str  # as the store says; empty if it does not
-    tag: tuple[bytes, ...]
+def _never(_: float) -> None:
+    """For a question that needs a thread of its own."""
 
 
 class BucketObjects(Objects):
-    """Those of a bucket. `_lock` is held while `_handles` is looked at, `_opening` while the store's client is made;
+    """Those of a bucket. `_lock` is held while `_begun` is looked at, `_opening` while it is found out how to ask;
     `_is_suspect` is assigned at once."""
 
     def __init__(self, uri: str, kind: str = "the tier ") -> None:
@@ -101,95 +95,94 @@ class BucketObjects(Objects):
         """Start with no open connection. A forked process starts again: the connections belong to its parent."""
         self._process = os.getpid()
         self._lock, self._opening = threading.Lock(), threading.Lock()
-        self._client: tuple[Any, str] | None = None
-        self._handles: OrderedDict[str, Any] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, int, int], Begun] = OrderedDict()
         self._is_suspect = False
         self._refused_until = {True: 0.0, False: 0.0}  # for callers with little patience, and for others
         self._refusal = _SILENT
         self._free = threading.BoundedSemaphore(AT_ONCE)
         self._signed: SignedReads | None = None
+        self._is_begun = False
+        self.__dict__.pop("_arrow", None)
 
     def folders(self, folder: str = "") -> list[str]:
         """See `Objects`."""
-        return sorted(each.base_name for each in self._listed(folder) if each.type == fs.FileType.Directory)
+        return sorted(self._listed(folder).folders)
 
     def files(self, folder: str) -> Iterator[Object]:
         """See `Objects`."""
-        for each in self._listed(folder):
-            if each.type == fs.FileType.File:
-                yield Object(f"{folder}/{each.base_name}", each.size or 0, each.mtime_ns or 0)
+        yield from self._listed(folder).objects
 
     def entries(self, folder: str) -> tuple[list[str], list[Object]]:
-        """The folders and the objects in a folder, listed in one pass; none if it is not there."""
-        try:
-            found = self._listed(folder, self._limits.listing_s)
-        except NotFound:
-            found = []
-        found = found or self._surely_empty(folder)
-        prefix = f"{folder}/" if folder else ""
-        return [each.base_name for each in found if each.type == fs.FileType.Directory], [
-            Object(f"{prefix}{each.base_name}", each.size or 0, each.mtime_ns or 0)
-            for each in found
-            if each.type == fs.FileType.File
-        ]
+        """The folders and the objects in a folder, listed in one pass. NotFound if there is no top; a folder below it
+        was named by the store before, so it is there."""
+        found = self._listed(folder, self._limits.listing_s, surely=True)
+        return found.folders, found.objects
 
-    def _surely_empty(self, folder: str) -> list[Any]:
-        """The listing of a folder that seemed empty.
+    def begin(self, key: str, position: int, size: int) -> bool:
+        """Ask for these bytes if that can be done without waiting. `read_versioned` of the same bytes receives them."""
+        if self._process != os.getpid() or self._signed is None or self._is_suspect:
+            return False
+        begun = self._signed.begin(key, position, size)
+        if begun is None:
+            return False
+        with self._lock:
+            self._begun[key, position, size] = begun
+            forgotten = self._begun.popitem(last=False)[1] if len(self._begun) > _MOST_BEGUN else None
+        if forgotten is not None:
+            forgotten.connection.close()
+        return True
 
-        pyarrow takes a page that a proxy has sent for a listing without names. So the listing is asked for again. An
-        empty folder is there by an object of its own name, which another request has to tell. NotFound of the top."""
+    def stream(self, key: str, position: int, size: int, check: Callable[[Version], None]) -> SignedStream | None:
+        """Those bytes, asked for now and received by whoever reads the stream, which tells `check` of what version they
+        are. None if pyarrow has to be asked, or if the store gives reason not to wait for it."""
+        if patience_left() < inf:
+            return None
+        signed = self._asked(self._signed_reads, key) if self._process != os.getpid() else self._signed
+        if signed is None or self._is_suspect:
+            return None
+        begun = self._taken(key, position, size) or signed.begin(key, position, size)
+        if begun is None and self._asked(signed.connect, key):
+            begun = signed.begin(key, position, size)
+        return None if begun is None else SignedStream(signed, begun, self._limits.question_s, check)
 
-        def question() -> list[Any]:
-            """Two requests, or three."""
-            found = self._names_in(folder, allow_not_found=True)
-            system, top = self._opened()
-            is_there = found or system.get_file_info(f"{top}/{folder}".rstrip("/")).type == fs.FileType.Directory
-            if not is_there and not folder:
-                if self._signed is not None and self._signed.is_last("", "") is False:
-                    raise OSError("no listing came, but something else; does a proxy answer instead of the store?")
-                raise FileNotFoundError
-            if not is_there:
-                raise OSError("the store listed nothing in a folder that it had named")
-            return found
+    def read_versioned(self, key: str, position: int, size: int) -> tuple[Bytes, Version, Version]:
+        """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it."""
 
-        return self._asked(question, folder or "the top", self._limits.listing_s)
-
-    def read_versioned(self, key: str, position: int, size: int) -> tuple[list[Bytes], Version, Version]:
-        """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it.
-
-        They come in parts of `PART` bytes. The last part has the rest."""
-
-        def question() -> tuple[list[Bytes], Version, Version]:
+        def question() -> tuple[Bytes, Version, Version]:
             """One request, or by pyarrow one for the bytes, one behind it for the version, and at first one before."""
-            self._opened()
-            found = "" if self._signed is None else self._signed.read(key, position, size)
+            signed = self._signed_reads()
+            found = "" if signed is None else signed.read(key, position, size)
             if isinstance(found, SignedRead):
-                version = Version(found.size, found.written, (found.tag, b"", found.version_id))
-                return found.parts, version, version
+                return _versioned(found)
             try:
-                before = self._handle(key)
-                data = _read_fully(before, position, size)
-                parts: list[Bytes] = [data[at : at + PART] for at in range(0, len(data), PART)]
-                return parts, _version(before), _version(self._handle(key, reopen=True))
+                return self._arrow.read_versioned(key, position, size)
             except OSError as error:
                 if found and not isinstance(error, FileNotFoundError):
                     raise OSError(f"{error} ({found})") from error
                 raise
 
+        def at_once(until: float) -> tuple[Bytes, Version, Version] | None:
+            """Without a thread of its own, over a connection that is open."""
+            begun, signed = self._taken(key, position, size), self._signed
+            if begun is None and signed is not None:
+                begun = signed.begin(key, position, size)
+            found = None if begun is None or signed is None else signed.read_begun(begun, until)
+            return None if found is None else _versioned(found)
+
         try:
-            return self._asked(question, key)
+            return self._asked(question, key, at_once=at_once)
         except (DiskError, NotFound):
-            with self._lock:
-                self._handles.pop(key, None)
+            if "_arrow" in self.__dict__:
+                self._arrow.forget(key)
             raise
 
     def read(self, key: str, position: int, size: int) -> bytes:
         """See `Objects`."""
         try:
-            return whole(self.called, key, self._asked(lambda: self._read(key, position, size), key), size)
+            return whole(self.called, key, self._asked(lambda: self._arrow.read(key, position, size), key), size)
         except (DiskError, NotFound):
-            with self._lock:
-                self._handles.pop(key, None)  # it may have another size by now
+            if "_arrow" in self.__dict__:
+                self._arrow.forget(key)
             raise
 
     def stat(self, found: Object) -> os.stat_result:
@@ -201,64 +194,48 @@ class BucketObjects(Objects):
             {"st_mtime_ns": found.mtime_ns, "st_ctime_ns": found.mtime_ns, "st_blocks": -(-found.size // 512)},
         )
 
-    def _listed(self, folder: str, limit_s: float = 0.0) -> list[Any]:
-        """A folder's names. If a proxy sends a page of its own, pyarrow takes it for the end of the listing. So behind
-        a listing that ends with a full page, the store is asked for more."""
+    def _taken(self, key: str, position: int, size: int) -> Begun | None:
+        """The request for these bytes, if it was sent before."""
+        with self._lock:
+            return self._begun.pop((key, position, size), None)
 
-        def listing() -> list[Any]:
-            """One request for a thousand keys, and one more if all pages are full; by pyarrow as many more."""
-            found = self._names_in(folder, allow_not_found=bool(folder))
-            is_full = found and -len(found) % self._limits.page <= 1  # a folder's own object counts, and is not listed
-            if is_full and not self._is_all(folder, found):
-                raise OSError(f"the store listed nothing behind {len(found):,} names, or more the next time")
+    def _listed(self, folder: str, limit_s: float = 0.0, *, surely: bool = False) -> Names:
+        """A folder's names. NotFound if there is no top. `surely`: the store has named the folder before."""
+
+        def listing() -> Names:
+            """One request for a thousand names; by pyarrow some more."""
+            signed = self._signed_reads()
+            found = None if signed is None else signed.names(folder)
+            found = self._arrow.names(folder, surely=surely) if found is None else found
+            if not found.is_there and not folder:
+                raise FileNotFoundError
+            if not found.is_there and surely:
+                raise OSError("the store listed nothing in a folder that it had named")
             return found
 
         return self._asked(listing, folder, limit_s)
 
-    def _is_all(self, folder: str, found: list[Any]) -> bool:
-        names = [each.base_name + "/" * (each.type == fs.FileType.Directory) for each in found]
-        last = max(names, key=lambda name: name.encode("utf-8", "surrogateescape"))
-        is_last = None if self._signed is None else self._signed.is_last(folder, last)
-        if is_last is None:
-            return len(self._names_in(folder, allow_not_found=bool(folder))) == len(found)
-        return is_last
-
-    def _names_in(self, folder: str, *, allow_not_found: bool) -> list[Any]:
-        """A folder's names as the store lists them now: a request for each thousand."""
-        system, top = self._opened()
-        found: list[Any] = system.get_file_info(
-            fs.FileSelector(f"{top}/{folder}".rstrip("/"), allow_not_found=allow_not_found)
-        )
-        return found
-
-    def _read(self, key: str, position: int, size: int) -> bytes:
-        """One request, and at the first read of an object one more for its size."""
-        return _read_fully(self._handle(key), position, size)
-
-    def _handle(self, key: str, *, reopen: bool = False) -> Any:
-        """The object, opened: one request, if it was not open or `reopen` is given."""
-        system, top = self._opened()
-        with self._lock:
-            handle = None if reopen else self._handles.get(key)
-        if handle is None:
-            handle = system.open_input_file(f"{top}/{key}")
-            with self._lock:
-                self._handles[key] = handle
-                if len(self._handles) > _HANDLES:
-                    self._handles.popitem(last=False)
-        return handle
-
-    def _opened(self) -> tuple[Any, str]:
-        """The store's client, and the path of the tier's top; made by the first question."""
+    def _signed_reads(self) -> SignedReads | None:
+        """Those of this bucket, made by the first question; None if pyarrow has to be asked."""
         with self._opening:
-            if self._client is None:
-                limits, is_s3 = self._limits, self._uri.startswith("s3://")
-                self._client = _s3(self._uri, limits) if is_s3 else fs.FileSystem.from_uri(limited(self._uri, limits))
-                if is_s3:
-                    self._signed = SignedReads.of(place_of(self._uri), self._client[0].region, limits.request_s)
-            return self._client[0], self._client[1].rstrip("/")
+            if not self._is_begun and self._uri.startswith("s3://"):
+                place = place_of(self._uri)
+                region = region_of(place) or ("" if place.keys else self._arrow.region)
+                self._signed = SignedReads.of(place, region, self._limits.request_s)
+            self._is_begun = True
+            return self._signed
 
-    def _asked(self, question: Callable[[], Answer], what: str, most_s: float = 0.0) -> Answer:
+    @cached_property
+    def _arrow(self) -> "ArrowStore":
+        from kafkafs.disk.arrow_store import ArrowStore  # with pyarrow, 100 ms
+
+        return ArrowStore(self._uri, self._limits)
+
+    def _asked(
+        self, question: Callable[[], Answer], what: str, most_s: float = 0.0,
+        at_once: Callable[[float], Answer | None] = _never,
+    ) -> Answer:  # fmt: skip
+        """The answer. `at_once` tries it first in this thread up to a time, where the store is known to answer."""
         may_block()
         if self._process != os.getpid():
             self._begin()
@@ -272,6 +249,12 @@ class BucketObjects(Objects):
             raise Unanswered(f"{self.called} did not answer in time")
         if time.monotonic() < self._refused_until[is_impatient]:
             raise Unanswered(f"{place} cannot be read: {self._refusal}")
+        if limit_s == usual_s and not self._is_suspect:
+            answer = at_once(began + limit_s)
+            if answer is not None:
+                self._refused_until = {True: 0.0, False: 0.0}
+                return answer
+            limit_s = max(0.0, began + limit_s - time.monotonic())
         future: Future[Answer] = Future()
         if not self._free.acquire(timeout=limit_s):
             raise unanswered
@@ -343,47 +326,6 @@ def _persistently(question: Callable[[], Answer], until: float, waits_s: Sequenc
     return question()
 
 
-_TAGS = ("ETag", "Generation", "VersionId")
-
-
-def _version(handle: Any) -> Version:
-    """Return the object's version from the response to its open."""
-    metadata = handle.metadata() or {}
-    return Version(
-        handle.size(), metadata.get("Last-Modified", b"").decode(), tuple(metadata.get(name, b"") for name in _TAGS)
-    )
-
-
-def _read_fully(handle: Any, position: int, size: int) -> bytes:
-    """Return the bytes that a store sent for that range, in one request.
-
-    pyarrow takes a response that is shorter than was asked for a whole one (26.0), and what it has not written of its
-    buffer is what was in that memory before. So the buffer is ours, and blank: where its end still is, the response was
-    too short, unless the object's own bytes are like that. A second read with another blank decides.
-    """
-    got = b""
-    for blank in (_BLANK, _OTHER):
-        buffer = bytearray(blank) * size
-        with handle.get_stream(position, size) as stream:
-            got = bytes(memoryview(buffer)[: stream.readinto(buffer)])
-        if not got.endswith(blank):
-            return got
-    return got.rstrip(_OTHER)
-
-
-def limited(uri: str, limits: StoreLimits) -> str:
-    """The address with a limit of time for retries: by itself, Google's client tries for a quarter of an hour."""
-    parts = urlsplit(uri)
-    if parts.scheme not in ("gs", "gcs") or "retry_limit_seconds" in parts.query:
-        return uri
-    return f"{uri}{'&' if parts.query else '?'}retry_limit_seconds={limits.question_s:.0f}"
-
-
-def _s3(uri: str, limits: StoreLimits) -> tuple[Any, str]:
-    """S3 with limits of time, which no part of its address can set; credentials are those of the environment."""
-    place = place_of(uri)
-    if not (place.region or place.endpoint or place.proxy):
-        place = place._replace(region=fs.resolve_s3_region(place.bucket))
-    strategy = fs.AwsStandardS3RetryStrategy(max_attempts=limits.attempts)
-    times = {"connect_timeout": limits.connect_s, "request_timeout": limits.request_s, "retry_strategy": strategy}
-    return fs.S3FileSystem(**place.arguments(), **times), f"{place.bucket}/{place.folder}"
+def _versioned(found: SignedRead) -> tuple[Bytes, Version, Version]:
+    """The bytes with the version that the response to the same request told."""
+    return found.data, found.version, found.version

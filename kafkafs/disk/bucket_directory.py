@@ -13,24 +13,28 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple, TypeVar, cast
 from zlib import crc32
 
 from kafkafs.disk import store_session
 from kafkafs.disk.access import Access, access_of
 from kafkafs.disk.blocking import acquired, may_block
-from kafkafs.disk.bucket import BucketObjects, Version
+from kafkafs.disk.bucket import BucketObjects
 from kafkafs.disk.cached_value import LruCache
-from kafkafs.disk.chunked_file import ChunkedFile, inode_of
+from kafkafs.disk.chunked_file import Ahead, ChunkedFile, inode_of
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory, Inside
-from kafkafs.disk.objects import Object, counted
-from kafkafs.disk.signed_reads import PART
+from kafkafs.disk.objects import Object, Version, counted
 from kafkafs.disk.stamps import Stamps
+from kafkafs.disk.straight_file import Stream
 from kafkafs.errors import DiskError, KafkafsError, NotFound, StoreError, Vanished
 from kafkafs.format.memory import Bytes
+
+PART = 1 << 20
+"""Bytes of a log that are fetched for a point."""
 
 WHOLE = 16 << 20
 """Bytes up to which anything but a log is fetched in one request: an index has 10 MiB at most, unless configured."""
@@ -63,6 +67,7 @@ class _Listing:
     folders: frozenset[str]
     about: os.stat_result
     at: float
+    abouts: dict[str, os.stat_result] = field(default_factory=dict)  # of files, as far as somebody has asked
 
 
 class _Entry:
@@ -172,10 +177,11 @@ class BucketDirectory(Directory):
     def open_now(self, name: str) -> DataFile:
         """See `Directory`. Nothing is asked of the object before some of it is read."""
         folder, base = os.path.split(name)
-        found = self._listing(folder or ".").files.get(base)
+        listing = self._listing(folder or ".")
+        found = listing.files.get(base)
         if found is None:
             raise NotFound(f"there is no file {name!r} in {self._objects.shown_as}")
-        about = self._about(found)
+        about = self._about_in(listing, base)
         kept_as = f"{about.st_ino} {name}"
         return self._files.get(kept_as, lambda: self._made(found, about))
 
@@ -184,10 +190,17 @@ class BucketDirectory(Directory):
         piece = PART if is_piecemeal else max(found.size, 1)
 
         def pieces(first: int, count: int) -> list[Bytes]:
-            parts = self._read(found, first * piece, min(count * piece, found.size - first * piece))
-            return parts if len(parts) == count else [b"".join(parts)]
+            data = self._read(found, first * piece, min(count * piece, found.size - first * piece))
+            return [data[at : at + piece] for at in range(0, len(data), piece)]
 
-        file = ChunkedFile(found.key, about, piece, pieces, store_session.current.chunks(), self.options)
+        def begin(count: int) -> bool:
+            return self._objects.begin(found.key, 0, min(count * piece, found.size))
+
+        def stream(position: int, size: int) -> Stream | None:
+            return self._objects.stream(found.key, position, size, partial(self._check, found))
+
+        ahead, cache = Ahead(begin, stream), store_session.current.chunks()
+        file = ChunkedFile(found.key, about, piece, pieces, cache, self.options, ahead)
         file.inode = about.st_ino
         return file
 
@@ -205,8 +218,8 @@ class BucketDirectory(Directory):
         def entries() -> Iterator[_Entry]:
             for folder in listing.folders:
                 yield _Entry(folder, None)
-            for base, found in listing.files.items():
-                yield _Entry(base, self._about(found))
+            for base in listing.files:
+                yield _Entry(base, self._about_in(listing, base))
 
         yield cast("Iterator[os.DirEntry[str]]", entries())
 
@@ -216,7 +229,7 @@ class BucketDirectory(Directory):
         if name != ".":
             parent = self._listing(folder or ".")
             if base in parent.files:
-                return self._about(parent.files[base])
+                return self._about_in(parent, base)
         return self._listing(name).about
 
     def stat_at_once(self, name: str = ".") -> os.stat_result:
@@ -301,29 +314,39 @@ class BucketDirectory(Directory):
         self._listings[folder] = listing
         return listing
 
+    def _about_in(self, listing: _Listing, base: str) -> os.stat_result:
+        about = listing.abouts.get(base)
+        if about is None:
+            about = listing.abouts[base] = self._about(listing.files[base])
+        return about
+
     def _about(self, found: Object) -> os.stat_result:
         inode = inode_of(f"{found.key}\0{found.size}\0{found.mtime_ns}")
         return _attributes(stat.S_IFREG | 0o400, inode, self._device, found.size, found.mtime_ns)
 
-    def _read(self, found: Object, position: int, size: int) -> list[Bytes]:
+    def _read(self, found: Object, position: int, size: int) -> Bytes:
         """Those bytes of the object that was listed. StoreError if it is another one, before the read or behind it."""
         seen = self._before.files.get(found.key)
         if seen is not None and seen[0] == found and size == found.size:
             self._versions[found.key] = seen[:2]
-            return [seen[2]]
+            return seen[2]
         try:
-            parts, before, after = self._ask(lambda: self._objects.read_versioned(found.key, position, size))
+            data, before, after = self._ask(lambda: self._objects.read_versioned(found.key, position, size))
         except NotFound:
             raise self._failed(f"{found.key!r} is not there any more") from None
+        self._check(found, before, after)
+        self._ask(lambda: counted(self._objects.called, found.key, len(data), size))
+        return data
+
+    def _check(self, found: Object, *versions: Version) -> None:
+        """StoreError if these versions are not all those of the object that was listed, and that was read before."""
         known = self._versions.get(found.key)
-        first = known[1] if known is not None and known[0] == found else before
-        if not (first == before == after and _is_of(found, first)):
+        first = known[1] if known is not None and known[0] == found else versions[0]
+        if any(first != each for each in versions) or not _is_of(found, first):
             raise self._failed(f"{found.key!r} was written while it was read")
-        self._ask(lambda: counted(self._objects.called, found.key, sum(map(len, parts)), size))
         if len(self._versions) > _MOST_VERSIONS:
             self._versions.clear()  # the listing still tells size and time
         self._versions[found.key] = found, first
-        return parts
 
     def _ask(self, question: Callable[[], Answer]) -> Answer:
         try:

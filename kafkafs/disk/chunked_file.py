@@ -1,7 +1,8 @@
 """A file that is elsewhere in chunks, fetched whole and kept for a while: an object of a remote tier.
 
 The missing chunks of a read are fetched together, up to `TOGETHER` bytes or two chunks. Behind a reader that goes
-straight on as many bytes are fetched before it asks, where they are a quarter of what the cache holds at most.
+straight on as many bytes are fetched before it asks, if they are a quarter of what the cache holds at most. If they
+come too late all the same, several requests are made at a time.
 
 It never changes: an object that was written is replaced by none, and would be another file. The form of a chunk
 (compressed, encrypted) is not known here: `chunk` gives its bytes in clear.
@@ -9,13 +10,17 @@ It never changes: an object that was written is replaced by none, and would be a
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from zlib import crc32
 
+import numpy as np
+
 from kafkafs.disk.access import Access, access_of
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
+from kafkafs.disk.straight_file import StraightFile, Stream
 from kafkafs.errors import DiskError, NotFound, Vanished
 from kafkafs.format.memory import Bytes
 
@@ -23,10 +28,25 @@ FetchChunks = Callable[[int, int], Sequence[Bytes]]
 """The bytes in clear of the chunks from that number on, so many. DiskError if they cannot be had, NotFound if
 their object is gone, WouldBlock never."""
 
-TOGETHER = 4 << 20
+TOGETHER = 8 << 20
+
+_SHARES = 4
+"""A part of the cache that one request may fill ahead of a reader; all together may fill half of it."""
+
+_DEEPEST = 4
 
 STRAIGHT = 1 << 20
 """A reader that has read so many bytes one behind the other will go on: a point has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """Requests that nobody waits for."""
+
+    begin: Callable[[int], bool]
+    """Asks for so many chunks, from the first one on, if that takes no waiting. `chunks` receives as many."""
+    stream: Callable[[int, int], Stream | None]
+    """Asks for bytes at a position."""
 
 
 class ChunkedFile(DataFile):
@@ -34,9 +54,12 @@ class ChunkedFile(DataFile):
 
     __slots__ = (
         "_about",
+        "_ahead",
+        "_begun",
         "_cache",
         "_chunk_size",
         "_chunks",
+        "_depth",
         "_fetched_to",
         "_object",
         "_passed_to",
@@ -48,7 +71,7 @@ class ChunkedFile(DataFile):
 
     def __init__(
         self, name: str, about: os.stat_result, chunk_size: int, chunks: FetchChunks, cache: ChunkCache,
-        options: DiskOptions,
+        options: DiskOptions, ahead: "Ahead | None" = None,
     ) -> None:  # fmt: skip
         """`name` is the object's, `about` has its size; both tell its chunks from those of others, and of one that had
         the name before."""
@@ -61,6 +84,9 @@ class ChunkedFile(DataFile):
         self._cache = cache
         self._read_to = self._straight = self._passed_to = 0
         self._fetched_to = 0  # the chunk up to which it was fetched ahead
+        self._depth = 1  # requests ahead of a reader
+        self._ahead = ahead
+        self._begun = 0  # chunks from the first one on that were asked for, and that nobody has received
 
     def stat(self) -> os.stat_result:
         """See `DataFile`: the attributes that were given to the constructor."""
@@ -75,25 +101,28 @@ class ChunkedFile(DataFile):
         parts = self._going_on(position, size)
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
+    def read_long(self, position: int, size: int) -> memoryview:
+        """See `DataFile`: a view of the chunks, if one fetch has brought them."""
+        return _joined(self._going_on(position, size))
+
     def read_into(
         self,
         buffer: memoryview,
         position: int,
         *,
-        passing: bool = False,  # noqa: ARG002
+        passing: bool = False,
         straight: bool = False,  # noqa: ARG002
     ) -> int:
-        """See `DataFile`. It leaves no pages, and what is read ahead of it `fetch` says."""
+        """See `DataFile`. It leaves no pages. Behind a read that is `passing`, nothing is fetched ahead."""
         at = 0
-        for part in self._going_on(position, len(buffer)):
+        for part in (self._parts if passing else self._going_on)(position, len(buffer)):
             buffer[at : at + len(part)] = part
             at += len(part)
         return at
 
     def stream(self, position: int, size: int) -> bytes | memoryview:
-        """See `DataFile`: a view of the chunk, where one has all."""
-        parts = self._going_on(position, size)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        """See `DataFile`: a view of the chunks, if one fetch has brought them."""
+        return _joined(self._going_on(position, size))
 
     def next_data(self, position: int) -> int:
         """See `DataFile`: there are no holes."""
@@ -109,8 +138,23 @@ class ChunkedFile(DataFile):
         count = max(1, -(-min(TOGETHER, self._size) // self._chunk_size))
         if self._size and not self._cache.has((self._object, 0)):
             size = min(count * self._chunk_size, self._size)
-            if self._cache.fetch_ahead((self._object, 0), partial(self._fetched, 0, count), size):
+            if self._begun or (self._ahead is not None and self._ahead.begin(count)):
+                self._begun = count
                 self._fetched_to = max(self._fetched_to, count)
+            elif self._ahead is not None and self._size > TOGETHER:
+                return  # its reader goes `straight`, and keeps nothing here
+            elif self._cache.fetch_ahead((self._object, 0), partial(self._fetched, 0, count), size):
+                self._fetched_to = max(self._fetched_to, count)
+
+    def straight(self, position: int, end: int, *, is_whole: bool = False) -> DataFile:
+        """See `DataFile`. What is small is fetched whole, and kept."""
+        end = min(end, self._size)
+        if self._ahead is None or is_non_blocking() or self._size <= TOGETHER or end - position <= STRAIGHT:
+            return self
+        behind = position
+        while behind < end and self._cache.has((self._object, behind // self._chunk_size)):
+            behind += self._chunk_size - behind % self._chunk_size
+        return StraightFile(self, self._options, (position, behind, end), self._ahead.stream, is_whole)
 
     def forget(self, position: int, size: int) -> bool:
         """See `DataFile`: chunks may have arrived damaged."""
@@ -136,17 +180,20 @@ class ChunkedFile(DataFile):
         return parts
 
     def _fetch_behind(self, last: int) -> None:
-        """Fetches ahead behind that chunk, unless half as much or more was."""
+        """Fetches ahead behind that chunk, unless enough was: as many requests at a time as keep the reader busy."""
         count = max(1, TOGETHER // self._chunk_size)
-        first = max(last + 1, self._fetched_to if self._fetched_to <= last + 1 + count else 0)
-        is_near = first - last - 1 <= count // 2
-        count = self._missing(first, min(count, -(-self._size // self._chunk_size) - first))
-        size = count * self._chunk_size
-        is_due = count > 0 and is_near and 4 * size <= self._cache.limit
-        if is_due and not self._cache.has((self._object, first)):
-            fetch = partial(self._fetched, first, count)
-            if self._cache.fetch_ahead((self._object, first), fetch, size):
-                self._fetched_to = first + count
+        end, size = -(-self._size // self._chunk_size), count * self._chunk_size
+        most = min(self._depth, 2 * self._cache.limit // (_SHARES * size)) or int(_SHARES * size <= self._cache.limit)
+        for _ in range(most):
+            first = max(last + 1, self._fetched_to if self._fetched_to <= last + 1 + most * count else 0)
+            is_near = first - last - 1 <= (most - 1) * count + count // 2
+            wanted = self._missing(first, min(count, end - first))
+            if wanted <= 0 or not is_near or self._cache.has((self._object, first)):
+                return
+            fetch = partial(self._fetched, first, wanted)
+            if not self._cache.fetch_ahead((self._object, first), fetch, wanted * self._chunk_size):
+                return
+            self._fetched_to = first + wanted
 
     def _parts(self, position: int, size: int) -> list[memoryview]:
         """Return the bytes of [position, position + size) out of the chunks."""
@@ -165,8 +212,12 @@ class ChunkedFile(DataFile):
         piece = self._cache.known((self._object, number))
         if piece is None:
             may_block()
+            if number < self._fetched_to and self._straight >= STRAIGHT:  # it comes too late
+                self._depth = min(self._depth + 1, _DEEPEST)
             most = min(max(2 * self._chunk_size, TOGETHER), self._cache.limit) // self._chunk_size
             count = self._missing(number, min(last - number + 1, max(1, most)))
+            if number == 0 and self._begun:
+                count, self._begun = self._begun, 0
             size = min(count * self._chunk_size, self._size - number * self._chunk_size)
             piece = self._cache.get((self._object, number), lambda: self._fetched(number, count), size)
         return memoryview(piece)
@@ -189,6 +240,20 @@ class ChunkedFile(DataFile):
         for number, piece in enumerate(pieces[1:], first + 1):
             self._cache.keep((self._object, number), piece)
         return pieces[0]
+
+
+def _joined(parts: list[memoryview]) -> memoryview:
+    """The parts as one: without a copy, where they are one behind the other in memory."""
+    if len(parts) == 1:
+        return parts[0]
+    if parts and all(each.obj is parts[0].obj for each in parts):
+        arrays = [np.frombuffer(each, np.uint8) for each in parts]
+        places = [each.__array_interface__["data"][0] for each in arrays]
+        if all(place + len(part) == behind for place, part, behind in zip(places, parts, places[1:], strict=False)):
+            whole = memoryview(parts[0].obj).cast("B")
+            first = places[0] - np.frombuffer(whole, np.uint8).__array_interface__["data"][0]
+            return whole[first : first + sum(map(len, parts))]
+    return memoryview(b"".join(parts))
 
 
 def inode_of(name: str) -> int:

@@ -106,6 +106,11 @@ class DataFile(ABC):
     def fetch_soon(self) -> None:  # noqa: B027
         """This file will be read from its start: where each read is a request, one is sent now, and not waited for."""
 
+    def straight(self, position: int, end: int, *, is_whole: bool = False) -> "DataFile":  # noqa: ARG002
+        """The same file for a reader of its own that goes straight from there to about `end`. `is_whole`: it will read
+        all of that, else it may stop before."""
+        return self
+
     def forget(self, position: int, size: int) -> bool:  # noqa: ARG002 (a file on the disk is read each time)
         """Drops what is kept of these bytes, which are not what was written: the next read fetches them again. True if
         anything was dropped."""

@@ -9,6 +9,8 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from kafkafs.disk.data_file import DiskOptions
@@ -36,6 +38,22 @@ class Object(NamedTuple):
     key: str
     size: int
     mtime_ns: int
+
+
+class Names(NamedTuple):
+    """The names in a folder of a bucket. `is_there`: the folder has an object of its own, or a name in it."""
+
+    folders: list[str]
+    objects: list[Object]
+    is_there: bool
+
+
+class Version(NamedTuple):
+    """An object as it was at one moment: two versions that are equal have the same bytes."""
+
+    size: int
+    written: str  # as the store says; empty if it does not
+    tag: tuple[bytes, ...]
 
 
 class Objects(ABC):
@@ -98,6 +116,14 @@ class DirectoryObjects(Objects):
     def stat(self, found: Object) -> os.stat_result:
         """See `Objects`."""
         return self.root.open_now(found.key).stat()
+
+
+def check_pyarrow(what: str) -> None:
+    """UsageError if pyarrow is not installed. It is loaded later, by the first bucket that needs it."""
+    with suppress(ImportError):
+        if find_spec("pyarrow") is not None:
+            return
+    raise UsageError(f"{what} in a bucket takes pyarrow: pip install 'kafkafs[tiered]'")
 
 
 def is_bucket(place: str) -> bool:

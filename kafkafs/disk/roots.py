@@ -6,7 +6,7 @@ from pathlib import Path
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import UsageError
+from kafkafs.disk.objects import check_pyarrow
 
 
 def root_at(path: Path, options: DiskOptions) -> Directory:
@@ -17,8 +17,7 @@ def root_at(path: Path, options: DiskOptions) -> Directory:
     address = bucket_of(path)
     if not address:
         return Directory(os.fspath(path), options)
-    try:
-        from kafkafs.disk.bucket_directory import BucketDirectory  # with pyarrow, 100 ms and 50 MiB
-    except ImportError as error:
-        raise UsageError("a data directory in a bucket takes pyarrow: pip install 'kafkafs[tiered]'") from error
+    check_pyarrow("a data directory")
+    from kafkafs.disk.bucket_directory import BucketDirectory  # large
+
     return BucketDirectory(address, options)

@@ -9,7 +9,6 @@ import os
 import re
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 from kafkafs.errors import UsageError
 
@@ -77,6 +76,10 @@ def place_of(uri: str) -> Place:
 
 def _proxy(scheme: str, endpoint: str) -> str:
     """The proxy for that store; empty for a host that `NO_PROXY` names."""
+    if not any(name.lower().endswith("_proxy") for name in os.environ):
+        return ""
+    from urllib.request import getproxies, proxy_bypass  # with an HTTP client: most stores have no proxy
+
     proxies = getproxies()
     if scheme not in proxies or proxy_bypass(endpoint or "s3.amazonaws.com"):
         return ""

@@ -1,53 +1,64 @@
-"""Reads of S3 objects in one request each, whose response includes the object's version.
+"""Requests to an S3 store that are signed here: a read is one, and its response includes the object's version.
 
 pyarrow asks for an object's attributes before it reads, and its reads tell no version. To prove that bytes are of one
-version, it takes three requests. Here one request does, signed by AWS Signature Version 4.
+version, it takes three requests. Here one request does, signed by AWS Signature Version 4. A page of a listing is one
+request, too: what is no page, as of a proxy, is told from one without names.
 
 This works with keys in the environment, the first place where pyarrow looks, and without a proxy. For everything else,
 and after any error but silence, the caller asks by pyarrow. No redirect is followed, so a signature goes to one host.
 
-Sources: AWS General Reference, "Signature Version 4 signing process"; S3 API Reference, "GetObject"; S3 User Guide,
-"Virtual hosting of buckets".
+Sources: AWS General Reference, "Signature Version 4 signing process"; S3 API Reference, "GetObject", "ListObjectsV2";
+S3 User Guide, "Virtual hosting of buckets".
 """
 
 import hashlib
 import hmac
 import os
 import re
-import ssl
 import time
-from email.utils import parsedate_to_datetime
+from collections.abc import Callable
 from functools import cached_property
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from math import inf
 from queue import Empty, LifoQueue
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
+import numpy as np
+
+from kafkafs.disk.http_connection import HttpConnection
+from kafkafs.disk.objects import Names, Version
+from kafkafs.disk.s3_listing import Page, parse_page
 from kafkafs.disk.s3_place import Place
-from kafkafs.format.memory import Buffers, Bytes
+from kafkafs.format.memory import Buffers
+
+if TYPE_CHECKING:
+    import ssl
 
 _ALGORITHM, _UNSIGNED, _LISTED, _PARTIAL = "AWS4-HMAC-SHA256", "UNSIGNED-PAYLOAD", 200, 206
-_LARGEST = "\U0010ffff"  # no key in a folder comes behind it
 _PLAIN_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]+")  # others have no certificate as a host, or another protocol
 _OTHER_HOSTS = ("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT")
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _CODE = re.compile(rb"<Code>([A-Za-z]{1,64})</Code>")
 _ERROR_SIZE = 1 << 16
+_WHOLE, _END = b"</ListBucketResult>", 64
+_PAGE_SIZE = 16 << 20  # a thousand keys of a kilobyte, in XML
 _OF_THE_STORE = 500
+_WRITTEN = re.compile(r"\w{3}, (\d\d) (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) (\d{4}) (\d\d:\d\d:\d\d) GMT")
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
-PART = 1 << 20
-"""Bytes of a part of what was read."""
+LONGEST = 8 << 20
+"""Bytes of the longest read that is received into memory that is used again."""
 
-_buffers = Buffers(PART, keep=16)
+_SHORT = 1 << 20
+_SHORTEST = 1 << 19
+_short, _long = Buffers(_SHORT, keep=16), Buffers(LONGEST, keep=4)
 
 
 class SignedRead(NamedTuple):
     """Some bytes of an object, and the version that they are of."""
 
-    parts: list[Bytes]  # of PART bytes each, but for the last one
-    size: int
-    written: str  # as pyarrow writes it
-    tag: bytes
-    version_id: bytes
+    data: memoryview
+    version: Version
 
 
 class _Keys(NamedTuple):
@@ -58,147 +69,294 @@ class _Keys(NamedTuple):
     token: str
 
 
+class Begun(NamedTuple):
+    """A read whose request was sent."""
+
+    connection: HttpConnection
+    position: int
+    size: int
+
+
 class SignedReads:
     """Those of one bucket. Threads share the connections that are open and not in use."""
 
     def __init__(self, place: Place, region: str, keys: _Keys, silent_s: float) -> None:
         self._place, self._region, self._keys, self._silent_s = place, region, keys, silent_s
         self._host, self._top = _address_of(place, region)
-        self._idle: LifoQueue[HTTPConnection] = LifoQueue()
-        self._is_unfit = self._has_read = False
+        self._idle: LifoQueue[HttpConnection] = LifoQueue()
+        self._is_unfit = self._has_answered = False
+        self._day = ("", b"")  # a day, and the key of its signatures
 
     @classmethod
     def of(cls, place: Place, region: str, silent_s: float) -> "SignedReads | None":
         """The reads of that bucket; None if keys or the way to it are not known for sure."""
         environment = os.environ
         key, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
+        token = environment.get("AWS_SESSION_TOKEN", "")
         is_plain = not (place.keys or place.proxy or "/" in place.endpoint) and place.scheme in ("http", "https")
+        is_plain &= all(word.isascii() and word.isprintable() for word in (key, secret, token, region, place.endpoint))
         if not place.endpoint:
             is_plain &= bool(_PLAIN_BUCKET.fullmatch(place.bucket)) and not place.bucket.endswith("--x-s3")
             is_plain &= not any(environment.get(name, "").lower() == "true" for name in _OTHER_HOSTS)
         if not (is_plain and key and secret and region):
             return None
-        return cls(place, region, _Keys(key, secret, environment.get("AWS_SESSION_TOKEN", "")), silent_s)
+        return cls(place, region, _Keys(key, secret, token), silent_s)
 
-    def read(self, key: str, position: int, size: int) -> SignedRead | str:
+    def read(self, key: str, position: int, size: int, until: float = inf) -> SignedRead | str:
         """Those bytes, in one request. If pyarrow has to be asked, the store's word for that, or "".
 
-        A place that refuses its first read is not asked again: it may take requests of another form. Raise OSError if
-        the store is silent."""
+        A place that refuses its first read is not asked again: it may take requests of another form. OSError if the
+        store is silent, TimeoutError at `until`."""
         if self._is_unfit:
             return ""
         try:
-            found, code = self._asked(f"{self._top}/{quote(key, safe='/-_.~')}", position, size)
+            connection, is_fresh = self._connection()
+            found = self._exchange(connection, key, position, size, until)
+            if found is None and not is_fresh:  # the store had closed the connection meanwhile
+                found = self._exchange(self._fresh(), key, position, size, until)
         except TimeoutError:
             raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
-        except (OSError, HTTPException, LookupError, ValueError):
+        except OSError:
             return ""
-        self._has_read |= isinstance(found, SignedRead)
-        self._is_unfit = not self._has_read and code < _OF_THE_STORE
-        return found
+        return "" if found is None else found
 
-    def is_last(self, folder: str, name: str) -> bool | None:
-        """True if the store lists nothing behind that name of a folder, False if it does or if a proxy answers. None if
-        it must be asked by pyarrow. `name` of a folder ends with a slash."""
+    def begin(self, key: str, position: int, size: int) -> Begun | None:
+        """Send the request for those bytes if a connection is open and free. `read_begun` receives them."""
+        try:
+            return None if self._is_unfit else self._send(self._idle.get_nowait(), key, position, size)
+        except (Empty, OSError):
+            return None
+
+    def connect(self) -> bool:
+        """Open one more connection. False if pyarrow has to be asked."""
         if self._is_unfit:
-            return None
-        prefix = "".join(f"{part}/" for part in (self._place.folder, folder) if part)
-        behind = f"{prefix}{name}{_LARGEST if name.endswith('/') else ''}"
-        words = {"delimiter": "/", "list-type": "2", "max-keys": "1", "prefix": prefix, "start-after": behind}
-        query = "&".join(f"{word}={quote(value, safe='-_.~')}" for word, value in words.items())
-        path = self._top.removesuffix(quote(f"/{self._place.folder}", safe="/-_.~")) or "/"
-        connection, is_fresh = self._connection()
+            return False
         try:
-            connection.request("GET", f"{path}?{query}", headers=self._headers(path, query))
-            answer = connection.getresponse()
-            data = answer.read(_ERROR_SIZE)
-        except (OSError, HTTPException):
-            return None if is_fresh else self.is_last(folder, name)
-        finally:
-            connection.close()
-        if answer.status != _LISTED:
-            return None
-        return b"<ListBucketResult" in data and b"<Contents>" not in data and b"<CommonPrefixes>" not in data
+            self._idle.put(self._fresh())
+        except OSError:
+            return False
+        return True
 
-    def _asked(self, path: str, position: int, size: int) -> tuple[SignedRead | str, int]:
-        """The answer, and the code of its status."""
-        connection, is_fresh = self._connection()
-        headers = self._headers(path) | {"Range": f"bytes={position}-{position + size - 1}"}
+    def read_begun(self, begun: Begun, until: float) -> SignedRead | None:
+        """The bytes whose request was sent; None if they have to be asked for once more."""
         try:
-            connection.request("GET", path, headers=headers)
-            answer = connection.getresponse()
-            is_right = answer.status == _PARTIAL and answer.length in (size, None)
-            parts: list[Bytes] = _received(answer, size) if is_right else [answer.read(_ERROR_SIZE)]
+            found = self._receive(begun, until)
+        except OSError:
+            return None
+        return found if isinstance(found, SignedRead) else None
+
+    def names(self, folder: str, until: float = inf) -> Names | None:
+        """The names in a folder, in a request for each page. None if pyarrow has to be asked. OSError if no page of a
+        listing came, and the store has answered before."""
+        found, token = Names([], [], False), ""
+        prefix = "".join(f"{part}/" for part in (self._place.folder, folder) if part)
+        while not self._is_unfit:
+            page = self._page(prefix, token, until)
+            if page is None:
+                return None
+            below = f"{folder}/" if folder else ""
+            found.folders.extend(page.folders)
+            found.objects.extend(each._replace(key=f"{below}{each.key}") for each in page.objects)
+            found = found._replace(is_there=found.is_there or page.is_there)
+            if not page.token:
+                return found
+            token = page.token
+        return None
+
+    def _page(self, prefix: str, token: str, until: float) -> Page | None:
+        words = {"delimiter": "/", "list-type": "2", "prefix": prefix}
+        words |= {"continuation-token": token} if token else {}
+        query = "&".join(f"{word}={quote(words[word], safe='-_.~')}" for word in sorted(words))
+        path = self._top.removesuffix(quote(f"/{self._place.folder}", safe="/-_.~")) or "/"
+        for _ in range(2):
+            connection, is_fresh = self._connection()
+            try:
+                connection.send(self._request(path, query))
+                connection.receive_head(until)
+                data = connection.read(_PAGE_SIZE if connection.status == _LISTED else _ERROR_SIZE)
+                break
+            except TimeoutError:
+                connection.close()
+                raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
+            except OSError:
+                connection.close()
+                if is_fresh:
+                    return None
+        status = connection.status
+        self.give_back(connection)
+        self._note(status == _LISTED, status)
+        if status != _LISTED:
+            return None
+        page = parse_page(data, prefix)
+        if page is None and _WHOLE in data[-_END:]:
+            return None  # a key that XML has no word for
+        if page is None:
+            raise OSError("no listing came, but something else; does a proxy answer instead of the store?")
+        return page
+
+    def _note(self, is_right: bool, status: int) -> None:
+        """Remember what a response says of requests of this form."""
+        self._has_answered |= is_right
+        self._is_unfit |= not self._has_answered and status < _OF_THE_STORE
+
+    def _send(self, connection: HttpConnection, key: str, position: int, size: int) -> Begun:
+        span = f"Range: bytes={position}-{position + size - 1}\r\n"
+        try:
+            connection.send(self._request(f"{self._top}/{quote(key, safe='/-_.~')}", "", span))
+        except OSError:
+            connection.close()
+            raise
+        return Begun(connection, position, size)
+
+    def _exchange(
+        self, connection: HttpConnection, key: str, position: int, size: int, until: float
+    ) -> SignedRead | str | None:
+        """Ask, and receive the response; None if the connection was lost."""
+        try:
+            begun = self._send(connection, key, position, size)
+        except OSError:
+            return None
+        return self._receive(begun, until)
+
+    def _receive(self, begun: Begun, until: float) -> SignedRead | str | None:
+        """The response to a read; None if the connection was lost."""
+        connection = begun.connection
+        try:
+            version = self.receive_head(begun, until)
+            if not isinstance(version, Version):
+                return version
+            data = _memory(begun.size)
+            got = connection.read_into(data)
+            is_right = got == begun.size and (connection.may_go_on or not connection.read(1))
         except TimeoutError:
             connection.close()
             raise
-        except (OSError, HTTPException):
+        except OSError:
             connection.close()
-            if is_fresh:
-                raise
-            return self._asked(path, position, size)  # the store had closed the connection meanwhile
-        if answer.will_close or not answer.isclosed():
-            connection.close()
-        else:
-            self._idle.put(connection)
-        span, _, whole = answer.getheader("Content-Range", "").rpartition("/")
-        is_right &= sum(map(len, parts)) == size and span == f"bytes {position}-{position + size - 1}"
-        if not is_right:
-            code = _CODE.search(parts[0]) if answer.status != _PARTIAL else None
-            return code[1].decode() if code else "", answer.status
-        return _parsed(answer, parts, int(whole)), answer.status
+            return None
+        self.give_back(connection)
+        return SignedRead(data, version) if is_right else ""
 
-    def _connection(self) -> tuple[HTTPConnection, bool]:
+    def receive_head(self, begun: Begun, until: float) -> Version | str:
+        """The version of the object whose bytes follow; or the store's word for why there are none, or "". OSError if
+        the connection is lost, TimeoutError at `until`."""
+        connection, position, size = begun
+        connection.receive_head(until)
+        headers, status = connection.headers, connection.status
+        span, _, whole = headers.get("content-range", "").rpartition("/")
+        tag, version_id = (headers.get(name, "").encode("latin-1") for name in ("etag", "x-amz-version-id"))
+        written = _written(headers.get("last-modified", ""))
+        is_right = status == _PARTIAL and connection.length in (size, None) and bool(tag and written)
+        is_right &= span == f"bytes {position}-{position + size - 1}" and whole.isdecimal()
+        self._note(is_right, status)
+        if is_right:
+            return Version(int(whole), written, (tag, b"", version_id))
+        code = None if status == _PARTIAL else _CODE.search(connection.read(_ERROR_SIZE))
+        self.give_back(connection)
+        return code[1].decode() if code else ""
+
+    def give_back(self, connection: HttpConnection) -> None:
+        """The connection is free, if its response was read to the end."""
+        if connection.may_go_on:
+            self._idle.put(connection)
+        else:
+            connection.close()
+
+    def _connection(self) -> tuple[HttpConnection, bool]:
+        """A connection, and True if it was opened just now."""
         try:
             return self._idle.get_nowait(), False
         except Empty:
-            if self._place.scheme == "https":
-                return HTTPSConnection(self._host, timeout=self._silent_s, context=self._trust), True
-            return HTTPConnection(self._host, timeout=self._silent_s), True
+            return self._fresh(), True
+
+    def _fresh(self) -> HttpConnection:
+        return HttpConnection(self._host, self._silent_s, self._trust if self._place.scheme == "https" else None)
 
     @cached_property
-    def _trust(self) -> ssl.SSLContext:
+    def _trust(self) -> "ssl.SSLContext":
+        import ssl
+
         return ssl.create_default_context(cafile=self._place.authorities or None)
 
-    def _headers(self, path: str, query: str = "") -> dict[str, str]:
+    def _request(self, path: str, query: str = "", more: str = "") -> bytes:
+        """A whole request, signed; `more` are lines of headers that need no signature."""
         keys, now = self._keys, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        headers = {"host": self._host, "x-amz-content-sha256": _UNSIGNED, "x-amz-date": now}
-        if keys.token:
-            headers["x-amz-security-token"] = keys.token
-        names = ";".join(headers)
-        signed = "".join(f"{name}:{value}\n" for name, value in headers.items())
+        token = f"x-amz-security-token:{keys.token}\n" if keys.token else ""
+        names = f"host;x-amz-content-sha256;x-amz-date{';x-amz-security-token' if token else ''}"
+        signed = f"host:{self._host}\nx-amz-content-sha256:{_UNSIGNED}\nx-amz-date:{now}\n{token}"
         request = f"GET\n{path}\n{query}\n{signed}\n{names}\n{_UNSIGNED}"
         scope = f"{now[:8]}/{self._region}/s3/aws4_request"
         text = f"{_ALGORITHM}\n{now}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
-        key = f"AWS4{keys.secret}".encode()
-        for part in (now[:8], self._region, "s3", "aws4_request", text):
-            key = hmac.digest(key, part.encode(), "sha256")
-        credential = f"Credential={keys.key}/{scope}"
-        return headers | {
-            "Authorization": f"{_ALGORITHM} {credential}, SignedHeaders={names}, Signature={key.hex()}",
-            "Accept-Encoding": "identity",
-        }
+        signature = hmac.digest(self._key_of(now[:8]), text.encode(), "sha256").hex()
+        authorization = f"{_ALGORITHM} Credential={keys.key}/{scope}, SignedHeaders={names}, Signature={signature}"
+        lines = signed.replace("\n", "\r\n")
+        target = f"{path}?{query}" if query else path
+        return (
+            f"GET {target} HTTP/1.1\r\n{lines}Authorization: {authorization}\r\nAccept-Encoding: identity\r\n{more}\r\n"
+        ).encode("ascii")
+
+    def _key_of(self, day: str) -> bytes:
+        known, key = self._day
+        if known != day:
+            key = f"AWS4{self._keys.secret}".encode()
+            for part in (day, self._region, "s3", "aws4_request"):
+                key = hmac.digest(key, part.encode(), "sha256")
+            self._day = day, key
+        return key
 
 
-def _received(answer: HTTPResponse, size: int) -> list[Bytes]:
-    """The body in parts, each in memory that is used again. Of a longer body than `size` a part has one byte more."""
-    parts: list[Bytes] = []
-    for at in range(0, size, PART):
-        if size - at < PART:
-            parts.append(answer.read(size - at))
-        else:
-            part = _buffers.take().data
-            parts.append(part[: answer.readinto(part)])
-    if more := answer.read(1):
-        parts.append(more)
-    return parts
+class SignedStream:
+    """The bytes of a read whose request was sent (`straight_file.Stream`)."""
+
+    def __init__(self, reads: SignedReads, begun: Begun, limit_s: float, check: Callable[[Version], None]) -> None:
+        """`check` raises if the bytes are not of the wanted version. One read takes no longer than `limit_s`."""
+        self._reads, self._begun, self._limit_s, self._check = reads, begun, limit_s, check
+        self._left = begun.size
+        self._has_head = False
+
+    def read_into(self, view: memoryview) -> bool:
+        """See `straight_file.Stream`."""
+        connection, until = self._begun.connection, time.monotonic() + self._limit_s
+        try:
+            if not self._has_head:
+                version = self._reads.receive_head(self._begun, until)
+                if not isinstance(version, Version):
+                    return False
+                self._check(version)
+                self._has_head = True
+            connection.until = until
+            if connection.read_into(view) < len(view):
+                return False
+        except OSError:
+            self.close()
+            return False
+        self._left -= len(view)
+        if not self._left:
+            self._reads.give_back(connection)
+        return True
+
+    def close(self) -> None:
+        """See `straight_file.Stream`."""
+        self._begun.connection.close()
 
 
-def _parsed(answer: HTTPResponse, parts: list[Bytes], size: int) -> SignedRead | str:
-    """Return the bytes with the version from the response headers, or "" if the response has no version."""
-    written = parsedate_to_datetime(answer.getheader("Last-Modified", "")).strftime("%Y-%m-%dT%H:%M:%SZ")
-    tag, version_id = (answer.getheader(name, "").encode() for name in ("ETag", "x-amz-version-id"))
-    return SignedRead(parts, size, written, tag, version_id) if tag else ""
+def region_of(place: Place) -> str:
+    """The region of a place, if its address or the environment names one; "" if pyarrow has to find it."""
+    named = {os.environ[name] for name in _REGIONS if os.environ.get(name)}
+    return place.region or (named.pop() if len(named) == 1 else "")
+
+
+def _memory(size: int) -> memoryview:
+    """Memory for a read, used again once no view of it is held; not of a short one, which would hold too much."""
+    if size < _SHORTEST or _SHORT < size <= LONGEST // 2 or size > LONGEST:
+        return np.empty(size, np.uint8).data
+    return (_short if size <= _SHORT else _long).take().data[:size]
+
+
+def _written(told: str) -> str:
+    """The time of a header as pyarrow writes it; "" if it is none."""
+    found = _WRITTEN.fullmatch(told)
+    return f"{found[3]}-{_MONTHS.index(found[2]) // 3 + 1:02}-{found[1]}T{found[4]}Z" if found else ""
 
 
 def _address_of(place: Place, region: str) -> tuple[str, str]:

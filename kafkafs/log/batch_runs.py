@@ -60,7 +60,8 @@ class Start(NamedTuple):
 
     `window` is what was read from there on to come to trust it, for the walk that begins there. `first_read`: how many
     bytes to begin with, LONGEST_READ for a walk through all of a segment. `wanted_end`: the position at which the walk
-    will end, as an index says; 0 if nobody knows. Reads end there, and nothing else depends on it.
+    will end, as an index says; 0 if nobody knows. Reads end there, and nothing else depends on it. `is_long`: the walk
+    goes on to its end or to `wanted_end`, unless who reads it stops.
     """
 
     position: int
@@ -68,6 +69,7 @@ class Start(NamedTuple):
     window: Window | None = None
     first_read: int = FIRST_READ
     wanted_end: int = 0
+    is_long: bool = False
 
 
 ANY_SIZE = 1 << 31

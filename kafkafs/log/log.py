@@ -245,6 +245,7 @@ class Log:
                 return
             try:
                 begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
+                begin = begin._replace(is_long=True)
                 if end < self.end_offset:
                     begin = begin._replace(wanted_end=wanted_end(segment, end))
                 for item in segment.walk(begin, self.walk_end(segment), start, start, largest, passed):

@@ -305,7 +305,7 @@ class Segment:
 
     def walk_whole(self, log_end: int) -> Iterator[BatchRun | Damage]:
         """Everything up to `log_end`, read in long pieces."""
-        return self.walk(Start(0, self.base_offset, first_read=LONGEST_READ), log_end)
+        return self.walk(Start(0, self.base_offset, first_read=LONGEST_READ, is_long=True), log_end)
 
     def continues_in(self, later: "Segment", last: Batch) -> bool:
         """True if `later` has the same file, and `last` is in it at the same position: so is everything before it."""
@@ -346,7 +346,11 @@ class Segment:
         bounds = Bounds(
             log_end, start.first_offset, next_base, True, passed, partial(self.sound_batches, file), largest
         )
-        runs = batch_runs(file, start.position, bounds, start.window, start.first_read, start.wanted_end)
+        read_to = start.wanted_end + LARGEST_HEADER if start.wanted_end else log_end
+        reader = (
+            file.straight(start.position, read_to, is_whole=start.first_read >= LONGEST_READ) if start.is_long else file
+        )
+        runs = batch_runs(reader, start.position, bounds, start.window, start.first_read, start.wanted_end)
         if self.object is not None:
             runs = self._fetched_again(file, bounds, runs)
         if needed < ANY_OFFSET and self.files.may_be_cut:

@@ -150,7 +150,7 @@ class PartitionScan:
         state, segment = self._state, parts.segment
         end = self.log.walk_end(segment)
         first_read = end if end <= BUFFER_SIZE else LONGEST_READ  # not a small rest by itself
-        for item in segment.walk(Start(0, segment.base_offset, first_read=first_read), end):
+        for item in segment.walk(Start(0, segment.base_offset, first_read=first_read, is_long=True), end):
             if isinstance(item, Damage):
                 self._mending.mend(item, parts)
             else:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from botocore.utils import percent_encode  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkafs.disk.http_connection import HttpConnection
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.signed_reads import SignedRead, SignedReads
 from tests.kafka.buckets import bucket_of
@@ -50,8 +50,8 @@ def test_a_read_tells_bytes_and_version_in_one_request(tmp_path):
         for first in (0, 150):
             found = reads.read("a b/0.log", first, 50)
             assert isinstance(found, SignedRead)
-            assert (found.parts, found.size) == ([bytes(range(first, first + 50))], 200)
-            assert (found.written, found.tag != b"") == ("1970-01-02T00:00:00Z", True)
+            assert (bytes(found.data), found.version.size) == (bytes(range(first, first + 50)), 200)
+            assert (found.version.written, found.version.tag[0] != b"") == ("1970-01-02T00:00:00Z", True)
         assert [each.split()[0] for each in store.asked] == ["GET", "GET"]
 
 
@@ -63,16 +63,20 @@ def test_it_is_signed_as_by_the_sdk(token, key):
         patch.setenv("AWS_SESSION_TOKEN", token)
         reads = reads_of("s3://disks/p q?region=eu-west-1&endpoint_override=host:9000&scheme=http")
         assert reads is not None
-        asked: list[tuple[str, dict[str, str]]] = []
+        asked: list[str] = []
 
-        def refuse(connection: HTTPConnection, method: str, path: str, headers: dict[str, str]) -> None:
-            asked.append((path, headers))
-            raise ConnectionRefusedError
+        def refuse(_: HttpConnection, request: bytes) -> None:
+            asked.append(request.decode())
+            raise OSError
 
-        patch.setattr(HTTPConnection, "request", refuse)
-        reads.read(key, 0, 1)
-        ((path, ours),) = asked
-        assert path == f"/disks/p%20q/{percent_encode(key, safe='-._~/')}"
+        patch.setattr(HttpConnection, "__init__", lambda *_: None)
+        patch.setattr(HttpConnection, "close", lambda *_: None)
+        patch.setattr(HttpConnection, "send", refuse)
+        assert reads.read(key, 0, 1) == ""
+        line, *headers = asked[0].removesuffix("\r\n\r\n").split("\r\n")
+        path = f"/disks/p%20q/{percent_encode(key, safe='-._~/')}"
+        assert line == f"GET {path} HTTP/1.1"
+        ours = {name: value.strip() for name, _, value in (each.partition(":") for each in headers)}
         request = AWSRequest("GET", f"http://host:9000{path}", headers={"x-amz-content-sha256": "UNSIGNED-PAYLOAD"})
         request.context |= {"timestamp": ours["x-amz-date"], "payload_signing_enabled": False}
         signer = S3SigV4Auth(Credentials("key", "secret", token or None), "s3", "eu-west-1")
@@ -94,7 +98,7 @@ def test_a_key_of_any_characters_is_that_object_s(name, reads):
     (top / name).write_bytes(b"0123")
     found = signed.read(name, 1, 2)
     assert isinstance(found, SignedRead)
-    assert found.parts == [b"12"]
+    assert bytes(found.data) == b"12"
 
 
 NOT_SIGNED: tuple[tuple[str, dict[str, str]], ...] = (
@@ -272,7 +276,6 @@ def test_a_connection_that_the_store_has_closed_is_opened_anew(tmp_path):
         assert reads is not None
         assert isinstance(reads.read("0.log", 0, 10), SignedRead)
         (connection,) = reads._idle.queue
-        assert connection.sock is not None
-        connection.sock.shutdown(socket.SHUT_RDWR)
+        connection._socket.shutdown(socket.SHUT_RDWR)
         assert isinstance(reads.read("0.log", 0, 10), SignedRead)
         assert len(store.asked) == 2

@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.store.ended.wait(300)
             return self._reset()
         if "list-type" in query:
-            listed = _listing(self.store, query)
+            listed = listing(self.store, query)
             listed = listed[: len(listed) // 2] if fault == "short" else listed
             return self._send(200, listed, {"Content-Type": "application/xml"})
         path = self.store.top / key
@@ -137,7 +137,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _listing(store: Store, query: dict[str, list[str]]) -> bytes:
+def listing(store: Store, query: dict[str, list[str]]) -> bytes:
+    """A page of a folder, as S3 lists it."""
     prefix, after = query.get("prefix", [""])[0], query.get("continuation-token", [""])[0]
     folder = store.top / prefix
     found = sorted(os.scandir(folder), key=lambda entry: entry.name) if folder.is_dir() else []

@@ -113,10 +113,12 @@ LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view"
 _NATIVE = ".native."  # what is below is the source of compiled modules, which are imported already
 _OPTIONAL = "kafkafs.format.schemas.protobuf"  # and what begins so: of the extra `schemas`
 ON_DEMAND = (
+    "kafkafs.disk.arrow_store",
     "kafkafs.disk.bucket",
     "kafkafs.disk.bucket_directory",
     "kafkafs.format.tiers.cipher",
 )  # large: who needs them has imported them already
+_BUCKET = "kafkafs.disk.bucket"
 _CODECS = ("ascii", "latin-1", "unicode_escape", "utf-8", "utf-16", "utf-16-be", "utf-32")
 
 logger = logging.getLogger(__name__)
@@ -159,6 +161,9 @@ def load_everything() -> None:
     """Imports what serving may come to need."""
     for layer in LAYERS:
         _import_all(f"kafkafs.{layer}")
+    if _BUCKET in sys.modules:
+        importlib.import_module("kafkafs.disk.arrow_store")  # for what `signed_reads` does not know
+    importlib.import_module("urllib.request")  # proxies, of `s3_place`
     load_decoders()
     for name in _CODECS:
         codecs.lookup(name)

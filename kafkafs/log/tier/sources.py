@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.objects import DirectoryObjects, Objects, is_bucket, place_of
+from kafkafs.disk.objects import DirectoryObjects, Objects, check_pyarrow, is_bucket, place_of
 from kafkafs.errors import UsageError
 
 
@@ -13,10 +13,9 @@ def open_objects(source: str, options: DiskOptions) -> Objects:
     place = place_of(source)
     if not is_bucket(place):
         return DirectoryObjects(place, options)
-    try:
-        from kafkafs.disk.bucket import BucketObjects  # with pyarrow, 100 ms and 50 MiB: only a bucket needs it
-    except ImportError as error:
-        raise UsageError("a tier in a bucket takes pyarrow: pip install 'kafkafs[tiered]'") from error
+    check_pyarrow("a tier")
+    from kafkafs.disk.bucket import BucketObjects  # large
+
     return BucketObjects(place)
 
 

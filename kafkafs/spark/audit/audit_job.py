@@ -8,6 +8,7 @@ from itertools import dropwhile
 from pathlib import Path
 
 from kafkafs.cluster.topic_partitions import TopicPartitions
+from kafkafs.disk.data_paths import BucketPath
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_LOG, parse_partition_name
@@ -281,7 +282,8 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         """The segment's file of that kind, as findings name it; the one it would have where there is none."""
         return CheckedFile(root, f"{directory}/{segment.name_of(kind)}")
 
-    fetch_soon(segment, segment.listed.keys() - {"log"})  # of a tier they come while the log is read
+    if not isinstance(unit.data_directory, BucketPath):  # those of a copy were asked for by `begin`
+        fetch_soon(segment, segment.listed.keys() - {"log"})  # of a tier they come while the log is read
     try:
         findings, valid = check_log(look, where("log"), clean, deep)
     except (Vanished, NotFound, Unanswered):

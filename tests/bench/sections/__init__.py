@@ -6,6 +6,7 @@ from tests.bench.data import Bench
 from tests.bench.measure import Result
 from tests.bench.sections import (
     amounts,
+    bucket,
     cluster,
     decoded,
     dump,
@@ -45,10 +46,11 @@ SECTIONS: Mapping[str, Section] = {
     "schemas": schemas.run,
     "revive": revive.run,
     "tiers": tiers.run,
+    "bucket": bucket.run,
     "spark": spark.run,
     "amounts": amounts.run,
     "starting": starting.run,
 }
 
-NEEDED: Mapping[str, tuple[str, ...]] = {"amounts": amounts.TOPICS}
+NEEDED: Mapping[str, tuple[str, ...]] = {"amounts": amounts.TOPICS, "bucket": bucket.TOPICS}
 """The topics that a section reads; sections that are not named here may read all."""
