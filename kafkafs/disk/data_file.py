@@ -60,14 +60,16 @@ class DiskOptions:
 class DataFile(ABC):
     """An open file. Reads are positional, so any number of threads may share it."""
 
-    __slots__ = ("__weakref__", "_about", "_options", "inode", "name", "used")
+    __slots__ = ("__weakref__", "_about", "_options", "_unused_since", "inode", "is_used", "name")
 
     def __init__(self, name: str, inode: int, options: DiskOptions) -> None:
         self.name = name
         self.inode = inode
         self._options = options
         self._about: CachedValue[os.stat_result] = CachedValue(LATELY_S, options.clock)
-        self.used = 0.0
+        self.is_used = True
+        """Whether it was asked for since its directory swept last."""
+        self._unused_since = 0.0
 
     @abstractmethod
     def stat(self) -> os.stat_result:
@@ -124,9 +126,11 @@ class DataFile(ABC):
         """These are its attributes now."""
         self._about.store(about)
 
-    def touch(self) -> None:
-        """It is used now."""
-        self.used = self._options.clock()
+    def idle_s(self, now: float) -> float:
+        """For how long sweeps have found it unused [s]: 0 if it was used since the last one."""
+        if self.is_used:
+            self.is_used, self._unused_since = False, now
+        return now - self._unused_since
 
     @property
     def size(self) -> int:
@@ -144,8 +148,9 @@ class DataFile(ABC):
         return self._options.memory
 
     def read_long(self, position: int, size: int) -> memoryview:
-        """Like `read`, into a large buffer that is used again once no view of it is held."""
-        buffer = _buffers.take()[:size].data if size <= _buffers.size else self._options.memory.take(size).data
+        """Like `read`, without a copy. A large buffer is used again once no view of it is held."""
+        is_pooled = LONG_READ <= size <= _buffers.size
+        buffer = (_buffers.take()[:size] if is_pooled else self._options.memory.take(size)).data
         return buffer[: self.read_into(buffer, position)]
 
 

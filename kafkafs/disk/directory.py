@@ -136,7 +136,7 @@ class Directory:
         with self._lock:
             known = self._cache.get(name)
             if known is not None and known.inode == inode:
-                known.touch()
+                known.is_used = True
                 self._cache.move_to_end(name)
                 return known
             known = self._open.get((name, inode))
@@ -163,7 +163,7 @@ class Directory:
         evicted = []
         with self._lock:
             file = self._open.setdefault((name, file.inode), file)
-            file.touch()
+            file.is_used = True
             evicted.append(self._cache.get(name))
             self._cache[name] = file
             self._cache.move_to_end(name)
@@ -205,11 +205,10 @@ class Directory:
         """Close files that are not in use, or that were deleted. A mount calls it a few times a second."""
         may_block()
         self._swept = self.options.clock()
-        idle_since = self._swept - IDLE_S
         with self._lock:
             files = list(self._cache.items())
         for name, file in files:
-            if file.used < idle_since or _is_deleted(file):
+            if file.idle_s(self._swept) > IDLE_S or _is_deleted(file):
                 with self._lock:
                     if self._cache.get(name) is file:
                         del self._cache[name]

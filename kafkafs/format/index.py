@@ -11,13 +11,14 @@ ended in are remembered for later ones.
 """
 
 import struct
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from kafkafs.format.batch import SMALLEST
-from kafkafs.format.index_pages import IndexPage, IndexPages
+from kafkafs.format.index_pages import NO_PAGE, IndexPage, IndexPages
 from kafkafs.format.tables import Flags, Numbers
 
 LARGEST_LOG = (1 << 31) - 1
@@ -119,15 +120,20 @@ class AbstractIndex(Generic[Entry]):
 
     def entry(self, slot: int) -> Entry:
         """The entry in `slot`; for -1 the start of the segment."""
-        return self._at(slot, self._stored)
+        return self._at(slot, NO_PAGE)
 
-    def _at(self, slot: int, stored: "Stored") -> Entry:
+    def _at(self, slot: int, page: IndexPage) -> Entry:
+        """The entry in `slot`, by the page if it is in there."""
         raise NotImplementedError
 
-    def _stored(self, slot: int) -> tuple[int, int]:
-        """See `Stored`."""
-        size = self.entry_size
-        found: tuple[int, int] = self.fields.unpack(self._read(slot * size, size).ljust(size, b"\0"))
+    def _stored(self, slot: int, page: IndexPage = NO_PAGE) -> tuple[int, int]:
+        """The two numbers of a slot as the file, or a page of it, has them; zeros where it was cut meanwhile."""
+        size, in_page = self.entry_size, slot - page.first
+        if 0 <= in_page < len(page.numbers):
+            data, at = page.data, in_page * size
+        else:
+            data, at = self._read(slot * size, size).ljust(size, b"\0"), 0
+        found: tuple[int, int] = self.fields.unpack_from(data, at)
         return found
 
     def _floor(self, target: int, column: int, probes: list[Probe] | None = None) -> Entry:
@@ -136,15 +142,10 @@ class AbstractIndex(Generic[Entry]):
         if self.entries == 0:
             return self.entry(-1)
         number = self._page_of(target, column, probes)
-        first, data, numbers = self._pages.get((self._number, number, column)) or self._read_page(number, column)
+        page = self._pages.get((self._number, number, column)) or self._read_page(number, column)
         if probes is not None:
-            self._trace_search(np.frombuffer(data, self.dtype), first, target, column, probes)
-        unpack_from, size, stop = self.fields.unpack_from, self.entry_size, first + len(numbers)
-
-        def stored(slot: int) -> tuple[int, int]:
-            return unpack_from(data, (slot - first) * size) if first <= slot < stop else self._stored(slot)
-
-        return self._at(first - 1 + int(numbers.searchsorted(target, "right")), stored)
+            self._trace_search(np.frombuffer(page.data, self.dtype), page.first, target, column, probes)
+        return self._at(page.first - 1 + bisect_right(page.numbers, target), page)
 
     def _read_page(self, number: int, column: int) -> IndexPage:
         """That page, remembered if it is whole; zeros where the file was cut meanwhile or cannot be read."""
@@ -152,7 +153,7 @@ class AbstractIndex(Generic[Entry]):
         size = (stop - first) * self.entry_size
         read = self._read(first * self.entry_size, size)
         data = read.ljust(size, b"\0")
-        page = IndexPage(first, data, np.frombuffer(data, self.dtype)[self.columns[column]].astype(np.int64))
+        page = IndexPage(first, data, np.frombuffer(data, self.dtype)[self.columns[column]].astype(np.int64).data)
         if len(read) == size:
             self._pages.remember((self._number, number, column), page)
         return page
@@ -181,7 +182,7 @@ class AbstractIndex(Generic[Entry]):
         return low
 
     def _trace_search(self, rows: np.ndarray, first: int, target: int, column: int, probes: list[Probe]) -> None:
-        """The looks that numpy's `searchsorted` takes within a page, which is a binary search like Kafka's."""
+        """The looks that `bisect_right` takes within a page, which is a binary search like Kafka's."""
         low, high = 0, len(rows)
         while low < high:
             middle = (low + high) // 2
@@ -240,10 +241,6 @@ class AbstractIndex(Generic[Entry]):
         return self._stored(slot) != (0, 0)
 
 
-Stored = Callable[[int], tuple[int, int]]
-"""The two numbers of a slot as the file has them; zeros where it was cut meanwhile."""
-
-
 class OffsetPosition(NamedTuple):
     """An entry, its offset made absolute. `slot` is -1 if none applies: the scan starts at the segment's start.
 
@@ -275,11 +272,11 @@ class OffsetIndex(AbstractIndex[OffsetPosition]):
         """The last entry at or before `offset`; (base offset, 0) where there is none. `probes` hears of each look."""
         return self._floor(offset - self.base_offset, 0, probes)
 
-    def _at(self, slot: int, stored: Stored) -> OffsetPosition:
-        end = stored(slot + 2)[1] if slot + 2 < self.entries else 0
+    def _at(self, slot: int, page: IndexPage) -> OffsetPosition:
+        end = self._stored(slot + 2, page)[1] if slot + 2 < self.entries else 0
         if slot < 0:
             return OffsetPosition(-1, self.base_offset, 0, end)
-        relative, position = stored(slot)
+        relative, position = self._stored(slot, page)
         return OffsetPosition(slot, self.base_offset + relative, position, end)
 
     def _is_in_order(self, rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> bool:
@@ -329,10 +326,10 @@ class TimeIndex(AbstractIndex[TimestampOffset]):
     def _find_padding(self) -> int:
         return 1 if self.slots == 1 else super()._find_padding()  # what is preallocated has room for more than one
 
-    def _at(self, slot: int, stored: Stored) -> TimestampOffset:
+    def _at(self, slot: int, page: IndexPage) -> TimestampOffset:
         if slot < 0:
             return TimestampOffset(-1, -1, self.base_offset)
-        timestamp, relative = stored(slot)
+        timestamp, relative = self._stored(slot, page)
         return TimestampOffset(slot, timestamp, self.base_offset + relative)
 
     def _is_in_order(self, rows: np.ndarray[tuple[int], np.dtype[np.void]]) -> bool:

@@ -7,15 +7,16 @@ the command line's words before it has compiled anything.
 from itertools import count
 from typing import NamedTuple
 
-from kafkafs.format.tables import Numbers
-
 
 class IndexPage(NamedTuple):
     """The entries that begin in a page: the slot of the first one, their bytes, and one of the two numbers of each."""
 
     first: int
     data: bytes
-    numbers: Numbers
+    numbers: memoryview
+
+
+NO_PAGE = IndexPage(0, b"", memoryview(b""))
 
 
 MOST_PAGES = 1 << 11

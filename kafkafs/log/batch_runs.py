@@ -145,7 +145,7 @@ def first_window(file: DataFile, position: int, size: int) -> Window:
     wanted place, and the header behind them. If that is much, a page. At the end of the log, where the index does not
     tell (`size` is 0 or less), there is little left."""
     wanted = LARGE if size <= 0 else size + LARGEST_HEADER if size <= LARGE else _PEEK
-    data = file.read(position, wanted)
+    data = file.read_long(position, wanted)
     return Window(data, walk(data, position))
 
 
@@ -168,17 +168,17 @@ def batch_runs(
             data, walked = window
             size = wanted
         else:
-            data = file.read(position, wanted) if wanted <= FIRST_READ else file.read_long(position, wanted)
+            data = file.read_long(position, wanted)
             if len(data) < wanted:
                 raise Vanished(f"{file.name!r} became shorter while it was read")
             walked = walk(data, position)
         window = None
         run = _sound_run(file, BatchRun(data, position, walked.rows), before, bounds)
         if run is not None:
-            position, before = run.end, run.last_offset
             if bounds.passed and len(data) > LARGE:
                 _note_passed(run, bounds)
             yield run  # most points end here
+            position, before = run.end, run.last_offset
             next_size = next_size_of(data, walked) if len(run.rows) == len(walked.rows) else 0
             growth = 2 if size < FIRST_READ else 4  # a point is found a page or two behind its index entry
             size = whole_batches(min(growth * size, LONGEST_READ), next_size)
@@ -260,9 +260,11 @@ def whole_batches(size: int, next_size: int) -> int:
 def _sound_run(file: DataFile, whole: BatchRun, before: int, bounds: Bounds) -> BatchRun | None:
     """The first of the whole batches, as many as are valid and in order; None for none."""
     count = count_in_order(whole.rows, before, bounds.next_base)
-    run = BatchRun(whole.data, whole.position, whole.rows[:count])
-    if count == 0 or _continues_behind(run):
-        return run if count else None
+    if count == 0:
+        return None
+    run = whole if count == len(whole.rows) else whole._replace(rows=whole.rows[:count])
+    if _continues_behind(run):
+        return run
     last = batch_at(run.rows, -1)
     follower = _header(file, last.end, bounds.end)
     if follower is not None and follower.base_offset <= last.last_offset:

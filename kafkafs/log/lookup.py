@@ -159,7 +159,7 @@ class Lookup:
             if batch.base_offset >= self._visible.end:  # nor does anything behind it show
                 return segment, batch, None
             record = self._visible.record_at_or_after(segment, batch, run, timestamp, outcomes, trace)
-            if not isinstance(record, Records | TooLarge):
+            if record is None:
                 continue
             if trace is not no_trace:  # what a message of an old format spans takes unpacking
                 trace(scanned_to(segment, batch.end - item.start.position, item.start, batch))

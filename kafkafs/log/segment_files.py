@@ -157,7 +157,7 @@ class SegmentFiles:
             listed = self.listed[kind]
             file = self._root_of(listed).open(f"{self._partition}/{listed.name}", listed.inode)
             self._open[kind] = ref(file)
-        file.touch()
+        file.is_used = True
         return file
 
     def log_size(self) -> int:

@@ -11,7 +11,7 @@ from itertools import chain
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import CorruptData, Denied, DiskError, KafkafsError, TooLarge
+from kafkafs.errors import CorruptData, Denied, DiskError, TooLarge
 from kafkafs.format.batch import Batch, Batches, data_batches, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Records, Refusal, decode, stored_limit
@@ -210,12 +210,12 @@ class Visible:
         timestamp: int,
         outcomes: Outcomes | None,
         trace: Trace = no_trace,
-    ) -> Records | KafkafsError | None:
+    ) -> Records | TooLarge | None:
         """For any batch below `end`, in a run of nothing else, return the first visible record at or after `timestamp`,
-        behind the record in front of it if that was decoded with it. Return None if the batch has none.
+        behind the record in front of it if that was decoded with it. Return None if the batch has none, or is corrupt.
 
-        If the batch cannot be decoded, return TooLarge or CorruptData as a value. `outcomes` has been asked of no later
-        batch. Without `outcomes`, records of aborted transactions and markers count too.
+        TooLarge is a value, if the batch is. `outcomes` has been asked of no later batch. Without `outcomes`, records
+        of aborted transactions and markers count too.
         """
         base = batch.base_offset
         if batch.last_offset < self.log.start_offset:
@@ -228,9 +228,10 @@ class Visible:
             return None
         for piece in self.decoded(segment, run):
             if isinstance(piece, Refusal):
-                if not isinstance(piece.error, TooLarge):
-                    trace(f"passing over the batch at offset {base}: {piece.error}")
-                return piece.error
+                if isinstance(piece.error, TooLarge):
+                    return piece.error
+                trace(f"passing over the batch at offset {base}: {piece.error}")
+                return None
             kept = piece.between(self.log.start_offset, self.end)
             reaches = kept.rows["timestamp"] >= timestamp
             at = int(reaches.argmax()) if len(reaches) else 0

@@ -35,31 +35,25 @@ class AnswerCache(Generic[Value]):
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._lock = threading.Lock()
-        self._answers: OrderedDict[object, tuple[ReferenceType[object], Value, int]] = OrderedDict()
+        self._answers: OrderedDict[object, tuple[Value, int]] = OrderedDict()
         self._size = 0
 
-    def get(self, node: object, state: object) -> Value | None:
-        """Return the answer of `node` while the log was in this `state`, or None if it is forgotten."""
-        with self._lock:
-            known = self._answers.get(node)
-            return known[1] if known is not None and known[0]() is state else None
-
     def last(self, node: object) -> Value | None:
-        """Return the last answer of `node`, in whatever state, or None if it is forgotten."""
+        """Return the last answer of `node`, or None if it is forgotten."""
         with self._lock:
-            known = self._answers.get(node)
-            return known[1] if known is not None else None
+            answer, _ = self._answers.get(node, (None, 0))
+            return answer
 
-    def put(self, node: object, state: object, answer: Value, size: int) -> None:
+    def put(self, node: object, answer: Value, size: int) -> None:
         """Remembers an answer of `size` bytes, and forgets the oldest ones for it."""
         if size > self._budget:
             return
         with self._lock:
-            before = self._answers.pop(node, None)
-            self._answers[node] = (ref(state), answer, size)
-            self._size += size - (before[2] if before is not None else 0)
+            _, before = self._answers.pop(node, (None, 0))
+            self._answers[node] = answer, size
+            self._size += size - before
             while self._size > self._budget:
-                _, (_, _, forgotten) = self._answers.popitem(last=False)
+                _, (_, forgotten) = self._answers.popitem(last=False)
                 self._size -= forgotten
 
 
@@ -80,7 +74,7 @@ class MadeTexts:
 
     def keep(self, text: MadeText) -> None:
         """Keeps it for a while."""
-        self._kept.put(text.number, text, text, len(text.data))
+        self._kept.put(text.number, text, len(text.data))
 
 
 class MadeFile(NoXattrs):

@@ -238,11 +238,8 @@ class PointAnswer(NamedTuple):
 
 
 class PointView:
-    """The common part of the views of one point. The answer is found once for each state of the log; and an `open`
-    gives the one that was returned: `latest` may lead elsewhere a moment later, and the size that is known be
-    another's."""
-
-    _keep_s = KEEP_S
+    """The common part of the views of one point. An `open` gives the answer that `attributes` found: `latest` may lead
+    elsewhere a moment later, and the size that is known be another's."""
 
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
@@ -258,14 +255,10 @@ class PointView:
         return self._view.ask(self._attributes)
 
     def _attributes(self, look: Look) -> Attributes:
-        found = self._answers.get(self, look)
-        if found is None:
-            found = self._find(look)
-            self._answers.put(self, look, found, len(found.data or b"") + OVERHEAD)
-            log = found.segment.log()
-        else:
-            log = found.segment.check_log()
-        return self._view.point_attributes(log, len(found.data or b""), found.timestamp, self._keep_s)
+        found = self._find(look)
+        size = len(found.data or b"")
+        self._answers.put(self, found, size + OVERHEAD)
+        return self._view.point_attributes(found.segment.log(), size, found.timestamp, KEEP_S)
 
     def open(self) -> BytesContent:
         """The bytes that `attributes` has mostly made already, whole in memory. Raise NoData for null."""

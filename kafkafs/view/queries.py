@@ -63,9 +63,10 @@ have some of them."""
 
 
 def _file(view: PartitionView, query: Query[AtOffset | BetweenOffsets] | Query[TimeTarget], asked: str) -> FileNode:
-    target, suffix = query.target, query.suffix
-    if isinstance(target, BetweenOffsets | BetweenTimes):
-        return SHOWN[suffix].range(view, target)
+    target, suffix = query
+    match target:
+        case BetweenOffsets() | BetweenTimes():
+            return SHOWN[suffix].range(view, target)
     return Explanation(view, target, asked) if suffix is Suffix.EXPLAIN else SHOWN[suffix].point(view, target)
 
 
@@ -114,7 +115,7 @@ class ByTime(ViewDirectory):
             parse = partial(parse_time_name, now_ms=now_ms)
             raise refused(f"{self._view.shown_as}/by-time", name, parse, TIMES)
         match query.target:
-            case AtTime(int(time_ms)) | BeforeTime(int(time_ms)) if time_ms < IN_DOUBT_BELOW:
+            case AtTime() | BeforeTime() as point if isinstance(point.time, int) and point.time < IN_DOUBT_BELOW:
                 self._warn(name)
         return _file(self._view, query, f"by-time/{name}")
 

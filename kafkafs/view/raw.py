@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
-from weakref import ReferenceType, ref
 
 from kafkafs.disk.blocking import acquired
 from kafkafs.disk.budget import Budget
@@ -198,23 +197,14 @@ class RawPoint:
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
         self._target = target
-        self._known: tuple[ReferenceType[Look], LocatedBatch] | None = None
-
-    def _found(self, look: Look) -> LocatedBatch:
-        """The batch, or the damage in its place, as of the look."""
-        known = self._known
-        if known is None or known[0]() is not look:
-            return self._target.batch(look)
-        known[1][0].check_log()
-        return known[1]
+        self._known: LocatedBatch | None = None
 
     def attributes(self) -> Attributes:
         """The batch's exact size and largest timestamp; of damage in its place the size, and the log's own time."""
         return self._view.ask(self._attributes)
 
     def _attributes(self, look: Look) -> Attributes:
-        segment, found = place = self._found(look)
-        self._known = ref(look), place  # not the look: a name that is remembered must not keep an old log
+        segment, found = self._known = self._target.batch(look)
         timestamp_ms = found.max_timestamp if isinstance(found, Batch) else -1
         return self._view.point_attributes(segment.log(), found.size, timestamp_ms, KEEP_S)
 
@@ -223,17 +213,22 @@ class RawPoint:
         return self._view.ask(self._open)
 
     def _open(self, look: Look) -> BatchContent:
-        known = self._known  # what was returned, as long as it is there: see `PointView`
-        segment, found = known[1] if known is not None and look.log.has(known[1][0]) else self._target.batch(look)
+        segment, found = self._last(look)
         extent = Extent.of(look.log, segment, found.position, found.end, segment.hold())
         return BatchContent(extent, _kept_as(self._view, self._target, [extent]))
+
+    def _last(self, look: Look) -> LocatedBatch:
+        """The batch, or the damage, that was returned last, if it is still in the log; else that as of the look."""
+        known = self._known
+        return known if known is not None and look.log.has(known[0]) else self._target.batch(look)
 
     def xattrs(self) -> Mapping[str, bytes]:
         """The place of the batch and the facts in its header. For damage, only segment, position and size."""
         return self._view.ask(self._xattrs)
 
     def _xattrs(self, look: Look) -> Mapping[str, bytes]:
-        segment, found = self._found(look)
+        segment, found = self._last(look)
+        segment.check_log()
         if not isinstance(found, Batch):
             return extended({"segment": segment.log_name, "position": found.position, "size": found.size})
         offset = self._target.leads_to(look)

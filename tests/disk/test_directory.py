@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_looked_at_is_let_go_of_and_fails_no_other_questio
 
     monkeypatch.setattr(os, "fstat", fails)
     clock.now += files.IDLE_S
-    stale.touch()
+    stale.is_used = True
     assert stat.S_ISREG(unswept.stat("other").st_mode)
     assert "other" not in unswept._cache
 

@@ -77,14 +77,14 @@ def test_a_time_goes_on_to_later_segments(tmp_path):
 def test_a_closed_log_that_the_disk_cannot_read_is_a_gap_for_later_times(tmp_path, monkeypatch):
     """One bad sector made every time point behind it "Input/output error"."""
     write_partition(tmp_path, spread([made(3 * number, [1000 + number] * 3) for number in range(9)], 3))
-    read = LocalFile.read
+    read_into = LocalFile.read_into
 
-    def fail(self: LocalFile, *where: int, **how: bool) -> bytes:
+    def fail(self: LocalFile, buffer: memoryview, position: int, **how: bool) -> int:
         if self.name.endswith(f"{9:020}.log"):
             raise DiskError("reading failed")
-        return read(self, *where, **how)
+        return read_into(self, buffer, position, **how)
 
-    monkeypatch.setattr(LocalFile, "read", fail)
+    monkeypatch.setattr(LocalFile, "read_into", fail)
     view = reader(log_of(tmp_path))
     assert {time: found.offset for time in (1002, 1006, 1008) if (found := view.lookup.first_at(time))} == {
         1002: 6,

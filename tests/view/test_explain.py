@@ -114,9 +114,9 @@ def test_its_size_is_that_of_its_text(name, tmp_path):
     records = [Record(offset, 1000, 0, key, b"") for offset, key in enumerate((b"j", b"k"))]
     write_partition(tmp_path, {0: [Made(v2_batch(records), tuple(records))], 2: [made(2, [1])]})
     file = cast(FileNode, node(tree(tmp_path), f"t-0/{name}.explain"))
-    size = file.attributes().size
-    assert len(read(file.open())) == size
-    assert file.attributes().size == size
+    for _ in range(2):
+        size = file.attributes().size
+        assert len(read(file.open())) == size
 
 
 def test_it_is_told_anew_when_the_log_is_another(tmp_path):

@@ -25,12 +25,12 @@ BATCHES = [made(number * 3, [1000 + number] * 3) for number in range(12)]
 
 def refusing(bad):
     """Reads as a disk gives them that has a bad block in that file."""
-    read = LocalFile.read
+    read_into = LocalFile.read_into
 
-    def failing(file, position, size, **how):
+    def failing(file, buffer, position, **how):
         if file.name.endswith(bad):
             raise DiskError("the disk says no")
-        return read(file, position, size, **how)
+        return read_into(file, buffer, position, **how)
 
     return failing
 
@@ -129,7 +129,7 @@ def test_who_may_read_it_counts_of_a_log_too_that_a_disk_refuses(tmp_path, monke
     for log in directory.glob("*.log"):
         log.chmod(0o600 if log.name == f"{7:020}.log" else 0o644)
     shown = cast(FileNode, node(tree(tmp_path), "t-0/info.json"))
-    monkeypatch.setattr(LocalFile, "read", refusing(f"{7:020}.log"))
+    monkeypatch.setattr(LocalFile, "read_into", refusing(f"{7:020}.log"))
     assert shown.attributes().mode == 0o400
 
 
@@ -177,7 +177,7 @@ def test_a_closed_log_that_a_disk_refuses_is_a_gap(tmp_path, monkeypatch):
     bad = f"{12:020}.log"
     root = tree(tmp_path)
     with monkeypatch.context() as patched:
-        patched.setattr(LocalFile, "read", refusing(bad))
+        patched.setattr(LocalFile, "read_into", refusing(bad))
         told = json.loads(cat(root, "t-0/info.json"))
     assert largest(told) == [1003, None, 1011]
     assert told["problems"] == [f"{bad} cannot be read: the disk says no"]

@@ -60,7 +60,7 @@ def test_what_was_forgotten_is_made_anew():
     for _ in range(11):
         Fixed(texts).attributes()
     kept = texts._kept
-    assert (kept._size, sum(len(text.data) for _, text, _ in kept._answers.values())) == (1000, 1000)
+    assert (kept._size, sum(len(text.data) for text, _ in kept._answers.values())) == (1000, 1000)
     assert read(file.open()) == b"22"
 
 
