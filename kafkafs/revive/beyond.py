@@ -14,19 +14,26 @@ from kafkafs.revive.plan import Plan
 from kafkafs.revive.topics import RevivedTopic
 
 
-def offsets_beyond(cluster: Cluster, plan: Plan, ends: Mapping[tuple[str, int], int]) -> Iterator[str]:
+def offsets_beyond(
+    cluster: Cluster, plan: Plan, ends: Mapping[tuple[str, int], int], wanted: Sequence[str] | None = None
+) -> Iterator[str]:
     """A sentence for each group and partition of which the group has committed an offset behind the end. `cluster` is
-    that of the disks, or of the new directory."""
+    that of the disks, or of the new directory. `wanted`: the only topics that were to be revived. A group may be the
+    only one that still knows a partition: without metadata, the last partitions of a topic are as good as never made."""
     cluster.look()
     for found in cluster.groups():
         for each in cluster.commits(found) if found.stale is not True else ():
             end = ends.get((each.topic, each.partition))
-            if end is not None and each.producer_id is None and each.offset > end:
-                yield (
-                    f"the group {os.fsdecode(found.name)!r} has committed offset {each.offset} of"
-                    f" {each.topic}-{each.partition}, which ends at {end}: its consumers begin where their"
-                    " auto.offset.reset says"
-                )
+            if each.producer_id is not None or each.offset <= (0 if end is None else end):
+                continue
+            about = (
+                f"the group {os.fsdecode(found.name)!r} has committed offset {each.offset} of"
+                f" {each.topic}-{each.partition}, which"
+            )
+            if end is not None:
+                yield f"{about} ends at {end}: its consumers begin where their auto.offset.reset says"
+            elif wanted is None or each.topic in wanted:
+                yield f"{about} is not revived: no disk has it, or another line says why"
     shared = [(each.number, each.replica) for topic, each in plan.partitions() if topic.name == SHARE_TOPIC]
     here = [(number, replica.partition) for number, replica in shared if replica is not None]
     if cluster is not plan.cluster:

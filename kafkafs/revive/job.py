@@ -35,7 +35,7 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
         needed = room(plan, choices.method or "copy", plan.size)
         report = {"state": "planned", **plan.report(), "neededBytes": needed, "revived": scans.revived()}
         report["leftOut"] += [*node.sentences, *_behind_metadata(plan, scans)]
-        report["leftOut"] += offsets_beyond(plan.cluster, plan, scans.ends())
+        report["leftOut"] += offsets_beyond(plan.cluster, plan, scans.ends(), choices.topics)
         report["retentionAdded"] = node.without_retention
         check()
     return report
@@ -78,7 +78,7 @@ def _revive(
     report["retentionAdded"] = node.without_retention
     report["nextProducerId"] = node.write_cluster(place, scans.reports)
     node.write_settings(place)
-    report["leftOut"] += offsets_beyond(cluster_of(place), plan, scans.ends())
+    report["leftOut"] += offsets_beyond(cluster_of(place), plan, scans.ends(), choices.topics)
     check_disks()
     place.settle()
     node.write_last_files(place)

@@ -39,8 +39,24 @@ def test_offsets_that_groups_have_committed_behind_an_end_are_told(tmp_path):
     sentences = [each for each in left_out(path, tmp_path) if "has committed" in each]
     assert [each[: each.index(",")] for each in sentences] == [
         "the group 'behind' has committed offset 21 of a-0", "the group 'far' has committed offset 500 of a-0",
+        "the group 'x' has committed offset 9 of b-0",
     ]  # fmt: skip
-    assert all("ends at 20" in each for each in sentences)
+    assert ["ends at 20" in each for each in sentences] == [True, True, False]
+
+
+def test_a_partition_that_only_a_group_knows_is_told(tmp_path):
+    """Regression: without metadata, the last partitions of a topic were missing without a word."""
+    path = tmp_path / "disk"
+    disk(path, 1, {"a-0": Made([(0, 20)]), "a-1": Made([(0, 20)])})
+    commits = [commit("g", "a", 1, 20), commit("g", "a", 2, 7), commit("g", "gone", 0, 8), commit("g", "a", 3, 0)]
+    Data(path).write("__consumer_offsets-0", commits)
+    sentences = [each for each in left_out(path, tmp_path) if "has committed" in each]
+    assert [each[: each.index(",")] for each in sentences] == [
+        "the group 'g' has committed offset 7 of a-2", "the group 'g' has committed offset 8 of gone-0",
+    ]  # fmt: skip
+    assert all("is not revived" in each for each in sentences)
+    wanted = planned([path], Choices(to=tmp_path / "third", topics=("a",)))["leftOut"]
+    assert [each for each in wanted if "has committed" in each] == sentences[:1]
 
 
 def test_a_group_of_a_partition_that_begins_anew_is_told(tmp_path):

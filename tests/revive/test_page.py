@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import ConfigResource, ResourceType
 
 from kafkafs.revive.job import revive
 from kafkafs.revive.settings import OFF
@@ -96,7 +97,10 @@ def test_what_was_off_is_on_again(tmp_path):
     assert [name for name in OFF if f"\n{name}=" not in kept] == [*OFF][:3]
     with started(RELEASE, place, tmp_path / "home", report) as node:
         assert truth.read(node.broker, [("orders", 0)], "read_committed")
-        assert shell.run(TAKE_AWAY).count("Completed updating config") == len(report["retentionAdded"])
+        assert "orders" in report["retentionAdded"]
+        assert shell.run(TAKE_AWAY).count("Completed updating config") == len(report["retentionAdded"]) - 1
+        shown = node.broker.admin.describe_configs([ConfigResource(ResourceType.TOPIC, "orders")])
+        assert [each.result(30)["retention.ms"].value for each in shown.values()] == ["-1"]
 
 
 def test_each_setting_that_is_off_has_its_line():
