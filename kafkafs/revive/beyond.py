@@ -18,8 +18,8 @@ def offsets_beyond(
     cluster: Cluster, plan: Plan, ends: Mapping[tuple[str, int], int], wanted: Sequence[str] | None = None
 ) -> Iterator[str]:
     """A sentence for each group and partition of which the group has committed an offset behind the end. `cluster` is
-    that of the disks, or of the new directory. `wanted`: the only topics that were to be revived. A group may be the
-    only one that still knows a partition: without metadata, the last partitions of a topic are as good as never made."""
+    that of the disks, or of the new directory. `wanted`: the only topics that were to be revived. Without metadata, a
+    group may be the only one that still knows the last partitions of a topic."""
     cluster.look()
     for found in cluster.groups():
         for each in cluster.commits(found) if found.stale is not True else ():

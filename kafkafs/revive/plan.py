@@ -32,7 +32,7 @@ from kafkafs.revive.place import Target, check_apart
 from kafkafs.revive.releases import Release, fitted, newest_for, release
 from kafkafs.revive.scan_state import Corrupt
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, choose_topics, made_up_id
-from kafkafs.revive.unread import below_start, unread_files
+from kafkafs.revive.unread import below_start, only_in_checkpoints, unread_files
 from kafkafs.revive.whole_image import WholeImage
 
 _LOCK = ".lock"
@@ -215,6 +215,8 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     end = cluster if choices.until_ms is None else Cluster(disks.directories, options)
     if image is None:
         end.look()  # an id is given out once, whatever the moment
+    if image is None:
+        sentences += only_in_checkpoints(disks.directories, choices.topics)
     if disks.cluster_id is None:
         sentences.append("the cluster's id is unknown, so it gets a new id")
     if image is None and metadata.problems:

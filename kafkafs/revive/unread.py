@@ -1,6 +1,6 @@
 """Records on the disks that no topic has: in files that a broker had deleted or replaced, and where none would look."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.names import (
@@ -54,6 +54,20 @@ def _foreign(directory: DataDirectory) -> Iterator[str]:
                 f"{str(directory.path / name)!r} is left out, with {segments} of {sum(logs):,} bytes: no partition's"
                 " directory has such a name"
             )
+
+
+def only_in_checkpoints(directories: Sequence[DataDirectory], wanted: Collection[str] | None) -> Iterator[str]:
+    """A sentence for each partition of the `wanted` topics that a checkpoint has and no disk. Without metadata, nothing
+    else tells of the last partitions of a topic."""
+    there = {(each.topic, each.partition) for directory in directories for each in directory.names_on_disk().values()}
+    for directory in directories:
+        for topic, number in sorted(directory.checkpoints.read().high_watermarks):
+            if (topic, number) not in there and (wanted is None or topic in wanted):
+                there.add((topic, number))
+                yield (
+                    f"{topic}-{number} is in a checkpoint of {str(directory.path)!r}, and no disk has it: it was deleted or"
+                    " lost"
+                )
 
 
 def _files(directory: DataDirectory, name: str) -> list[tuple[str, int]]:

@@ -1,8 +1,10 @@
 """Records that are on the disks and in no topic are told of."""
 
+from kafkafs.revive.job import revive
+from kafkafs.revive.plan import Choices
 from kafkafs.revive.topics import made_up_id
-from kafkafs.revive.unread import below_start, unread_files
-from tests.revive.replicas import Made, disk
+from kafkafs.revive.unread import below_start, only_in_checkpoints, unread_files
+from tests.revive.replicas import UUID, Made, disk
 
 ONE = made_up_id("one")
 SEGMENT = f"{0:020}.log"
@@ -33,3 +35,16 @@ def test_segments_below_the_log_start_are_told(tmp_path):
     (directory.path / "log-start-offset-checkpoint").write_text("0\n2\nt 0 30\nt 1 5\n")
     (sentence,) = below_start([directory.partition("t-0"), directory.partition("t-1")])
     assert "log start of t-0 are left out" in sentence
+
+
+def test_a_partition_that_only_a_checkpoint_knows_is_told(tmp_path):
+    """Regression: without metadata, the last partitions of a topic were missing without a word."""
+    one = disk(tmp_path / "a", 1, {"t-0": Made([(0, 30)]), f"t-2.{UUID}-stray": Made([(0, 5)])})
+    two = disk(tmp_path / "b", 2, {"t-1": Made([(0, 30)])})
+    for directory, numbers in ((one, (0, 1, 2, 3)), (two, (1, 3))):
+        lines = "".join(f"t {number} 9\n" for number in numbers)
+        (directory.path / "replication-offset-checkpoint").write_text(f"0\n{len(numbers)}\n{lines}")
+    (sentence,) = only_in_checkpoints([one, two], None)
+    assert sentence.startswith(f"t-3 is in a checkpoint of {str(one.path)!r}")
+    assert [*only_in_checkpoints([one, two], ["u"])] == []
+    assert revive([one.path], Choices(to=tmp_path / "new"))["leftOut"].count(sentence) == 1
