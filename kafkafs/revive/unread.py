@@ -64,10 +64,8 @@ def only_in_checkpoints(directories: Sequence[DataDirectory], wanted: Collection
         for topic, number in sorted(directory.checkpoints.read().high_watermarks):
             if (topic, number) not in there and (wanted is None or topic in wanted):
                 there.add((topic, number))
-                yield (
-                    f"{topic}-{number} is in a checkpoint of {str(directory.path)!r}, and no disk has it: it was deleted or"
-                    " lost"
-                )
+                place = repr(str(directory.path))
+                yield f"{topic}-{number} is in a checkpoint of {place}, and no disk has it: it was deleted or lost"
 
 
 def _files(directory: DataDirectory, name: str) -> list[tuple[str, int]]:
