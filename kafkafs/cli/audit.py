@@ -54,7 +54,7 @@ def _audit(arguments: argparse.Namespace) -> Report:
         missing = missing_topics(paths, topics.takes, source)
         with engine(arguments, "audit", progress) as where:
             report = audit(
-                where, paths, progress, topics, ignore_finding if place else partial(_print, progress),
+                where, paths, progress, topics, ignore_finding if place else partial(print_finding, progress),
                 deep=arguments.deep, compare_replicas=arguments.compare_replicas,
                 source=source,
                 missing=missing if arguments.fail_on_data_loss else (),
@@ -69,7 +69,7 @@ def _audit(arguments: argparse.Namespace) -> Report:
     return report
 
 
-def _print(progress: SparkProgress, finding: Finding) -> None:
+def print_finding(progress: SparkProgress, finding: Finding) -> None:
     """Print a finding at once. UsageError if it cannot be: no exit code may say "clean" or "findings"."""
     progress.clear()
     try:

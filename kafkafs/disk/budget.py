@@ -109,12 +109,12 @@ class Budget:
         self.clock = clock
         self._lock = threading.Lock()
         self._held: OrderedDict[ReferenceType[Holder], tuple[int, float]] = OrderedDict()  # bytes, and since when
-        self._total = 0
+        self.total = 0
 
     @property
     def has_spare(self) -> bool:
         """True if there is room for something that was not asked for yet."""
-        return 2 * self._total < self._limit
+        return 2 * self.total < self._limit
 
     def hold(self, holder: Holder, size: int) -> bool:
         """It holds `size` bytes now, 0 if it holds nothing any more, and is the last that should let go. True if
@@ -122,17 +122,17 @@ class Budget:
         mine = ref(holder)
         self._note(mine, size)
         with self._lock:
-            others = list(self._held) if self._total > self._limit else []
+            others = list(self._held) if self.total > self._limit else []
         for other in others:
-            if self._total <= self._limit or other == mine:
+            if self.total <= self._limit or other == mine:
                 break
             self._ask_to_release(other)
-        return self._total <= self._limit
+        return self.total <= self._limit
 
     def _note(self, holder: ReferenceType[Holder], size: int) -> None:
         with self._lock:
             before, _ = self._held.pop(holder, (0, 0.0))
-            self._total += size - before
+            self.total += size - before
             if size:
                 self._held[holder] = size, self.clock()
 

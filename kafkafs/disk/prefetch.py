@@ -21,7 +21,7 @@ BLOCK = 2 << 20
 """Bytes: the largest folio on a machine with pages of 4 KiB."""
 
 _BYTES_AHEAD = 2 * BLOCK
-_STRAIGHT = 512 << 10
+STRAIGHT = 512 << 10
 """A reader that has read so many bytes one behind the other will go on."""
 
 _COLD = 16 << 20
@@ -33,10 +33,10 @@ _KERNEL_AHEAD = 16 << 20
 """Bytes that the kernel may have read ahead where it does so by 8 MiB. It stops so far before the reader's end: what
 is behind that nobody would read, and nothing drop."""
 
-_MOST = _BYTES_AHEAD + 2 * BLOCK
+MOST = _BYTES_AHEAD + 2 * BLOCK
 """Bytes that one reader holds at most: what is ahead of it, what it reads, and what is being read."""
 
-MEMORY = 8 * _MOST
+MEMORY = 8 * MOST
 """Bytes that the readers of one tree hold together; who finds no room reads as it asks."""
 
 _IDLE_S = 1.0
@@ -90,7 +90,7 @@ class Prefetch:
         self._budget = budget
         self._making = threading.Lock()
         self._advanced = 0.0
-        self._made: _Blocks | None = None
+        self.made: _Blocks | None = None
         self._file: DataFile | None = None
         self._position = self._read_to = self._end = 0
         self._straight = 0
@@ -104,7 +104,7 @@ class Prefetch:
             return b""
         self._follow(file, position, size, end)
         data = self._ready(file, position, size)
-        if data is None and (self._straight < _STRAIGHT or position >= self._cold_to or file is self._unfit):
+        if data is None and (self._straight < STRAIGHT or position >= self._cold_to or file is self._unfit):
             return self._stream(file, position, size)
         if data is None:
             may_block()
@@ -126,7 +126,7 @@ class Prefetch:
             data = file.stream(position, size)
         except WouldBlock:
             self._cold_to = position + self._cold
-            if self._straight >= _STRAIGHT:
+            if self._straight >= STRAIGHT:
                 self._cold = min(2 * self._cold, _COLDEST)
             raise
         if position >= self._cold_to:
@@ -135,7 +135,7 @@ class Prefetch:
 
     def _ready(self, file: DataFile, position: int, size: int) -> bytes | memoryview | None:
         """The bytes, where the blocks have them all and they are true still."""
-        made = self._made
+        made = self.made
         if made is None or not made.holds(file, position) or made.end < position + size or made.stamp != _stamp(file):
             return None
         return made.cut(position, size)
@@ -146,7 +146,7 @@ class Prefetch:
         return not self._making.locked() and self._wants_more()
 
     def _wants_more(self) -> bool:
-        made, file = self._made, self._file
+        made, file = self.made, self._file
         if made is None or file is None or not made.holds(file, self._read_to):
             return False
         return made.end < min(self._end, self._cold_to, self._read_to + _BYTES_AHEAD)
@@ -162,7 +162,7 @@ class Prefetch:
 
     def _advance(self, file: DataFile, position: int, end: int) -> bool:
         """Reads one more block for a reader at `position`; False if there is no such block, or no memory for it."""
-        stamp, made = _stamp(file), self._made
+        stamp, made = _stamp(file), self.made
         if made is None or not made.holds(file, position):
             made = _Blocks(file, stamp, position, position, ())
         if made.stamp != stamp:
@@ -175,12 +175,12 @@ class Prefetch:
         except (DiskError, MemoryError):
             self._unfit = file  # what can be had, before a damaged place too, is had in smaller pieces
             return False
-        self._made, self._advanced = made.and_then(block, position), self._budget.clock()
+        self.made, self._advanced = made.and_then(block, position), self._budget.clock()
         return len(block) > 0
 
     def _has_room(self) -> bool:
         """True if it may hold blocks. If it already holds some, it may have one more: somebody else just tries."""
-        has_room = self._budget.hold(self, _MOST) or self._made is not None
+        has_room = self._budget.hold(self, MOST) or self.made is not None
         if not has_room:
             self._budget.hold(self, 0)
         return has_room
@@ -189,13 +189,13 @@ class Prefetch:
         """Free its blocks, unless a read uses them; see `Budget`."""
         if self._budget.clock() - self._advanced < _IDLE_S or not self._making.acquire(blocking=False):
             return False
-        self._made = None
+        self.made = None
         self._making.release()
         return True
 
     def close(self) -> None:
         """Gives all memory back."""
-        self._made = self._file = self._unfit = None
+        self.made = self._file = self._unfit = None
         self._budget.hold(self, 0)
 
 

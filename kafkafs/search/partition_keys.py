@@ -40,7 +40,7 @@ class PartitionKeys:
         self._memory = memory
         self._indexes = indexes
         self._lock = threading.Lock()  # held by the thread that scans
-        self._known: dict[int, SegmentKeys] = {}  # by base offset
+        self.known: dict[int, SegmentKeys] = {}  # by base offset
         self._short_of_memory: OrderedDict[bytes, WeakSet[Segment]] = OrderedDict()
         self._distrusted: WeakSet[Segment] = WeakSet()  # their indexes
 
@@ -71,7 +71,7 @@ class PartitionKeys:
         """The visible records with that key in the offsets [start, end), in order; fails where a range would."""
         for segment in reader.log.segments_between(start, end):
             behind = end if segment.next_base is None else min(end, segment.next_base)
-            keys = self._known.get(segment.base_offset)
+            keys = self.known.get(segment.base_offset)
             if keys is not None and self._is_ready(reader, keys, segment) and _surely_lacks(keys, key):
                 continue
             for piece in reader.records(max(start, segment.base_offset), behind):
@@ -83,10 +83,10 @@ class PartitionKeys:
         """Finds the keys of all segments, as far as there is room for them: `history` then reads only what it must."""
         may_block()
         for segment in reversed(reader.log.visible_segments()):
-            known = self._known.get(segment.base_offset)
+            known = self.known.get(segment.base_offset)
             if segment.base_offset < reader.visible_end and not (known and self._is_ready(reader, known, segment)):
                 made = self._made(reader, segment, no_trace)
-                if self._known.get(segment.base_offset) is not made:
+                if self.known.get(segment.base_offset) is not made:
                     return
 
     def release(self) -> bool:
@@ -94,7 +94,7 @@ class PartitionKeys:
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            self._known = {}
+            self.known = {}
             return True
         finally:
             self._lock.release()
@@ -112,7 +112,7 @@ class PartitionKeys:
         """Return the known keys of the first segments, up to the first segment that is not known as a whole."""
         found = []
         for segment in segments:
-            keys = self._known.get(segment.base_offset)
+            keys = self.known.get(segment.base_offset)
             if keys is None or not self._is_ready(reader, keys, segment):
                 break
             found.append(keys)
@@ -133,7 +133,7 @@ class PartitionKeys:
             if index.file is not None and _misled(index, offset, record, key, reader):
                 self._distrusted.add(index.segment)
                 with self._scanning():
-                    self._known.pop(index.segment.base_offset, None)
+                    self.known.pop(index.segment.base_offset, None)
                 asked = [keys.segment for keys in ready]
                 return None, asked[asked.index(index.segment) :]
         if trace is not no_trace:
@@ -152,14 +152,14 @@ class PartitionKeys:
                 trace(f"segment {segment.log_name}: scanning for keys from offset {keys.reached} to {end}")
                 keys.scan(reader, end)
             there = {each.base_offset for each in reader.log.visible_segments()}
-            self._known = {base: held for base, held in self._known.items() if base in there}
-            if not self._memory.hold(self, sum(held.size for held in self._known.values())) and keys.is_closed:
-                del self._known[segment.base_offset]
+            self.known = {base: held for base, held in self.known.items() if base in there}
+            if not self._memory.hold(self, sum(held.size for held in self.known.values())) and keys.is_closed:
+                del self.known[segment.base_offset]
             return keys
 
     def _begun(self, reader: Reader, segment: Segment) -> SegmentKeys:
         """The known keys of a segment so far."""
-        keys, end = self._known.get(segment.base_offset), _visible_end(reader, segment)
+        keys, end = self.known.get(segment.base_offset), _visible_end(reader, segment)
         if keys is not None and keys.segment is not segment and keys.continues_in(segment):
             if keys.reached > end:
                 raise _grown(reader)
@@ -170,7 +170,7 @@ class PartitionKeys:
             index = self._indexes.of(segment) if keys.reached < end else None
             if index is not None:
                 keys.use(index, end)
-        self._known[segment.base_offset] = keys
+        self.known[segment.base_offset] = keys
         return keys
 
     @contextmanager
@@ -185,7 +185,7 @@ class PartitionKeys:
 
     def _remember_shortage(self, key: bytes, keys: SegmentKeys) -> None:
         """Memory was short for a segment's keys. The next call for this segment need not scan it again."""
-        if keys.is_closed and keys.is_whole and self._known.get(keys.segment.base_offset) is not keys:
+        if keys.is_closed and keys.is_whole and self.known.get(keys.segment.base_offset) is not keys:
             self._short_of_memory.setdefault(key, WeakSet()).add(keys.segment)
             while len(self._short_of_memory) > _ASKED:
                 self._short_of_memory.popitem(last=False)

@@ -76,7 +76,7 @@ def children() -> frozenset[int]:
 
 def end(known: Iterable[int], *, grace_s: float = GRACE_S) -> None:
     """Ends the children of this process but for the `known` ones, and all that they have started."""
-    with _held(_below(children() - frozenset(known))) as processes:
+    with _held(below(children() - frozenset(known))) as processes:
         for descriptor in processes:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(descriptor, signal.SIGTERM)
@@ -112,7 +112,7 @@ def _held(pids: Iterable[int]) -> Iterator[list[int]]:
             os.close(descriptor)
 
 
-def _below(pids: Iterable[int]) -> list[int]:
+def below(pids: Iterable[int]) -> list[int]:
     """The processes and all that they have started, and those in turn."""
     parents, found = _parents(), list(pids)
     for pid in found:  # which grows meanwhile

@@ -145,7 +145,7 @@ def _abandon(known: frozenset[int]) -> None:
             context._gateway = context._jvm = context._active_spark_context = None
 
 
-def _check_standalone(master: str) -> None:
+def check_standalone(master: str) -> None:
     """A standalone master that answers, before Spark asks it for a minute. Several may be named: one leads."""
     if not master.startswith("spark://"):
         return
@@ -177,7 +177,7 @@ def in_one_sentence(error: Exception) -> KafkafsError:
 
 
 def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
-    _check_standalone(master)
+    check_standalone(master)
     try:
         import pyspark
     except ImportError:
@@ -207,7 +207,7 @@ def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
     warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM", RuntimeWarning)
     try:
         if SparkContext._active_spark_context is None:
-            conf = SparkConf(loadDefaults=False).setMaster(_with_retries(master)).setAppName(f"kafkafs {name}")
+            conf = SparkConf(loadDefaults=False).setMaster(with_retries(master)).setAppName(f"kafkafs {name}")
             conf.setAll(list(settings.items()))
             gateway = jvm.launch(conf, said)
             if master.startswith("local-cluster"):
@@ -217,15 +217,17 @@ def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
         return SparkSession.builder.getOrCreate()
     except Exception as error:
         said.seek(0)
-        raise _cannot_start(master, f"{said.read().decode(errors='replace')}\n{error}") from None
+        raise cannot_start(master, f"{said.read().decode(errors='replace')}\n{error}") from None
 
 
-def _with_retries(master: str) -> str:
+def with_retries(master: str) -> str:
+    """The master with the retries of a local one, whose tasks are not tried again by default."""
     found = _LOCAL.fullmatch(master)
     return f"local[{found[1] or 1},{_RETRIES}]" if found else master
 
 
-def _cannot_start(master: str, said: str) -> KafkafsError:
+def cannot_start(master: str, said: str) -> KafkafsError:
+    """The error for a session that did not start, from what Java and py4j said."""
     if "JAVA_HOME is not set" in said or "java: not found" in said or "java: command not found" in said:
         return UsageError("Spark needs Java 17 or newer; on Debian: apt-get install default-jre-headless")
     if any(sign in said for sign in _ENDED):

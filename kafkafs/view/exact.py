@@ -118,10 +118,10 @@ class ExactText(Generic[From]):
         self._length: int | None = None
         self._error: KafkafsError | None = None
         first = Stream(make, span.start, budget) if before is None else before._continued(make)
-        self._readers = [first]  # the one that made it first, then whoever was read last at the end
+        self.readers = [first]  # the one that made it first, then whoever was read last at the end
 
     def _continued(self, make: Callable[[Place], Pieces]) -> Stream:
-        return self._readers[0].continued(make, self._length or 0, max(self.span.start, self.span.end))
+        return self.readers[0].continued(make, self._length or 0, max(self.span.start, self.span.end))
 
     @property
     def is_measured(self) -> bool:
@@ -136,7 +136,7 @@ class ExactText(Generic[From]):
     def measure(self) -> None:
         """Finds its size. Unfinished and the like where that takes longer; Vanished if the log has changed."""
         if self._length is None:
-            length, error = self._readers[0].make_all(self._budget.limits.measured)
+            length, error = self.readers[0].make_all(self._budget.limits.measured)
             if isinstance(error, Vanished):
                 raise error
             self._error = error
@@ -175,33 +175,33 @@ class ExactText(Generic[From]):
         what follows the text and shows how transactions in it ended."""
         with self._lock:
             self._make = make
-            for reader in self._readers:
+            for reader in self.readers:
                 reader.make_as(make)
 
     def _reader_at(self, offset: int) -> Stream:
         with self._lock:
-            for reader in self._readers:
+            for reader in self.readers:
                 if reader.reaches(offset):
                     break
             else:
-                if len(self._readers) < _READERS:
-                    reader = Stream(self._make, self.span.start, self._budget, marks=self._readers[0].marks)
-                    self._readers.append(reader)
+                if len(self.readers) < _READERS:
+                    reader = Stream(self._make, self.span.start, self._budget, marks=self.readers[0].marks)
+                    self.readers.append(reader)
                 else:
-                    reader = self._readers[1]
-            if reader is not self._readers[0]:
-                self._readers.remove(reader)
-                self._readers.append(reader)
+                    reader = self.readers[1]
+            if reader is not self.readers[0]:
+                self.readers.remove(reader)
+                self.readers.append(reader)
             return reader
 
     @property
     def prefetch_is_due(self) -> bool:
         """See `node.Prefetching`."""
-        return any(reader.prefetch_is_due for reader in self._readers)
+        return any(reader.prefetch_is_due for reader in self.readers)
 
     def prefetch(self) -> None:
         """See `node.Prefetching`."""
-        for reader in list(self._readers):
+        for reader in list(self.readers):
             if reader.prefetch_is_due:
                 return reader.prefetch()
         return None
@@ -219,10 +219,10 @@ class ExactText(Generic[From]):
             self._users -= 1
             left = self._users
         if not left:
-            for reader in self._readers:
+            for reader in self.readers:
                 reader.close()
         elif left == 1 and is_read:
-            for reader in self._readers:
+            for reader in self.readers:
                 self._budget.let_go(reader)
 
 
@@ -233,7 +233,7 @@ class ExactContent:
 
     def __init__(self, text: ExactText[Any], held: object) -> None:
         """`text` is in use already."""
-        self._text = text
+        self.text = text
         self._held = held
         self._read_to = 0
         self.size = text.size
@@ -242,25 +242,25 @@ class ExactContent:
     def read(self, offset: int, size: int) -> bytes | memoryview:
         """The bytes at `offset`. Before an error, whoever reads straight on gets what is left, and then the error; who
         has jumped there the error alone: `tac` and `tail` take a little less than they asked for to be all there is."""
-        if offset != self._read_to and self._text.reaches_error(offset, size):
+        if offset != self._read_to and self.text.reaches_error(offset, size):
             offset = self.size
-        data = self._text.read(offset, size)
+        data = self.text.read(offset, size)
         self._read_to = offset + len(data)
         return data
 
     @property
     def prefetch_is_due(self) -> bool:
         """See `node.Prefetching`."""
-        return self._text.prefetch_is_due
+        return self.text.prefetch_is_due
 
     def prefetch(self) -> None:
         """See `node.Prefetching`."""
-        self._text.prefetch()
+        self.text.prefetch()
 
     def close(self) -> None:
         """Free the text and the files."""
         self._held = None
-        self._text.let_go(is_read=self._read_to >= self.size)
+        self.text.let_go(is_read=self._read_to >= self.size)
 
 
 class ExactTexts:

@@ -207,11 +207,12 @@ class PartitionView:
         shared = self._cache.shared_access
         known = shared.fresh()
         if known is None or known.segments != segments:
-            known = shared.store(SharedAccess(segments, _granted_by_all(segments)))
+            known = shared.store(SharedAccess(segments, granted_by_all(segments)))
         return known.access
 
 
-def _granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
+def granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
+    """The rights that all logs grant, and the time at which the last one was written [ns]. None if one is not there."""
     logs = attributes_of_logs(segments)
     return None if logs is None else _granted_together(logs)
 

@@ -45,10 +45,10 @@ class Root:
         for directory in self._directories:
             directory.read_together_with(self._directories)
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
-        self._resources = Resources(options, self._directories, limits)
+        self.resources = Resources(options, self._directories, limits)
         self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()
-        self._names = PartitionNames(self._disks, self._resources.partitions.keep_only)
-        self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self._resources)
+        self._names = PartitionNames(self._disks, self.resources.partitions.keep_only)
+        self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self.resources)
         self._replicas = ReplicasDirectory(
             self._disks, self.attributes, lambda place, path: PartitionDirectory(self._view_of(place, path))
         )
@@ -108,7 +108,7 @@ class Root:
     def _view_of(self, place: Place, shown_as: str) -> PartitionView:
         find_replicas = functools.partial(self._names.replicas, place)
         missing = self._topics.missing
-        return PartitionView(place.directory, place.name, shown_as, self._resources, find_replicas, missing)
+        return PartitionView(place.directory, place.name, shown_as, self.resources, find_replicas, missing)
 
     def _cluster_directory(self) -> "ClusterDirectory":
         """Imported only when it is first asked for: that takes as long as all the rest of this tree."""
@@ -116,7 +116,7 @@ class Root:
         from kafkafs.view.cluster_directory import ClusterDirectory
         from kafkafs.view.cluster_sources import Sources
 
-        resources = self._resources
+        resources = self.resources
         cluster = Cluster(self._directories, resources.options)
         sources = Sources(cluster, resources, self.attributes, self._names.path_of_partition)
         return ClusterDirectory(sources)

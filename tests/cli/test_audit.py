@@ -17,7 +17,7 @@ FINDING = CheckedFile("/data", "t-0/00000000000000000000.log").finding("crc", "i
 
 def test_findings_go_to_standard_output_or_to_the_file_that_was_named(tmp_path, capsys):
     with SparkProgress("audit", "looking") as progress:
-        audit._print(progress, FINDING)
+        audit.print_finding(progress, FINDING)
     assert json.loads(capsys.readouterr().out)["kind"] == "crc"
     log = write_partition(tmp_path / "data", {0: [made(0, [1, 2])]}) / f"{0:020}.log"
     log.chmod(0o600)
@@ -40,4 +40,4 @@ def test_an_audit_whose_findings_cannot_be_written_could_not_run(monkeypatch):
         SparkProgress("audit", "looking") as progress,
         pytest.raises(UsageError, match="standard output cannot be written: No space left on device"),
     ):
-        audit._print(progress, FINDING)
+        audit.print_finding(progress, FINDING)

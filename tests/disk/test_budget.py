@@ -113,7 +113,7 @@ def test_threads_that_hold_and_let_go_at_once_leave_nothing_counted():
         thread.start()
     for thread in threads:
         thread.join(300)
-    assert (budget._total, len(budget._held)) == (0, 0)
+    assert (budget.total, len(budget._held)) == (0, 0)
 
 
 class Keys:

@@ -17,7 +17,7 @@ from tests.mounting import wait_until
 
 SIZE = 5 * BLOCK + 12_345
 BUDGET = Budget(MEMORY)
-_READERS = MEMORY // prefetch._MOST
+_READERS = MEMORY // prefetch.MOST
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def reader():
 def test_who_reads_straight_on_finds_what_he_asks_for(directory, tmp_path, reader, start, size):
     got = reader.read_through(directory.open_now("a"), size, start)
     assert got == (tmp_path / "a").read_bytes()[start:]
-    assert reader.waits <= 2 + -(-prefetch._STRAIGHT // size)
+    assert reader.waits <= 2 + -(-prefetch.STRAIGHT // size)
 
 
 @pytest.mark.parametrize("size", [64 << 10, 256 << 10, 1 << 20])
@@ -108,7 +108,7 @@ def test_what_was_written_since_is_read_anew(directory, tmp_path, reader):
     file = directory.open_now("a")
     for position in range(0, BLOCK, 1 << 18):
         reader.read(file, position, 1 << 18)
-    assert reader.prefetch._made is not None
+    assert reader.prefetch.made is not None
     with open(tmp_path / "a", "r+b") as writer:
         writer.seek(BLOCK)
         writer.write(b"new")
@@ -125,9 +125,9 @@ def test_few_have_memory_and_all_get_their_bytes(directory, tmp_path):
     for position in range(0, SIZE, 1 << 18):
         for reader in readers:
             assert reader.read(file, position, 1 << 18) == whole[position : position + (1 << 18)]
-        held = [reader.prefetch._made for reader in readers if reader.prefetch._made is not None]
+        held = [reader.prefetch.made for reader in readers if reader.prefetch.made is not None]
         assert len(held) <= _READERS
-        assert all(made.end - made.position <= prefetch._MOST for made in held)
+        assert all(made.end - made.position <= prefetch.MOST for made in held)
     for reader in readers:
         reader.prefetch.close()
     assert BUDGET.has_spare
@@ -146,13 +146,13 @@ def test_who_has_stopped_loses_his_blocks_to_another(directory, tmp_path):
     def another_has_blocks() -> bool:
         cool(tmp_path)
         read_a_block(another, file)
-        return another.prefetch._made is not None
+        return another.prefetch.made is not None
 
     for reader in readers:
         cool(tmp_path)
         read_a_block(reader, file)
     wait_until(another_has_blocks)
-    assert [reader.prefetch._made is None for reader in readers] == [True] + [False] * (len(readers) - 1)
+    assert [reader.prefetch.made is None for reader in readers] == [True] + [False] * (len(readers) - 1)
     assert readers[0].read(file, BLOCK, 1 << 18) == whole[BLOCK : BLOCK + (1 << 18)]
     for reader in (*readers, another):
         reader.prefetch.close()

@@ -223,12 +223,12 @@ STAT_INO = 24
 
 def shown_number(reply: EntryReply) -> int:
     """The inode number, where the kernel reads it: pyfuse3 itself tells the node id in its place."""
-    return ctypes.c_uint64.from_address(ctypes.addressof(reply._node_id) + STAT_INO).value
+    return ctypes.c_uint64.from_address(ctypes.addressof(reply.node_id) + STAT_INO).value
 
 
 def told(reply: EntryReply) -> dict[str, object]:
     fields: dict[str, object] = {name: getattr(reply.answer, name) for name in FIELDS}
-    return fields | {"node": reply._node_id.value, "number": shown_number(reply)}
+    return fields | {"node": reply.node_id.value, "number": shown_number(reply)}
 
 
 @given(st.lists(st.tuples(st.booleans(), number, number, attributes), min_size=1, max_size=10))
@@ -238,7 +238,7 @@ def test_an_answer_does_not_depend_on_those_before_it(answers):
     for is_line, node_id, inode_number, about in answers:
         if is_line:
             used.line(inode_number, FILE_TYPE[about.kind])
-            assert used._node_id.value == NO_NODE, "the kernel would keep an inode for each name"
+            assert used.node_id.value == NO_NODE, "the kernel would keep an inode for each name"
             assert (shown_number(used), used.answer.st_mode) == (inode_number, FILE_TYPE[about.kind])
         else:
             fresh = EntryReply()

@@ -96,8 +96,8 @@ RIGHTS = {  # of landlock(7): ABI -> rights to files, to the network, scopes
 @pytest.mark.parametrize("abi", RIGHTS)
 def test_every_right_that_an_abi_knows_is_denied(abi: int) -> None:
     """What is not named stays allowed, and a right that a kernel does not know is an error."""
-    kinds = (landlock._FILE_RIGHTS, landlock._NET_RIGHTS, landlock._SCOPES)
-    assert tuple(landlock._bits(known, abi) for known in kinds) == tuple((1 << count) - 1 for count in RIGHTS[abi])
+    kinds = (landlock.FILE_RIGHTS, landlock.NET_RIGHTS, landlock.SCOPES)
+    assert tuple(landlock.rights_of(known, abi) for known in kinds) == tuple((1 << count) - 1 for count in RIGHTS[abi])
 
 
 def test_what_is_not_there_is_an_error_and_leaves_no_descriptor(data: Path) -> None:

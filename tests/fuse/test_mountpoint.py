@@ -35,7 +35,7 @@ def escaped(text: str) -> str:
 @given(st.text(st.sampled_from(" \t\n\\0471a/\xe9"), max_size=20))
 def test_what_the_kernel_escapes_is_read_back(name):
     """A mount point with a blank in its name must be found to be unmounted."""
-    assert mountpoint._unescape(escaped(name)) == name
+    assert mountpoint.unescape(escaped(name)) == name
 
 
 def test_mounts_are_those_that_findmnt_knows(tmp_path):
@@ -79,18 +79,18 @@ def test_real_paths_of_links_are_those_of_the_kernel(tmp_path, target):
 def test_a_call_that_does_not_come_back_is_left_alone():
     """A daemon that hangs must not take with it the command that would end it."""
     ended, began = threading.Event(), time.monotonic()
-    assert mountpoint._errno_of(lambda: ended.wait(10), 0.05) is None
+    assert mountpoint.errno_of(lambda: ended.wait(10), 0.05) is None
     assert time.monotonic() - began < 5
     ended.set()
-    assert mountpoint._errno_of(lambda: os.stat("/"), 5) == 0
-    assert mountpoint._errno_of(lambda: os.stat("/nowhere"), 5) == 2
+    assert mountpoint.errno_of(lambda: os.stat("/"), 5) == 0
+    assert mountpoint.errno_of(lambda: os.stat("/nowhere"), 5) == 2
 
 
 def test_no_signal_meets_the_thread_of_a_call():
     """It outlives its answer by a moment, in which a mount's supervisor has signals blocked: there a SIGTERM found this
     thread open to it, and ended the process."""
     blocked: list[set[signal.Signals]] = []
-    assert mountpoint._errno_of(lambda: blocked.append(signal.pthread_sigmask(signal.SIG_BLOCK, ())), 5) == 0  # type: ignore[arg-type]
+    assert mountpoint.errno_of(lambda: blocked.append(signal.pthread_sigmask(signal.SIG_BLOCK, ())), 5) == 0  # type: ignore[arg-type]
     assert set(FORWARDED) <= blocked[0]
 
 

@@ -16,10 +16,10 @@ def test_keys_in_files_are_taken_along_and_those_of_the_environment_count(tmp_pa
         "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials"),
     }  # fmt: skip
     taken = dict(named)
-    network._remember_credentials(taken)
+    network.remember_credentials(taken)
     assert (taken["AWS_ACCESS_KEY_ID"], taken["AWS_SECRET_ACCESS_KEY"]) == ("id", "secret")
     assert taken["AWS_DEFAULT_REGION"] == "eu-west-1"
     given = named | {"AWS_ACCESS_KEY_ID": "other"}
-    network._remember_credentials(given)
+    network.remember_credentials(given)
     assert given["AWS_ACCESS_KEY_ID"] == "other"
     assert "AWS_SECRET_ACCESS_KEY" not in given

@@ -85,7 +85,7 @@ def _objects(
     sizes = [len(chunk) for chunk in chunks]
     index: dict[str, object] = {"originalChunkSize": CHUNK, "originalFileSize": len(data)}
     if compress:
-        index |= {"type": "variable", "transformedChunks": base64.b64encode(_packed(sizes)).decode()}
+        index |= {"type": "variable", "transformedChunks": base64.b64encode(packed(sizes)).decode()}
     else:
         index |= {"type": "fixed", "transformedChunkSize": CHUNK + (28 if key else 0),
                   "finalTransformedChunkSize": sizes[-1]}  # fmt: skip
@@ -104,7 +104,7 @@ def _objects(
     }  # fmt: skip
     if key is not None:
         manifest["encryption"] = {
-            "dataKey": f"{key.key_id}:{base64.b64encode(_wrapped(key, aes)).decode()}",
+            "dataKey": f"{key.key_id}:{base64.b64encode(wrapped(key, aes)).decode()}",
             "aad": base64.b64encode(aad).decode(),
         }
     yield f"{stem}.log", b"".join(chunks)
@@ -124,7 +124,7 @@ def _end(data: bytes) -> tuple[int, int]:
     return end, largest
 
 
-def _packed(sizes: list[int]) -> bytes:
+def packed(sizes: list[int]) -> bytes:
     data = struct.pack(">i", len(sizes))
     if len(sizes) == 1:
         data += struct.pack(">i", sizes[0])
@@ -136,7 +136,7 @@ def _packed(sizes: list[int]) -> bytes:
     return zstandard.ZstdCompressor().compress(data)
 
 
-def _wrapped(key: KeyPair, secret: bytes) -> bytes:
+def wrapped(key: KeyPair, secret: bytes) -> bytes:
     """OAEP with SHA3-512 for both, by RFC 8017 (7.1.1)."""
     numbers = key.private.public_key().public_numbers()
     size = (numbers.n.bit_length() + 7) // 8

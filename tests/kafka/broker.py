@@ -161,7 +161,7 @@ def _start_with_zookeeper(home: Path, settings: Mapping[str, object]) -> Broker:
                 {**SETTINGS, **node_settings, "log.dirs": home / "data", **settings},
             )
         )
-        return _ready(Broker(jars.ZOOKEEPER_RELEASE, home, f"127.0.0.1:{port}", processes))
+        return ready(Broker(jars.ZOOKEEPER_RELEASE, home, f"127.0.0.1:{port}", processes))
     except BaseException:
         _end_all(processes)
         raise
@@ -185,7 +185,7 @@ def _start_kraft(release: str, home: Path, settings: Mapping[str, object]) -> Br
     processes: list[subprocess.Popen[bytes]] = []
     try:
         processes.append(_launch(release, home, "broker", "kafka.Kafka", whole))
-        return _ready(Broker(release, home, f"127.0.0.1:{port}", processes))
+        return ready(Broker(release, home, f"127.0.0.1:{port}", processes))
     except BaseException:
         _end_all(processes)
         raise
@@ -208,7 +208,7 @@ def _launch(
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
 
 
-def _ready(broker: Broker) -> Broker:
+def ready(broker: Broker) -> Broker:
     wait_until(lambda: _answers(broker), f"Kafka {broker.release} to answer, see {broker.home}/broker.out")
     return broker
 

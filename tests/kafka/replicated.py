@@ -35,7 +35,7 @@ COMMON = 60
 """Offsets of `parted` that both brokers have alike."""
 
 _SEGMENT_BYTES = {1: 1 << 20, 2: 3 << 19, 3: 1 << 21}  # no broker takes less than the first
-_TOPICS = (
+TOPICS = (
     NewTopic("plain", 1, 3, config={"min.insync.replicas": "1"}),
     NewTopic("compacted", 1, 3, config={
         "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "0",
@@ -72,31 +72,31 @@ def _fill(cluster: "_Cluster") -> None:
     for number in NODES:
         cluster.start(number)
     admin = cluster.brokers[1].admin
-    for future in admin.create_topics(list(_TOPICS)).values():
+    for future in admin.create_topics(list(TOPICS)).values():
         future.result(30)
-    _write(cluster, "plain", range(1500))
-    _write(cluster, "compacted", range(1500), keys=100)
-    _write(cluster, "parted", range(COMMON))
+    write(cluster, "plain", range(1500))
+    write(cluster, "compacted", range(1500), keys=100)
+    write(cluster, "parted", range(COMMON))
     cluster.kill(3)
     cluster.in_sync("plain", {1, 2})
     for future in admin.delete_records([TopicPartition("plain", 0, 100)]).values():
         future.result(30)
-    _write(cluster, "plain", range(1500, 2000))
-    _write(cluster, "compacted", range(1500, 3000), keys=150)
+    write(cluster, "plain", range(1500, 2000))
+    write(cluster, "compacted", range(1500, 3000), keys=150)
     cluster.in_sync("parted", {2})
-    _write(cluster, "parted", range(COMMON, COMMON + 30))
+    write(cluster, "parted", range(COMMON, COMMON + 30))
     cluster.cleaned(1)
     cluster.cleaned(2)
     cluster.kill(2)
     cluster.start(3)
     wait_until(lambda: cluster.partition("parted").leader == 3, "broker 3 to be elected uncleanly")
-    _write(cluster, "parted", (1_000_000 + each for each in range(20)))
+    write(cluster, "parted", (1_000_000 + each for each in range(20)))
     cluster.in_sync("plain", {1, 3})
-    _write(cluster, "plain", range(2000, 2200))
+    write(cluster, "plain", range(2000, 2200))
     cluster.kill(3)
     cluster.in_sync("plain", {1})
-    _write(cluster, "plain", range(2200, 2300))
-    _write(cluster, "compacted", range(3000, 4000), keys=200)
+    write(cluster, "plain", range(2200, 2300))
+    write(cluster, "compacted", range(3000, 4000), keys=200)
     cluster.cleaned(1)
 
 
@@ -138,7 +138,7 @@ class _Cluster:
             jars.run(RELEASE, "kafka.tools.StorageTool", "format", *alone, "-t", self._id, "-c", configuration)
         process = node._launch(RELEASE, home, "broker", "kafka.Kafka", settings)
         self.brokers[number] = Broker(RELEASE, home, f"127.0.0.1:{port}", [process])
-        node._ready(self.brokers[number])
+        node.ready(self.brokers[number])
         wait_until(lambda: len(self._told().brokers) == len(self.brokers), f"broker {number} to be told of")
 
     def kill(self, number: int) -> None:
@@ -174,7 +174,7 @@ class _Cluster:
         return self.brokers[1].admin.list_topics(timeout=5)
 
 
-def _write(cluster: _Cluster, topic: str, values: Iterable[int], keys: int | None = None) -> None:
+def write(cluster: _Cluster, topic: str, values: Iterable[int], keys: int | None = None) -> None:
     """Records of two kilobytes, fifty a batch; a `keys`-th one has the key of the first again."""
     writer = Writer(cluster.brokers[1], settings={"acks": "all"})
     numbers = list(values)

@@ -72,7 +72,7 @@ class InProcess:
         return str(self._node(name).target())
 
     def ends(self) -> tuple[int, int]:
-        log = self._tree._directories[0].partition("t-0").log()
+        log = self._tree.directories[0].partition("t-0").log()
         return log.start_offset, log.end_offset
 
 

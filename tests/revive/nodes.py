@@ -119,7 +119,7 @@ def start(
         )  # fmt: skip
     broker = Broker(release, home, report["listen"], [process])
     try:
-        nodes._ready(broker)
+        nodes.ready(broker)
         nodes.wait_until(lambda: leaderless(broker) == [], f"leaders, see {log}")
     except BaseException:
         nodes._end_all([process])

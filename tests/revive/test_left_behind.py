@@ -86,16 +86,16 @@ def test_what_an_unclean_election_lost_is_told(written, tmp_path):
         for number in replicated.NODES:
             (tmp_path / "brokers" / str(number)).mkdir(parents=True)
             cluster.start(number)
-        for future in cluster.brokers[1].admin.create_topics([replicated._TOPICS[2]]).values():
+        for future in cluster.brokers[1].admin.create_topics([replicated.TOPICS[2]]).values():
             future.result(30)
-        replicated._write(cluster, "parted", range(60))
+        replicated.write(cluster, "parted", range(60))
         cluster.kill(3)
         cluster.in_sync("parted", {2})
-        replicated._write(cluster, "parted", range(60, 100))
+        replicated.write(cluster, "parted", range(60, 100))
         cluster.kill(2)
         cluster.start(3)
         wait_until(lambda: cluster.partition("parted").leader == 3, "broker 3 to be elected uncleanly")
-        replicated._write(cluster, "parted", range(1000, 1000 + written))
+        replicated.write(cluster, "parted", range(1000, 1000 + written))
     finally:
         for number in replicated.NODES:
             cluster.kill(number)
@@ -127,9 +127,9 @@ def test_a_controller_that_stopped_earlier_is_told(tmp_path):
         for number in replicated.NODES:
             (tmp_path / "brokers" / str(number)).mkdir(parents=True)
             cluster.start(number)
-        for future in cluster.brokers[1].admin.create_topics([replicated._TOPICS[2]]).values():
+        for future in cluster.brokers[1].admin.create_topics([replicated.TOPICS[2]]).values():
             future.result(30)
-        replicated._write(cluster, "parted", range(10))  # which waits for all to know the topic
+        replicated.write(cluster, "parted", range(10))  # which waits for all to know the topic
         cluster.in_sync("parted", {2, 3})
         leader = cluster.partition("parted").leader
         writer = Writer(cluster.brokers[leader], settings={"acks": "1"})

@@ -63,7 +63,7 @@ def three_brokers(release: str, home: Path, more: Mapping[str, object] | None = 
             process = nodes._launch(release, place, "broker", "kafka.Kafka", settings)
             brokers[number] = Broker(release, place, f"127.0.0.1:{port}", [process])
         for each in brokers.values():
-            nodes._ready(each)
+            nodes.ready(each)
         wait_until(lambda: len(brokers[1].admin.list_topics(timeout=5).brokers) == len(NODES), "three brokers")
         yield brokers
     finally:

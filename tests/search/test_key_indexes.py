@@ -107,7 +107,7 @@ def test_new_indexes_are_found_by_a_mount_that_stands(log, tmp_path):
     write_indexes(log, tmp_path / "later")
     assert keys.release()
     assert last_of(keys, reader(log), b"none") is None
-    assert keys._known[0].has_index
+    assert keys.known[0].has_index
 
 
 def write_indexes(log: Log, place: Path) -> list[str]:
@@ -158,7 +158,7 @@ def test_a_lookup_with_indexes_reads_next_to_nothing(tmp_path):
     assert len(write_indexes(log, tmp_path / "indexes")) == 7
     seen, keys = reader(log), indexed(log, tmp_path / "indexes")
     assert last_of(keys, seen, b"none") is None
-    assert all(known.has_index for base, known in keys._known.items() if base < 2100)
+    assert all(known.has_index for base, known in keys.known.items() if base < 2100)
     _, missing = counted(lambda: last_of(keys, seen, b"none"))
     assert missing <= 7 * 4096
     assert_like_a_dictionary(keys, seen)

@@ -125,7 +125,7 @@ def test_what_is_appended_is_followed_across_a_roll(tmp_path):
         seen = fresh(partition)
         assert last_of(keys, seen, b"a") == number + 1
     assert_like_a_dictionary(keys, seen)
-    assert len(keys._known) == 8
+    assert len(keys.known) == 8
 
 
 def test_a_truncated_log_that_grew_again(tmp_path):
@@ -254,7 +254,7 @@ def test_keys_for_which_there_is_no_memory_are_found_nevertheless(tmp_path):
     seen, keys = reader(partition_of(tmp_path).log()), PartitionKeys(Budget(4000))
     for key in (b"0", b"1234", b"4999"):
         assert last_of(keys, seen, key) == int(key)
-    assert sum(known.size for known in keys._known.values()) <= 4000
+    assert sum(known.size for known in keys.known.values()) <= 4000
     attempts = 0
     while attempts < 1000:
         attempts += 1

@@ -99,7 +99,7 @@ def test_a_client_that_has_not_the_sessions_secret_is_refused(holder, stranger):
 
 def test_no_secret_stands_on_a_command_line(holder):
     pid, told = holder
-    for each in jvm._below([pid]):
+    for each in jvm.below([pid]):
         words = Path(f"/proc/{each}/cmdline").read_bytes()
         assert b"authenticate.secret=" not in words
         assert not told["secret"] or str(told["secret"]).encode() not in words

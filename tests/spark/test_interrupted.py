@@ -23,7 +23,7 @@ BEGUN_S = 1.2  # until then a busy machine may not have read the command yet
 
 
 def below(pid: int) -> list[int]:
-    return jvm._below([pid])
+    return jvm.below([pid])
 
 
 def runs(pid: int) -> bool:

@@ -113,7 +113,7 @@ def places(spark: SparkSession, table: Path) -> Places:
 
 def kill(running: "subprocess.Popen[bytes]", dice: random.Random) -> None:
     """Ends a driver with -9: all of its processes at once, or Python alone, and Java finds out later."""
-    for pid in jvm._below([running.pid]) if dice.random() < 0.7 else [running.pid]:
+    for pid in jvm.below([running.pid]) if dice.random() < 0.7 else [running.pid]:
         with contextlib.suppress(ProcessLookupError):  # it has ended, or its parent took it along
             os.kill(pid, signal.SIGKILL)
     running.wait(LONG_S)
@@ -252,7 +252,7 @@ def cluster(tmp_path: Path) -> Iterator[str]:
             wait_until(lambda: (tmp_path / "0.log").read_text().count("Registering worker") == 2, LONG_S)
             yield master
         finally:
-            for pid in jvm._below([process.pid for process in running]):
+            for pid in jvm.below([process.pid for process in running]):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             for process in running:
@@ -262,7 +262,7 @@ def cluster(tmp_path: Path) -> Iterator[str]:
 def executors() -> set[int]:
     """The executors below this process: each worker has one."""
     return {
-        pid for pid in jvm._below([os.getpid()])
+        pid for pid in jvm.below([os.getpid()])
         if b"CoarseGrainedExecutorBackend" in _told(Path(f"/proc/{pid}/cmdline"))
     }  # fmt: skip
 

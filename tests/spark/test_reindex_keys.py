@@ -27,7 +27,7 @@ def test_each_closed_segment_gets_its_file_once(tmp_path: Path) -> None:
     log = partition_of(tmp_path / "data").log()
     keys = indexed(log, target)
     assert_like_a_dictionary(keys, reader(log))
-    assert keys._known[0].has_index
+    assert keys.known[0].has_index
     (target / "t-0" / made[0].name).write_bytes(b"x")
     again = make_keys(units[0], target)
     assert again is not None
@@ -96,7 +96,7 @@ def test_a_second_run_adds_what_is_new_and_replaces_what_was_compacted(spark: Sp
     log = partition_of(data).log()
     keys = indexed(log, target)
     assert_like_a_dictionary(keys, reader(log))
-    assert all(keys._known[base].has_index for base in range(0, 1500, 300))
+    assert all(keys.known[base].has_index for base in range(0, 1500, 300))
     assert all(not each.written for each in reindex_keys(spark, [data], target))
 
 

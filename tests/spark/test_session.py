@@ -113,16 +113,16 @@ def test_a_master_is_taken_as_spark_takes_it(master):
     ],
 )
 def test_a_master_on_this_machine_tries_a_task_again(master, expected):
-    assert own._with_retries(master) == expected
+    assert own.with_retries(master) == expected
 
 
 def test_one_standalone_master_that_answers_is_enough(monkeypatch):
     """Spark itself would ask them for a minute; each that does not answer is named with its reason."""
     with socket.create_server(("127.0.0.1", 0)) as one:
         port = one.getsockname()[1]
-        own._check_standalone(f"spark://127.0.0.1:1,127.0.0.1:{port}")
+        own.check_standalone(f"spark://127.0.0.1:1,127.0.0.1:{port}")
     with pytest.raises(UsageError) as raised:
-        own._check_standalone(f"spark://127.0.0.1:{port},nowhere.invalid:7077,127.0.0.1:99999,host")
+        own.check_standalone(f"spark://127.0.0.1:{port},nowhere.invalid:7077,127.0.0.1:99999,host")
     told = str(raised.value)
     assert told.startswith("no Spark master answers at 'spark://127.0.0.1:")
     assert all(
@@ -167,7 +167,7 @@ def test_of_several_errors_the_last_one_counts_and_no_sentence_is_endless():
 
 @pytest.mark.parametrize("said", ["JAVA_HOME is not set", "java: not found", "bash: java: command not found"])
 def test_a_lack_of_java_is_told_with_the_package(said):
-    assert "default-jre-headless" in str(own._cannot_start("local[*]", f"a warning\n{said}\n"))
+    assert "default-jre-headless" in str(own.cannot_start("local[*]", f"a warning\n{said}\n"))
 
 
 def test_else_the_last_error_is_why_spark_does_not_start():
@@ -176,8 +176,8 @@ def test_else_the_last_error_is_why_spark_does_not_start():
         "Job 0 cancelled because SparkContext was shut down",
     ):
         told = "the logs of its workers say why"
-        assert str(own._cannot_start("spark://a:1", f"{ended}\n\tat a.b(C)")).endswith(told)
+        assert str(own.cannot_start("spark://a:1", f"{ended}\n\tat a.b(C)")).endswith(told)
         assert str(in_one_sentence(RuntimeError(f": java.lang.IllegalStateException: {ended}"))).endswith(told)
-    assert str(own._cannot_start("yarn", "An error of py4j\n: java.lang.Error: why\n\tat a.b(C)")).endswith(": why")
+    assert str(own.cannot_start("yarn", "An error of py4j\n: java.lang.Error: why\n\tat a.b(C)")).endswith(": why")
     said = "WARN x\njava.lang.Exception: first\nCaused by: java.net.BindException: Address already in use\n\tat a.b(C)"
-    assert str(own._cannot_start("local[2]", said)) == "Spark does not start on 'local[2]': Address already in use"
+    assert str(own.cannot_start("local[2]", said)) == "Spark does not start on 'local[2]': Address already in use"

@@ -82,7 +82,7 @@ def test_each_text_keeps_its_size_and_bytes_while_its_name_goes_on(data):
         elif move == "rest":
             texts.budget.release_idle()
             for content, _, _ in open_texts:
-                for reader in content._text._readers:
+                for reader in content.text.readers:
                     reader.release()
         else:
             texts.measured(step, log.span(len(log.lines)), log.make(len(log.lines)))
@@ -119,9 +119,9 @@ def test_what_was_read_to_its_end_makes_room_once_nobody_has_it_open(texts):
     content.close()
     assert (read(other), log.made) == (log.text(1000), 1000)
     other.close()
-    assert not any(reader._kept for reader in other._text._readers)
-    assert (texts.budget._total, measured(texts, log, 1000) is other._text) == (0, True)
-    assert read(opened(other._text)) == log.text(1000)
+    assert not any(reader._kept for reader in other.text.readers)
+    assert (texts.budget.total, measured(texts, log, 1000) is other.text) == (0, True)
+    assert read(opened(other.text)) == log.text(1000)
 
 
 def test_what_came_behind_is_all_that_is_made_when_the_log_grew(texts):
@@ -142,8 +142,8 @@ def test_a_read_anywhere_makes_little_and_memory_does_not_grow_with_the_range():
         at, before = chance.randrange(len(whole)), log.made
         assert bytes(content.read(at, 4096)) == whole[at : at + 4096]
         assert log.made - before <= 2 * 1024 + 64
-    assert sum(len(piece) for reader in content._text._readers for _, piece in reader._kept) < 12 << 20
-    assert len(content._text._readers[0].marks._bytes) <= 41
+    assert sum(len(piece) for reader in content.text.readers for _, piece in reader._kept) < 12 << 20
+    assert len(content.text.readers[0].marks._bytes) <= 41
     assert_random_access(content, whole, reads=30)
 
 
@@ -170,7 +170,7 @@ def test_a_text_that_its_log_lost_is_vanished_and_never_short():
     texts = ExactTexts(time.monotonic, TextLimits(measured=0))
     log = Log([b"x" * 999 + b"\n"] * 3000)
     content = opened(measured(texts, log, 3000))
-    for reader in content._text._readers:
+    for reader in content.text.readers:
         reader.release()
     del log.lines[1500:]
     assert bytes(content.read(0, 1000)) == b"x" * 999 + b"\n"
@@ -201,7 +201,7 @@ def test_a_log_that_grows_while_it_is_measured_adds_nothing_to_what_there_was():
     log = Log([b"line %d\n" % number for number in range(20_000)])
     with pytest.raises(Unfinished), time_slice(0.0):
         measured(texts, log, 10_000)
-    assert texts._known["range"]._readers[0].release()
+    assert texts._known["range"].readers[0].release()
     text = measured(texts, log, 20_000)
     assert text.size == len(log.text(20_000))
     assert read(opened(text)) == log.text(20_000)

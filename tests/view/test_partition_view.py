@@ -166,13 +166,13 @@ def test_of_many_logs_one_that_grants_less_decides(tmp_path, number, change):
     elif change == "replaced":
         shutil.copy(file, tmp_path / "other")
         (tmp_path / "other").rename(file)
-        assert partition_view._granted_by_all(look.log.segments) is None
+        assert partition_view.granted_by_all(look.log.segments) is None
         return
     else:
         file.rename(file.with_suffix(".log.deleted"))
-        assert partition_view._granted_by_all(look.log.segments) is None
+        assert partition_view.granted_by_all(look.log.segments) is None
         return
-    found = partition_view._granted_by_all(look.log.segments)
+    found = partition_view.granted_by_all(look.log.segments)
     assert found is not None
     assert found[0].mode & 0o004 == 0
 

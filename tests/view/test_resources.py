@@ -81,14 +81,14 @@ def test_half_read_text_of_one_tree_is_not_let_go_of_for_another(data):
     first, second = tree(data), tree(data)
     half_read = opened(first, "t-0/by-offset/0...jsonl")
     half_read.read(0, 1)
-    second._resources.text.hold(Idle(), 1 << 40)
-    assert first._resources.text.has_spare
-    assert not second._resources.text.has_spare
+    second.resources.text.hold(Idle(), 1 << 40)
+    assert first.resources.text.has_spare
+    assert not second.resources.text.has_spare
     half_read.close()
 
 
 def test_prefetch_of_one_tree_takes_no_places_from_another(data):
-    first, second = (tree(data)._resources.prefetch for _ in range(2))
+    first, second = (tree(data).resources.prefetch for _ in range(2))
     first.hold(Idle(), prefetch.MEMORY)
     assert not first.has_spare
     assert second.has_spare
@@ -98,15 +98,15 @@ def test_open_files_of_one_tree_are_not_counted_for_another(data):
     """One whose handles hold as many files as they may must not have another read all of its own anew each time."""
     first, second = tree(data), tree(data)
     many = ManyFiles()
-    first._resources.options.descriptors.share_with(many)
-    assert not first._directories[0].root.may_hold_more()
-    assert second._directories[0].root.may_hold_more()
+    first.resources.options.descriptors.share_with(many)
+    assert not first.directories[0].root.may_hold_more()
+    assert second.directories[0].root.may_hold_more()
 
 
 def test_idle_is_told_by_the_trees_clock(data):
     """Regression: what holds text and blocks was idle by the machine's clock, whatever the tree's was."""
     now = [100.0]
-    resources = tree(data, clock=lambda: now[0])._resources
+    resources = tree(data, clock=lambda: now[0]).resources
     text, ahead = Idle(), prefetch.Prefetch(resources.prefetch)
     assert ahead._advance(Directory(str(data / "t-0")).open_now(f"{0:020}.log"), 0, 1 << 16)
     resources.text.hold(text, 1)
@@ -124,12 +124,12 @@ def test_what_a_topic_grants_and_has_is_fresh_by_the_trees_clock(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1])]}, "_schemas-0")
     (indexes / "t-0").mkdir(parents=True)
     root = tree(tmp_path, clock=lambda: now[0])
-    schemas, granted = root._resources.schemas, root._resources.schema_access
-    own, keys = root.attributes(), KeyIndexes(Directory(str(indexes), root._resources.options), "t-0")
+    schemas, granted = root.resources.schemas, root.resources.schema_access
+    own, keys = root.attributes(), KeyIndexes(Directory(str(indexes), root.resources.options), "t-0")
     looks = Counter[str]()
     for each, name in ((schemas, "schemas"), (granted, "granted"), (keys, "keys")):
         count_looks(each, name, looks)
-    segment = root._directories[0].partition("_schemas-0").log().segments[0]
+    segment = root.directories[0].partition("_schemas-0").log().segments[0]
 
     def ask() -> dict[str, int]:
         schemas.registry()

@@ -159,7 +159,7 @@ def test_one_tree_does_not_wait_for_what_another_makes(tmp_path, monkeypatch):
     begun, go_on, init = threading.Event(), threading.Event(), cluster.Cluster.__init__
 
     def slowly(self, directories, *options):
-        if directories is slow._directories:
+        if directories is slow.directories:
             begun.set()
             assert go_on.wait(300)
         init(self, directories, *options)

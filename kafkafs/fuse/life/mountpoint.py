@@ -50,7 +50,7 @@ def mounts() -> Iterator[Mount]:
             before, _, after = line.partition(" - ")
             fields, kind = before.split(" "), after.split(" ")
             number, parent, device = int(fields[0]), int(fields[1]), fields[2]
-            yield Mount(_unescape(fields[4]), kind[0], _unescape(kind[1]), device, number, parent)
+            yield Mount(unescape(fields[4]), kind[0], unescape(kind[1]), device, number, parent)
 
 
 def mounted_at(path: Path | str) -> Mount | None:
@@ -79,11 +79,11 @@ def real_path(path: Path | str) -> str:
 
 def is_stale(path: Path | str) -> bool:
     """True for a mount whose daemon is gone; one that is there but does not answer is not stale."""
-    number = _errno_of(lambda: os.statvfs(path), ANSWER_S)  # unlike `stat`, never answered from a cache
+    number = errno_of(lambda: os.statvfs(path), ANSWER_S)  # unlike `stat`, never answered from a cache
     return number in (errno.ENOTCONN, errno.ECONNABORTED)
 
 
-def _errno_of(call: Callable[[], object], limit_s: float) -> int | None:
+def errno_of(call: Callable[[], object], limit_s: float) -> int | None:
     """How a system call ends, 0 if it succeeds; None if it does not end in time."""
     numbers: list[int] = []
 
@@ -119,7 +119,7 @@ def check(mountpoint: Path, data_dirs: Sequence[Path]) -> None:
     if mount is not None:
         raise UsageError(f"{shown} is in use: a file system of type {mount.filesystem} is mounted there")
     for data_dir in filter(lambda path: not bucket_of(path), data_dirs):
-        if _errno_of(functools.partial(_open, data_dir), DISK_S) is None:
+        if errno_of(functools.partial(_open, data_dir), DISK_S) is None:
             raise UsageError(
                 f"the disk of {str(data_dir)!r} does not answer; leave it out, or mount again when it does"
             )
@@ -172,6 +172,6 @@ def unmount_if_dead(path: Path | str) -> bool:
     return True
 
 
-def _unescape(field: str) -> str:
+def unescape(field: str) -> str:
     r"""Octal escapes of blank, tab, line feed and backslash (`\040`)."""
     return re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), field)

@@ -16,9 +16,9 @@ _ASK_VERSION = 1
 _PATH_BENEATH, _NET_PORT = 1, 2
 CONNECT_TCP = 1 << 1
 READ_FILE, READ_DIR = 1 << 2, 1 << 3
-_FILE_RIGHTS: Mapping[int, int] = {1: 13, 2: 14, 3: 15, 5: 16}  # ABI -> how many rights it knows, from bit 0
-_NET_RIGHTS: Mapping[int, int] = {4: 2}  # TCP bind and connect
-_SCOPES: Mapping[int, int] = {6: 2}  # abstract sockets and signals of processes outside
+FILE_RIGHTS: Mapping[int, int] = {1: 13, 2: 14, 3: 15, 5: 16}  # ABI -> how many rights it knows, from bit 0
+NET_RIGHTS: Mapping[int, int] = {4: 2}  # TCP bind and connect
+SCOPES: Mapping[int, int] = {6: 2}  # abstract sockets and signals of processes outside
 
 
 class _Ruleset(ctypes.Structure):
@@ -45,7 +45,7 @@ def allow_reading_only(paths: Iterable[Path], ports: Iterable[int] = ()) -> int:
     abi = version()
     if not abi:
         return 0
-    handled = _Ruleset(*(_bits(known, abi) for known in (_FILE_RIGHTS, _NET_RIGHTS, _SCOPES)))
+    handled = _Ruleset(*(rights_of(known, abi) for known in (FILE_RIGHTS, NET_RIGHTS, SCOPES)))
     size = 8 if abi < 4 else 16 if abi < 6 else 24
     ruleset = _call(_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(size), 0)
     try:
@@ -68,7 +68,7 @@ def _allow(ruleset: int, path: Path) -> None:
         os.close(parent)
 
 
-def _bits(known: Mapping[int, int], abi: int) -> int:
+def rights_of(known: Mapping[int, int], abi: int) -> int:
     """All rights that this ABI knows, every one of them denied unless a rule allows it."""
     return int((1 << max((count for since, count in known.items() if since <= abi), default=0)) - 1)
 

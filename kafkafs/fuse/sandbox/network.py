@@ -51,7 +51,7 @@ def network_for(uri: str) -> Network:
     with suppress(OSError):
         socket.getaddrinfo(endpoint.hostname or "localhost", endpoint.port or HTTPS)
     if uri.startswith("s3://"):
-        _remember_credentials(os.environ)
+        remember_credentials(os.environ)
     directories = [os.path.dirname(os.environ[name]) for name in _NAMED_FILES if os.environ.get(name)]
     files = [os.environ[name] for name in ("GOOGLE_APPLICATION_CREDENTIALS", "AWS_CA_BUNDLE") if os.environ.get(name)]
     trusted = ssl.get_default_verify_paths()
@@ -62,7 +62,7 @@ def network_for(uri: str) -> Network:
     return Network(tuple(sorted(readable)), (endpoint.port, DNS) if endpoint.port else (DNS, HTTP, HTTPS))
 
 
-def _remember_credentials(environment: "os._Environ[str] | dict[str, str]") -> None:
+def remember_credentials(environment: "os._Environ[str] | dict[str, str]") -> None:
     """Keys and region of the profile in `~/.aws`, which the owner of the data need not be able to read."""
     profile = environment.get("AWS_PROFILE", "default")
     home = Path.home() / ".aws"

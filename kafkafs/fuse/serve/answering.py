@@ -93,17 +93,17 @@ class EntryReply:
         self.answer = pyfuse3.EntryAttributes()
         self.answer.st_blksize = BLOCK_SIZE
         self._mtime_ns = 0
-        self._node_id = ctypes.c_uint64.from_address(id(self.answer) + object.__basicsize__)
+        self.node_id = ctypes.c_uint64.from_address(id(self.answer) + object.__basicsize__)
         for number in (0x5A5A5A5A5A, 0x1234567890):
             self.answer.st_ino = number
-            if self._node_id.value != number:
+            if self.node_id.value != number:
                 raise RuntimeError(f"pyfuse3 {pyfuse3.__version__} lays out EntryAttributes in a way unknown here")
 
     def fill(self, node_id: int, number: int, attributes: Attributes) -> pyfuse3.EntryAttributes:
         """All that `stat` shows, and for how long the kernel may keep it."""
         answer = self.answer
         answer.st_ino = number
-        self._node_id.value = node_id
+        self.node_id.value = node_id
         answer.st_mode = FILE_TYPE[attributes.kind] | attributes.mode
         answer.st_nlink = attributes.nlink
         answer.st_uid = attributes.uid
@@ -121,7 +121,7 @@ class EntryReply:
         """A line of a listing: inode number and type, without a node behind it."""
         answer = self.answer
         answer.st_ino = number
-        self._node_id.value = NO_NODE
+        self.node_id.value = NO_NODE
         answer.st_mode = file_type
         return answer
 

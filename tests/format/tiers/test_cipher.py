@@ -21,7 +21,7 @@ def pair() -> aiven.KeyPair:
 
 def sealed(pair: aiven.KeyPair, data: bytes) -> tuple[Encryption, bytes]:
     secret, iv = os.urandom(32), os.urandom(12)
-    return Encryption(pair.key_id, aiven._wrapped(pair, secret), b"aad"), iv + AESGCM(secret).encrypt(iv, data, b"aad")
+    return Encryption(pair.key_id, aiven.wrapped(pair, secret), b"aad"), iv + AESGCM(secret).encrypt(iv, data, b"aad")
 
 
 def test_the_right_key_reads(pair):

@@ -19,7 +19,7 @@ from tests.kafka import aiven
 MANIFEST = {
     "version": "1",
     "chunkIndex": {"type": "variable", "originalChunkSize": 5000, "originalFileSize": 28212,
-                   "transformedChunks": base64.b64encode(aiven._packed([900, 901, 1300, 900, 900, 700])).decode()},
+                   "transformedChunks": base64.b64encode(aiven.packed([900, 901, 1300, 900, 900, 700])).decode()},
     "segmentIndexes": {"offset": {"position": 0, "size": 60}, "timestamp": {"position": 60, "size": 76},
                        "producerSnapshot": {"position": 136, "size": 38},
                        "leaderEpoch": {"position": 174, "size": 36}, "transaction": None},
@@ -65,7 +65,7 @@ def test_a_fixed_index_has_one_size_for_all_but_the_last():
 @given(st.lists(st.integers(0, LARGEST_CHUNK), min_size=1, max_size=40))
 def test_sizes_come_back_as_they_were_packed(sizes):
     index = {"type": "variable", "originalChunkSize": 10, "originalFileSize": 10 * len(sizes),
-             "transformedChunks": base64.b64encode(aiven._packed(sizes)).decode()}  # fmt: skip
+             "transformedChunks": base64.b64encode(aiven.packed(sizes)).decode()}  # fmt: skip
     chunks = parse_manifest(changed("chunkIndex", index)).chunks
     assert [chunks.place(number)[1] for number in range(len(sizes))] == sizes
 
@@ -142,7 +142,7 @@ def packed(count: int) -> str:
         changed("chunkIndex", FIXED | {"originalChunkSize": 1000}),
         changed("chunkIndex", FIXED | {"originalChunkSize": 2**31 - 1}),
         changed("chunkIndex/originalChunkSize", 2**31 - 1).replace(b"28212", str(2**31 - 1).encode()),
-        changed("chunkIndex/transformedChunks", base64.b64encode(aiven._packed([1] * 5 + [2**31 - 1])).decode()),
+        changed("chunkIndex/transformedChunks", base64.b64encode(aiven.packed([1] * 5 + [2**31 - 1])).decode()),
         changed("segmentIndexes/offset", {"position": 0, "size": 2**31 - 1}),
         b'{"version":"1","chunkIndex":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"version":"1","chunkIndex":[' + b"{}," * 500_000 + b"{}]}",

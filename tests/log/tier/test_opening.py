@@ -31,7 +31,7 @@ def test_damaged_objects_are_errors_there_and_nowhere_else(tmp_path, damage):
         told = json.loads(log.with_suffix(".rsm-manifest").read_bytes())
         piece = zstandard.ZstdCompressor().compress(bytes(64 << 20))
         count = -(-told["chunkIndex"]["originalFileSize"] // aiven.CHUNK)
-        told["chunkIndex"]["transformedChunks"] = base64.b64encode(aiven._packed([len(piece)] * count)).decode()
+        told["chunkIndex"]["transformedChunks"] = base64.b64encode(aiven.packed([len(piece)] * count)).decode()
         log.with_suffix(".rsm-manifest").write_text(json.dumps(told))
         log.write_bytes(piece * count)
     elif damage == "altered":
