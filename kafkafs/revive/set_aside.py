@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from kafkafs.cluster.image import PartitionState
-from kafkafs.log.replicas import read_from
+from kafkafs.errors import UsageError
+from kafkafs.log.replicas import of_one_broker
 from kafkafs.revive.claims import Claim, contents
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.replica_choice import RankedReplica, choose
@@ -34,9 +35,8 @@ class SetAside:
         claims = self._counting.get(number)
         if claims is None:
             return None, []
-        in_use = [each.directory for each in claims if not each.mark and not each.directory.is_lost(each.name)]
-        if len(in_use) > 1:
-            read_from(in_use, name)  # refuses two of one broker
+        in_use = [each for each in claims if not each.mark and not each.directory.is_lost(each.name)]
+        _refuse_twins(name, in_use)
         replica, sentences = choose(
             name, [each.replica() for each in claims], state, has_aside=bool(self._aside[number])
         )
@@ -65,6 +65,18 @@ class SetAside:
             for number in sorted(self._aside) if number >= count
             for each in self._aside[number]
         ]  # fmt: skip
+
+
+def _refuse_twins(name: str, claims: Sequence[Claim]) -> None:
+    """UsageError if two directories are of one broker. It was moving the partition from one of its disks to another
+    while the disks were copied, and nothing shows which of the two is current."""
+    twins = of_one_broker([each.directory for each in claims])
+    if twins is not None:
+        one, other = (next(each for each in claims if each.directory is directory) for directory in twins)
+        raise UsageError(
+            f"{name} is both in {one.place} ({contents([one])}) and in {other.place} ({contents([other])}), on disks of"
+            " one broker; give the one that is not current another name in a copy of its disk"
+        )
 
 
 def _why(claim: Claim) -> str:

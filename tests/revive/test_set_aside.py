@@ -4,6 +4,7 @@ from itertools import product
 
 import pytest
 
+from kafkafs.errors import UsageError
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
@@ -56,6 +57,18 @@ def test_beside_a_directory_in_use_it_is_named_too(mark, own, tmp_path):
     assert ("another topic of that name" in sentence) != own
     taken = chosen([directory], metadata, include=[WORDS[mark]])
     assert replica(taken).place == str(tmp_path / "a" / (aside(mark) if own else "t-0"))
+
+
+def test_two_directories_in_use_of_one_broker_are_refused_with_what_they_hold(tmp_path):
+    """It moved the partition while its disks were copied; the advice to read one of them at a time helps nobody."""
+    directories = [disk(tmp_path / name, 1, {"t-0": Made([(0, count)], ONE)}) for name, count in (("a", 50), ("b", 30))]
+    with pytest.raises(UsageError) as refused:
+        chosen(directories, image(("t", ONE, 1)))
+    for words in ("t-0 is both in", "a/t-0' (50 records", "b/t-0' (30 records", "another name in a copy of its disk"):
+        assert words in str(refused.value)
+    (tmp_path / "b/t-0").rename(tmp_path / "b" / aside("stray"))
+    (sentence,) = chosen([open_data_directory(each.path) for each in directories], image(("t", ONE, 1))).sentences
+    assert "30 records" in sentence
 
 
 def test_what_was_written_since_counts_and_what_was_set_aside_is_told(tmp_path):
