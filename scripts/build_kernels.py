@@ -139,9 +139,9 @@ class Part:
     def _take(self, statement: ast.stmt) -> None:
         match statement:
             case ast.ImportFrom():
-                told = [each.name for each in statement.names]
-                names = vars(importlib.import_module(statement.module or "")) if told == ["*"] else told
-                found = {name: getattr(self.module, name) for name in names if name.isupper() or told != ["*"]}
+                imported = [each.name for each in statement.names]
+                names = vars(importlib.import_module(statement.module or "")) if imported == ["*"] else imported
+                found = {name: getattr(self.module, name) for name in names if name.isupper() or imported != ["*"]}
                 self.constants |= {
                     name: value for name, value in found.items() if isinstance(value, int | bytes | tuple)
                 }

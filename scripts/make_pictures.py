@@ -104,7 +104,7 @@ def words(places: dict[str, Path]) -> tuple[str, str]:
 
 def profile(places: dict[str, Path], scratch: Path) -> None:
     """The page's upper part in a browser; what it says stands in the picture's own text."""
-    html, told = words(places)
+    html, reported = words(places)
     (scratch / "page.html").write_text(html)
     browser = shutil.which("chromium") or shutil.which("google-chrome") or "chromium"
     picture = PICTURES / "profile.png"
@@ -114,7 +114,7 @@ def profile(places: dict[str, Path], scratch: Path) -> None:
         (scratch / "page.html").as_uri(),
     ]
     subprocess.run(command, check=True, capture_output=True, timeout=240)
-    chunk = b"tEXt" + _WORDS + told.encode("latin-1", "backslashreplace")
+    chunk = b"tEXt" + _WORDS + reported.encode("latin-1", "backslashreplace")
     data = picture.read_bytes()
     packed = struct.pack(">I", len(chunk) - 4) + chunk + struct.pack(">I", zlib.crc32(chunk))
     picture.write_bytes(data[:33] + packed + data[33:])  # behind the signature and the header

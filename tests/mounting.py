@@ -150,22 +150,22 @@ def accounts() -> list[tuple[str, str]]:
     """Of all mounts there are, and then of all processes of the machine that sleep uninterruptibly."""
     if not _live:
         return []
-    told = [(f"mount at {mounted.path}", mounted.account()) for mounted in _live]
+    reported = [(f"mount at {mounted.path}", mounted.account()) for mounted in _live]
     asleep = [text for pid in _processes() if "State:\tD" in (text := standing(pid))]
-    return [*told, ("who sleeps uninterruptibly", "\n".join(asleep))]
+    return [*reported, ("who sleeps uninterruptibly", "\n".join(asleep))]
 
 
 def standing(pid: int) -> str:
     """What the kernel tells of each thread of a process: its state, its signals, and where in the kernel it is."""
-    told = []
+    reported = []
     with suppress(OSError):  # it has ended
         for thread in Path(f"/proc/{pid}/task").iterdir():
-            told.append(f"{pid}/{thread.name}")
+            reported.append(f"{pid}/{thread.name}")
             for name in ("status", "syscall", "stack"):
                 with suppress(OSError):  # not for us
                     lines = (thread / name).read_text().splitlines()
-                    told += [line for line in lines if name != "status" or line.startswith(TELLING)]
-    return "\n".join(told)
+                    reported += [line for line in lines if name != "status" or line.startswith(TELLING)]
+    return "\n".join(reported)
 
 
 def _children(pid: int) -> list[int]:

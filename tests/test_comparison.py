@@ -50,6 +50,6 @@ def test_sparks_source_asks_for_a_broker():
 def test_the_versions_are_those_that_were_tried():
     page = PAGE.read_text()
     assert f"of Kafka {jars.NEWEST}" in page
-    told = run("kcat", "-V").stdout.decode()
-    assert re.search(r"kcat \| ([\d.]+)", page)[1] in told  # type: ignore[index]
-    assert "avro" not in told.lower()
+    reported = run("kcat", "-V").stdout.decode()
+    assert re.search(r"kcat \| ([\d.]+)", page)[1] in reported  # type: ignore[index]
+    assert "avro" not in reported.lower()

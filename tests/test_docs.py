@@ -90,8 +90,8 @@ def test_the_messages_that_are_explained_are_those_that_are_given():
 
 
 def test_the_metrics_that_are_explained_exist(session):
-    told = set(re.findall(r"`(kafkafs_\w+)", (DOCS / "operation.md").read_text()))
+    reported = set(re.findall(r"`(kafkafs_\w+)", (DOCS / "operation.md").read_text()))
     session.run("kafkafs mount /var/kafka-logs /mnt/kafka --background")
     session.run("cat /mnt/kafka/test-0/by-offset/99")  # an error, so that there are some
     given = session.run("cat /mnt/kafka/.kafkafs/metrics")
-    assert {name for name in told if f"# TYPE {name} " not in given} == set()
+    assert {name for name in reported if f"# TYPE {name} " not in given} == set()

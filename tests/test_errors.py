@@ -39,8 +39,8 @@ def test_a_program_says_what_the_contract_promises(kind, sentence):
 
 
 def test_each_sentence_of_the_manual_can_come():
-    told = {term for term, _ in manual.ERRORS.rows} - {os.strerror(errno.ESPIPE)}  # the kernel's own, of streams
-    assert told <= {os.strerror(number) for number in ERRNO.values()}
+    reported = {term for term, _ in manual.ERRORS.rows} - {os.strerror(errno.ESPIPE)}  # the kernel's own, of streams
+    assert reported <= {os.strerror(number) for number in ERRNO.values()}
 
 
 def test_what_is_not_printable_is_shown_as_python_shows_it():

@@ -11,16 +11,16 @@ import pytest
 from kafkafs.installation import install_command
 
 
-def left_by_pip(directory: Path, told: object) -> Distribution:
+def left_by_pip(directory: Path, url_file: object) -> Distribution:
     """A distribution with that `direct_url.json`, or with none."""
     directory.mkdir()
-    if told is not None:
-        (directory / "direct_url.json").write_text(told if isinstance(told, str) else json.dumps(told))
+    if url_file is not None:
+        (directory / "direct_url.json").write_text(url_file if isinstance(url_file, str) else json.dumps(url_file))
     return Distribution.at(directory)
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("url_file", "words"),
     [
         ({"url": "file://{there}", "dir_info": {"editable": True}}, ["-e", "{there}[spark]"]),
         ({"url": "file://{there}", "dir_info": {}}, ["{there}[spark]"]),
@@ -33,14 +33,14 @@ def left_by_pip(directory: Path, told: object) -> Distribution:
         ({"url": 5}, ["kafkafs[spark]"]),
     ],
 )
-def test_the_source_is_named_where_it_is_still_there(tmp_path, told, words):
+def test_the_source_is_named_where_it_is_still_there(tmp_path, url_file, words):
     """A checkout, a wheel, or what pip knows; whatever the file says, there is advice."""
     there = tmp_path / "there"
     there.mkdir()
     (there / "a b.whl").touch()
-    if isinstance(told, dict) and isinstance(told["url"], str):
-        told = told | {"url": told["url"].format(there=there)}
-    command = install_command("spark", left_by_pip(tmp_path / "kafkafs.dist-info", told))
+    if isinstance(url_file, dict) and isinstance(url_file["url"], str):
+        url_file = url_file | {"url": url_file["url"].format(there=there)}
+    command = install_command("spark", left_by_pip(tmp_path / "kafkafs.dist-info", url_file))
     _, _, rest = command.partition(" install ")
     assert shlex.split(rest) == [word.format(there=there) for word in words]
 

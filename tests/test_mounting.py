@@ -33,13 +33,13 @@ def test_a_mount_that_was_aborted_stands_again(shared):
 
 
 def test_the_account_tells_where_tasks_threads_and_processes_stand(shared):
-    told: list[str] = []
+    reported: list[str] = []
 
     def waits() -> bool:
         """Whether the loop waits again: it may still be writing of itself when its account is read."""
-        told[:] = ["\n".join(text for _, text in accounts())]
-        return "do_epoll_wait" in told[0]
+        reported[:] = ["\n".join(text for _, text in accounts())]
+        return "do_epoll_wait" in reported[0]
 
     wait_until(waits)
-    assert "WaitingReads.pulse" in told[0]
-    assert f"{os.getpid()}/" not in told[0], "only of processes that hang, and of the mount's own"
+    assert "WaitingReads.pulse" in reported[0]
+    assert f"{os.getpid()}/" not in reported[0], "only of processes that hang, and of the mount's own"

@@ -50,9 +50,9 @@ def test_each_panel_answers_its_question(maker, places):
 
 def test_the_profile_shows_what_the_page_says(maker, places):
     """The page's own words stand in the PNG."""
-    told = maker["words"](places)[1].encode("latin-1", "backslashreplace").decode("latin-1")
-    assert maker["words_of"](PICTURES / "profile.png") == told
-    assert "Kafka data profile" in told
+    reported = maker["words"](places)[1].encode("latin-1", "backslashreplace").decode("latin-1")
+    assert maker["words_of"](PICTURES / "profile.png") == reported
+    assert "Kafka data profile" in reported
 
 
 def test_pictures_and_their_week_stay_small():

@@ -142,8 +142,8 @@ def test_a_packages_table_names_each_of_its_modules(package):
     modules = {path.stem for path in directory.glob("*.py")} | {
         path.parent.name for path in directory.glob("*/__init__.py")
     }
-    told = ast.get_docstring(ast.parse((directory / "__init__.py").read_text())) or ""
-    assert_none(modules - {"__init__"} - set(re.findall(r"\w+", told)), f"not in the docstring of {package}")
+    reported = ast.get_docstring(ast.parse((directory / "__init__.py").read_text())) or ""
+    assert_none(modules - {"__init__"} - set(re.findall(r"\w+", reported)), f"not in the docstring of {package}")
 
 
 def test_each_layer_has_a_floor_of_coverage():

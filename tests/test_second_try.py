@@ -70,8 +70,8 @@ def test_many_failures_are_no_chance(tmp_path, monkeypatch):
 def test_a_worker_that_crashes_ends_the_run_with_the_name_of_its_test(tmp_path, monkeypatch):
     """Regression: sixteen workers, one behind the other, collected the whole suite and crashed in the same test."""
     monkeypatch.setattr(f"{__name__}.TESTS", "import os\n\ndef test_that_crashes():\n    os._exit(3)\n" + TESTS)
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
-    done = tried(tmp_path, *told, "-n", "2", "--dist", "loadgroup")
+    reported = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["addopts"]
+    done = tried(tmp_path, *reported, "-n", "2", "--dist", "loadgroup")
     assert done.returncode == 1
     assert done.stdout.count("node down") == 1
     assert "crashed while running 'test_them.py::test_that_crashes" in done.stdout

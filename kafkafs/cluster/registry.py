@@ -105,10 +105,10 @@ def _references(listed: object) -> Iterator[ReferenceTo]:
 
 def _schema_guid(value: Mapping[str, object]) -> bytes | None:
     """The 16 bytes by which newer clients name a schema, where newer registries noted them."""
-    noted = value.get("md5")
-    if isinstance(noted, str):
+    recorded = value.get("md5")
+    if isinstance(recorded, str):
         with suppress(ValueError, binascii.Error):
-            made = base64.b64decode(noted, validate=True)
+            made = base64.b64decode(recorded, validate=True)
             return made if len(made) == 16 else None
     return None
 

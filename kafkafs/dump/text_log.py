@@ -53,7 +53,7 @@ class TextLog:
         self.is_past = False
         self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
         self._needs_python = not has_kernels(options)
-        self._tells_undecoded = True
+        self._reports_undecoded = True
 
     def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries, made by kernels where they can, else one by one."""
@@ -126,7 +126,7 @@ class TextLog:
             return self._one_by_one(run, number, number + 1, are_followed=True)
 
         self._follow_many(shown.rows["offset"])
-        if self._tells_undecoded and self._options.print_data_log:
+        if self._reports_undecoded and self._options.print_data_log:
             self._report_short_numbers(run, shown)
         yield from record_lines(run.rows, next_batch, shown, self._options, singly)
 
@@ -186,8 +186,8 @@ class TextLog:
 
     def _undecoded(self, offset: int, reason: str) -> None:
         """No decoder accepts a record, and the tool ends there. Only the first is reported: all may be alike."""
-        if self._tells_undecoded:
-            self._tells_undecoded = False
+        if self._reports_undecoded:
+            self._reports_undecoded = False
             self._findings.problem(self._source, f"the record of offset {offset} cannot be decoded: {reason}.")
 
     def _problem(self, batch: Batch, reason: str) -> None:

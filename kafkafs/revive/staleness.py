@@ -63,10 +63,10 @@ def _signs(
                     f" {image.next_producer_id}"
                 )
     for directory in directories:
-        yield from _noted(directory, as_of)
+        yield from _signs_of_node(directory, as_of)
 
 
-def _noted(directory: DataDirectory, as_of: AsOf) -> Iterator[str]:
+def _signs_of_node(directory: DataDirectory, as_of: AsOf) -> Iterator[str]:
     """Signs in the small files that a node writes."""
     older, end = f"the metadata are older than the disk {str(directory.path)!r}", as_of.offset + 1
     registered = _number(_object(directory, CLEAN_SHUTDOWN), "brokerEpoch")

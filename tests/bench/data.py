@@ -54,8 +54,8 @@ class Bench:
 
     def records(self, topic: str) -> int:
         """How many records the topic has."""
-        noted: dict[str, int] = json.loads((self.home / "whole.json").read_text())
-        return noted[topic]
+        recorded: dict[str, int] = json.loads((self.home / "whole.json").read_text())
+        return recorded[topic]
 
     @contextlib.contextmanager
     def broker(self) -> Iterator[Broker]:
@@ -75,8 +75,8 @@ def prepare(count: int, topics: Container[str] | None = None) -> Bench:
     bench = Bench(cache.root() / "bench" / f"{RELEASE}-{count}", count)
     with cache.locked(bench.home):
         bench.home.mkdir(parents=True, exist_ok=True)
-        noted = bench.home / "whole.json"
-        whole: dict[str, int] = json.loads(noted.read_text()) if noted.exists() else {}
+        recorded = bench.home / "whole.json"
+        whole: dict[str, int] = json.loads(recorded.read_text()) if recorded.exists() else {}
         wanted = {name: plan for name, plan in _plans(count).items() if topics is None or name in topics}
         missing = {name: plan for name, plan in wanted.items() if name not in whole}
         if missing:
@@ -84,7 +84,7 @@ def prepare(count: int, topics: Container[str] | None = None) -> Bench:
                 for name, plan in missing.items():
                     _write(running, name, plan)
                     whole[name] = plan.count
-                    noted.write_text(json.dumps(whole))
+                    recorded.write_text(json.dumps(whole))
     return bench
 
 
@@ -195,8 +195,8 @@ def avro_schema() -> Any:
 def _avro(number: int) -> Content:
     out = io.BytesIO(b"\0" + SCHEMA_ID.to_bytes(4))
     out.seek(5)
-    told = json.loads(_plain(number)[1])
-    fastavro.schemaless_writer(out, avro_schema(), {**told, "at": START_MS + number, "note": None})
+    reported = json.loads(_plain(number)[1])
+    fastavro.schemaless_writer(out, avro_schema(), {**reported, "at": START_MS + number, "note": None})
     return None, out.getvalue()
 
 

@@ -83,13 +83,13 @@ PLANS: Mapping[str, Callable[[Path, Path], str]] = {"data source": source, "expo
 
 def measure(name: str, place: Path, out: Path) -> str:
     """A line of the table."""
-    told: list[str] = []
+    reported: list[str] = []
     started = time.monotonic()
-    opened = logs_opened(lambda: told.append(PLANS[name](place, out)))
+    opened = logs_opened(lambda: reported.append(PLANS[name](place, out)))
     took = time.monotonic() - started
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     memory = int(status["VmHWM"].split()[0]) / 1024
-    return f"| {name} | {told[0]} | {took:,.0f} s | {memory:,.0f} MB | {opened:,} |"
+    return f"| {name} | {reported[0]} | {took:,.0f} s | {memory:,.0f} MB | {opened:,} |"
 
 
 def main() -> int:

@@ -16,6 +16,6 @@ def refusal(capsys: pytest.CaptureFixture[str], command: str, *words: str) -> st
     """The last line of what a person is told who gave it these, behind the usage."""
     with pytest.raises(SystemExit, match="2"):
         parsed(command, *words)
-    told = capsys.readouterr().err
-    assert told.startswith("usage: kafkafs")
-    return told.splitlines()[-1]
+    reported = capsys.readouterr().err
+    assert reported.startswith("usage: kafkafs")
+    return reported.splitlines()[-1]

@@ -28,9 +28,9 @@ def on_one_terminal(*command: str | Path, timeout: float = 60) -> tuple[str, int
     ours, theirs = pty.openpty()
     process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    told = b""
+    reported = b""
     with suppress(OSError):  # at its end, where nobody has the other end open
         while piece := os.read(ours, 1 << 16):
-            told += piece
+            reported += piece
     os.close(ours)
-    return told.decode(), process.wait(timeout)
+    return reported.decode(), process.wait(timeout)

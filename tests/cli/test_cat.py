@@ -93,7 +93,7 @@ def test_a_follower_of_a_quiet_log_gives_deleted_files_their_space_back(tmp_path
             for _ in range(12):
                 following.stdout.readline()
             while len(broker.segments) > 1:
-                broker.retain(told=False)
+                broker.retain(reported=False)
             broker.unlink_deleted()
             wait_until(lambda: not deleted_files(following.pid, tmp_path))
         finally:

@@ -17,7 +17,7 @@ Told = tuple[ReadOptions, Path, Settings]
 
 
 @pytest.fixture
-def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
+def reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
     """What `serve` is given for a mount with some options."""
     found: list[Told] = []
     reading: list[ReadOptions] = []
@@ -36,22 +36,22 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
     return only
 
 
-def test_all_its_readers_share_the_memory_of_one(told):
+def test_all_its_readers_share_the_memory_of_one(reported):
     """A packed batch, and what it unpacks to: a mount's memory does not grow with its readers."""
-    reading, *_ = told
+    reading, *_ = reported
     assert isinstance(reading.memory, MemoryBudget)
     assert reading.memory.limit == 2 * reading.max_batch == 2 << 20
 
 
-def test_it_may_read_the_indexes_that_were_named_and_lets_in_whom_it_was_told(told, tmp_path):
+def test_it_may_read_the_indexes_that_were_named_and_lets_in_whom_it_was_told(reported, tmp_path):
     """Whatever else it would open is behind the sandbox."""
-    _, place, settings = told
+    _, place, settings = reported
     assert place == tmp_path / "mount"
     assert settings.readable == [tmp_path / "indexes"]
     assert settings.allow_other is False
 
 
-def test_it_becomes_the_data_s_owner(told, tmp_path):
-    *_, settings = told
+def test_it_becomes_the_data_s_owner(reported, tmp_path):
+    *_, settings = reported
     (data,) = settings.data_dirs
     assert (settings.owner.uid, settings.owner.gid) == (os.stat(data).st_uid, os.stat(data).st_gid)

@@ -41,9 +41,9 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path, since, after_s):
         wait_until(lambda: mounts(tmp_path))
     time.sleep(after_s)  # the moment is what is tried
     os.killpg(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=300)
+    _, reported = process.communicate(timeout=300)
     if since != "the start":  # when it may still be Python's turn
-        assert told == b""
+        assert reported == b""
         assert process.returncode in (130, 0)
     wait_until(lambda: not mounts(tmp_path))
     assert list(tmp_path.iterdir()) == []
@@ -78,14 +78,14 @@ def test_kept_it_stays_mounted_and_says_how_to_end_it(tmp_path):
     process = demo(tmp_path, "--keep")
     shown, _ = process.communicate(timeout=300)
     assert process.returncode == 0
-    told = re.search(r"It stays mounted at (\S+)\. To end it: (.+)\n", shown.decode())
-    assert told
-    place = Path(told[1])
+    reported = re.search(r"It stays mounted at (\S+)\. To end it: (.+)\n", shown.decode())
+    assert reported
+    place = Path(reported[1])
     try:
         assert mounted_at(place) is not None
         assert run("cat", place / "test-0/by-offset/23400.value").stdout == b"message 23400........"
     finally:
-        run("bash", "-c", told[2], env=os.environ | {"PATH": os.defpath})
+        run("bash", "-c", reported[2], env=os.environ | {"PATH": os.defpath})
     assert mounts(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
 

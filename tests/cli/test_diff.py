@@ -92,11 +92,11 @@ def test_the_offsets_of_a_log_that_may_not_be_read_are_not_compared(open_path, c
     (open_path / denied / "t-0" / f"{base:020}.log").chmod(0)
     with as_nobody():
         codes = main(words), main([*words, "--stat"])
-        told = capfd.readouterr()
+        reported = capfd.readouterr()
         assert (codes, main([*words, "--by", "content", "--stat"])) == ((2, 2), 2)
-    rows = [json.loads(line) for line in told.out.splitlines()]
-    assert [(row["equal"], row["onlyOld"], row["onlyNew"]) for row in rows] == [(4, 0, 0)], told.err
-    for errors in (told.err, capfd.readouterr().err):
+    rows = [json.loads(line) for line in reported.out.splitlines()]
+    assert [(row["equal"], row["onlyOld"], row["onlyNew"]) for row in rows] == [(4, 0, 0)], reported.err
+    for errors in (reported.err, capfd.readouterr().err):
         assert f"t-0: {base:020}.log may not be read" in errors
 
 
@@ -133,8 +133,8 @@ def test_metadata_that_cannot_be_read_are_trouble(open_path, capfd, denied, how)
         log.write_bytes(bytes(content))
     with as_nobody():
         assert main(words) == 2
-    assert f"{denied}: __cluster_metadata-0" in (told := capfd.readouterr().err)
-    assert "unknown which topics are compacted" in told
+    assert f"{denied}: __cluster_metadata-0" in (reported := capfd.readouterr().err)
+    assert "unknown which topics are compacted" in reported
 
 
 def test_what_is_asked_wrongly_ends_with_2(sides, tmp_path):

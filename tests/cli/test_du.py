@@ -30,9 +30,9 @@ def data(tmp_path):
 
 def test_settings_come_from_the_metadata_of_the_cluster():
     rows, _ = asked(CLUSTER.path)
-    told = {row["topic"]: row["policy"] for row in rows if row["path"] is None}
-    assert told["__consumer_offsets"] == "compact"
-    assert told["__cluster_metadata"] is None
+    reported = {row["topic"]: row["policy"] for row in rows if row["path"] is None}
+    assert reported["__consumer_offsets"] == "compact"
+    assert reported["__cluster_metadata"] is None
 
 
 def test_metadata_are_found_in_any_directory(tmp_path):
@@ -108,8 +108,8 @@ def test_a_table_is_for_people(tmp_path):
 
 
 def test_the_word_for_a_length_has_its_two_largest_units():
-    told = {0: "0s", 1: "1ms", 1000: "1s", 61_000: "1m1s", 604_800_000: "7d", 90_061_001: "1d1h"}
-    assert {each: length(each) for each in told} == told
+    reported = {0: "0s", 1: "1ms", 1000: "1s", 61_000: "1m1s", 604_800_000: "7d", 90_061_001: "1d1h"}
+    assert {each: length(each) for each in reported} == reported
 
 
 def test_deep_reads_all_logs():
@@ -119,8 +119,8 @@ def test_deep_reads_all_logs():
         "transactionalIds", "producers", "schemas",
     ]  # fmt: skip
     assert all(list(row)[-len(deep) :] == deep for row in rows)
-    told = {row["topic"]: row for row in rows if row["path"] is None}
-    assert told["__consumer_offsets"]["keyBytes"] > 0
+    reported = {row["topic"]: row for row in rows if row["path"] is None}
+    assert reported["__consumer_offsets"]["keyBytes"] > 0
     lines = [re.split("  +", line) for line in in_process("du", "--deep", CLUSTER.path).stdout.splitlines()]
     assert lines[0][-4:] == ["FRAMING", "RATIO", "SUPERSEDED", "TOMBSTONES"]
     assert {len(line) for line in lines} == {len(lines[0])}

@@ -107,11 +107,11 @@ def test_an_empty_directory_is_a_mistake(tmp_path: Path) -> None:
     """Silence would look like an empty log."""
     done = dump("--files", str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
-    told = f"kafkafs: the directory {str(tmp_path)!r} holds nothing that can be dumped"
-    assert done.stderr == f"{told}\n"
+    reported = f"kafkafs: the directory {str(tmp_path)!r} holds nothing that can be dumped"
+    assert done.stderr == f"{reported}\n"
     (tmp_path / "kafka-log0/t-0").mkdir(parents=True)  # a volume, as Strimzi has them
     (tmp_path / f"kafka-log0/t-0/{LOG}").touch()
-    assert dump("--files", str(tmp_path)).stderr == f"{told}; name what is in it: '{tmp_path}/kafka-log0'\n"
+    assert dump("--files", str(tmp_path)).stderr == f"{reported}; name what is in it: '{tmp_path}/kafka-log0'\n"
 
 
 def test_a_link_to_a_segment_is_followed(stopped: Dataset, tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def test_whatever_is_raised_becomes_one_sentence(raised, code, sentence, capsys)
         raise raised
 
     assert run_to_exit_code(command) == code
-    told = capsys.readouterr().err
-    assert told == "" if sentence is None else re.fullmatch(f"kafkafs: {sentence}\n", told)
+    reported = capsys.readouterr().err
+    assert reported == "" if sentence is None else re.fullmatch(f"kafkafs: {sentence}\n", reported)
 
 
 def test_nothing_that_a_terminal_obeys_is_said(capsys):
@@ -93,5 +93,5 @@ def test_a_current_directory_that_is_gone_is_a_sentence(tmp_path):
     (tmp_path / "gone").mkdir()
     lines = f"cd {tmp_path}/gone; rmdir {tmp_path}/gone; {KAFKAFS} dump {unpack(tmp_path)}"
     done = subprocess.run(lines, shell=True, capture_output=True, text=True)
-    told = "kafkafs: the current directory is gone, deleted or unmounted: cd to another one\n"
-    assert (done.returncode, done.stderr) == (1, told)
+    reported = "kafkafs: the current directory is gone, deleted or unmounted: cd to another one\n"
+    assert (done.returncode, done.stderr) == (1, reported)

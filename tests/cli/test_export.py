@@ -76,9 +76,9 @@ def test_without_a_data_directory_it_says_what_to_name(tmp_path, capsys):
 
 def test_a_directory_that_is_not_there_is_a_sentence(tmp_path, capsys):
     assert main(["export", str(tmp_path / "nowhere"), "--to", str(tmp_path / "out")]) == 2
-    told = capsys.readouterr().err
-    assert "nowhere' does not exist" in told
-    assert told.count("\n") == 1
+    reported = capsys.readouterr().err
+    assert "nowhere' does not exist" in reported
+    assert reported.count("\n") == 1
 
 
 def test_without_arrow_it_says_what_to_install(data, tmp_path):

@@ -38,9 +38,9 @@ def grep(*words: str | Path) -> tuple[int, list[str], str]:
 
 def test_records_come_as_lines_in_order(data):
     """Values of these logs are `v<offset>...`, keys `k<offset>`."""
-    code, lines, told = grep("-F", "k29", data)
+    code, lines, reported = grep("-F", "k29", data)
     records = [json.loads(line) for line in lines]
-    assert (code, told) == (0, "")
+    assert (code, reported) == (0, "")
     for topic, partition in (("t", 0), ("t", 1), ("other", 0)):
         own = [each["offset"] for each in records if (each["topic"], each["partition"]) == (topic, partition)]
         assert own == [29, *range(290, 300)]
@@ -68,9 +68,9 @@ def test_grep_s_own_options(data):
 
 
 def test_swapped_words_and_mistyped_topics_are_answered_with_what_to_type(data):
-    code, _, told = grep(data, "customer 2")
-    assert (code, told.count("\n")) == (2, 1)
-    assert f"`kafkafs grep 'customer 2' {data}`" in told
+    code, _, reported = grep(data, "customer 2")
+    assert (code, reported.count("\n")) == (2, 1)
+    assert f"`kafkafs grep 'customer 2' {data}`" in reported
     for words in (["--topics", "othr"], ["--topic", "oher"]):
         assert grep(".", data, *words)[2].endswith("; did you mean other?\n")
     assert grep("-r", "-n", "-w", "-c", "k29", "--topics", "other", data) == (0, ["other-0:1"], "")
@@ -85,9 +85,9 @@ def test_exit_codes_are_grep_s(data):
         [".", data / "nix"],
         [".", "--from-offset", "x", data],
     ):
-        code, lines, told = grep(*words)
-        assert (code, lines, told.count("\n")) == (2, [], 1)
-        assert told.startswith("kafkafs: ")
+        code, lines, reported = grep(*words)
+        assert (code, lines, reported.count("\n")) == (2, [], 1)
+        assert reported.startswith("kafkafs: ")
     assert grep("-F", "(", data)[0] == 1
 
 
@@ -102,17 +102,17 @@ def test_a_partition_that_no_disk_here_has_is_named(tmp_path, everywhere):
     old = time.time() - 3600
     for log in data.path.glob("*/*.log"):
         os.utime(log, (old, old))
-    code, lines, told = grep("-F", "needle", *everywhere, "--topics", "orders,whole", data.path)
+    code, lines, reported = grep("-F", "needle", *everywhere, "--topics", "orders,whole", data.path)
     assert {json.loads(line)["topic"] for line in lines} == {"orders", "whole"}
-    assert (code, told.count("\n")) == (2, 1)
-    assert "of orders partitions 0, 2 of 3 are not on these disks" in told
-    code, lines, told = grep("-c", "needle", *everywhere, "--topics", "whole", data.path)
-    assert (code, len(lines), told) == (0, 1, "")
+    assert (code, reported.count("\n")) == (2, 1)
+    assert "of orders partitions 0, 2 of 3 are not on these disks" in reported
+    code, lines, reported = grep("-c", "needle", *everywhere, "--topics", "whole", data.path)
+    assert (code, len(lines), reported) == (0, 1, "")
     other = Data(tmp_path / "two")
     for number in (0, 2):
         other.write(f"orders-{number}", [(None, b"needle")])
-    code, lines, told = grep("needle", *everywhere, "--topics", "orders", data.path, other.path)
-    assert (code, len(lines), told) == (0, 3, "")
+    code, lines, reported = grep("needle", *everywhere, "--topics", "orders", data.path, other.path)
+    assert (code, len(lines), reported) == (0, 3, "")
 
 
 def test_a_corrupt_batch_is_named_and_all_else_is_printed(data):
@@ -120,10 +120,10 @@ def test_a_corrupt_batch_is_named_and_all_else_is_printed(data):
     content = bytearray(path.read_bytes())
     content[len(BATCHES[0].data) + 80] ^= 1
     path.write_bytes(content)
-    code, lines, told = grep("-c", ".", "--topics", "t", data)
+    code, lines, reported = grep("-c", ".", "--topics", "t", data)
     assert (code, lines) == (2, ["t-0:297", "t-1:300"])
-    assert "t-0" in told
-    assert "position" in told
+    assert "t-0" in reported
+    assert "position" in reported
 
 
 def test_ctrl_c_ends_it_and_all_its_processes(data, tmp_path):
@@ -161,8 +161,8 @@ def test_decoded_fields_are_searched_as_they_are_shown():
             fields = [line_text(line, name) for name in ("key", "value") if shown.get(name) is not None]
             if any(pattern.search(field) for field in fields):
                 wanted.append(line)
-        code, found, told = grep("--decoded", text, data)
-        assert (code, sorted(found), told) == (0 if wanted else 1, sorted(wanted), ""), text
+        code, found, reported = grep("--decoded", text, data)
+        assert (code, sorted(found), reported) == (0 if wanted else 1, sorted(wanted), ""), text
     assert grep("-F", '"city":"Ulm"', data)[0] == 1
     assert len(lines) > 20
 
@@ -179,10 +179,10 @@ def test_a_partition_that_one_broker_has_twice_is_named(data, tmp_path):
     write_partition(tmp_path / "twin", spread(BATCHES, 30), "t-0")
     for place in (data, tmp_path / "twin"):
         (place / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
-    code, lines, told = grep("-c", "k29", data, tmp_path / "twin")
+    code, lines, reported = grep("-c", "k29", data, tmp_path / "twin")
     assert (code, lines) == (2, ["other-0:11", "t-1:11"])
-    assert "t-0" in told
-    assert told.count("\n") == 1
+    assert "t-0" in reported
+    assert reported.count("\n") == 1
     assert grep("-c", "k29", data, f"{data}/.")[:2] == (0, ["other-0:11", "t-0:11", "t-1:11"])
 
 
@@ -227,9 +227,9 @@ def test_a_process_that_is_killed_ends_the_search_with_a_sentence(data):
         for process in members(running.pid):
             if int(process) != running.pid:
                 os.kill(int(process), signal.SIGKILL)
-        _, told = running.communicate(timeout=300)
-    assert (running.returncode, told.count("\n")) == (2, 1)
-    assert "was killed" in told
+        _, reported = running.communicate(timeout=300)
+    assert (running.returncode, reported.count("\n")) == (2, 1)
+    assert "was killed" in reported
 
 
 def members(session: int) -> list[str]:
@@ -244,15 +244,15 @@ def test_remote_segments_are_searched_too(tmp_path, kind):
 
     def found(*words: str | Path) -> tuple[int, list[str], str]:
         """Lines in any order of the partitions."""
-        code, lines, told = grep(*flags, *words)
-        return code, sorted(lines), told
+        code, lines, reported = grep(*flags, *words)
+        return code, sorted(lines), reported
 
     whole = found(tiered.whole)
     assert len(whole[1]) > len(found(tiered.left)[1])
     if kind == "directory":
         assert found("-o", f"tiered={tiered.tier}", tiered.left) == whole
-        code, _, told = found("-o", f"tiered={tiered.tier},corrupt=skip", tiered.left)
-        assert (code, told) == (
+        code, _, reported = found("-o", f"tiered={tiered.tier},corrupt=skip", tiered.left)
+        assert (code, reported) == (
             2,
             "kafkafs: of the options of a mount it takes tiered=, tiered_key= and tiered_cache=\n",
         )
@@ -263,10 +263,10 @@ def test_remote_segments_are_searched_too(tmp_path, kind):
         assert found("-o", f"tiered={uri}", tiered.left) == whole
         process.kill()
         process.wait()
-        code, lines, told = found("-o", f"tiered={uri}", tiered.left)
+        code, lines, reported = found("-o", f"tiered={uri}", tiered.left)
     assert (code, lines) == (2, found(tiered.left)[1])
-    assert "cannot be read" in told
-    assert "secret" not in told
+    assert "cannot be read" in reported
+    assert "secret" not in reported
 
 
 def test_an_upload_that_reaches_into_the_disk_is_searched_up_to_there(tmp_path):

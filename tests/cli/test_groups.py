@@ -286,10 +286,10 @@ def test_of_a_metadata_log_that_may_not_be_read_no_other_reason_is_told(open_pat
     (data.path / "__cluster_metadata-0/00000000000000000000.log").chmod(0)
     with as_nobody():
         assert main(["groups", str(data.path)]) == 0
-    told = capfd.readouterr()
-    assert json.loads(told.out)["group"] == "g"
-    assert told.err.count("\n") == 1
-    assert "00000000000000000000.log' may not be read" in told.err
+    reported = capfd.readouterr()
+    assert json.loads(reported.out)["group"] == "g"
+    assert reported.err.count("\n") == 1
+    assert "00000000000000000000.log' may not be read" in reported.err
 
 
 @takes_root
@@ -304,10 +304,10 @@ def test_a_lag_that_may_not_be_read_is_an_error(open_path, capfd, closed, form):
     (data.path / "t-0" / closed).chmod(0)
     with as_nobody():
         assert main(["groups", form, str(data.path)]) == 1
-    told = capfd.readouterr()
-    assert "u" in told.out
-    assert told.err.startswith("kafkafs: t-0: the lag is not certain: 't-0")
-    assert (told.err.count("\n"), "may not be read" in told.err) == (1, True)
+    reported = capfd.readouterr()
+    assert "u" in reported.out
+    assert reported.err.startswith("kafkafs: t-0: the lag is not certain: 't-0")
+    assert (reported.err.count("\n"), "may not be read" in reported.err) == (1, True)
 
 
 @pytest.mark.parametrize("form", ["--json", "--table"])

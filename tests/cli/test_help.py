@@ -9,8 +9,8 @@ from kafkafs.cli.parser import ALIASES, COMMANDS
 def shown(words: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     with pytest.raises(SystemExit, match=str(code)):
         main(words)
-    told = capsys.readouterr()
-    return told.out, told.err
+    reported = capsys.readouterr()
+    return reported.out, reported.err
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ def test_it_shows_the_help_of_each_command(command, capsys):
 
 
 def test_what_is_no_command_is_answered_with_what_is_nearest(capsys):
-    _, told = shown(["help", "mont"], 2, capsys)
-    assert told.endswith("there is no command 'mont'; did you mean mount?\n")
+    _, reported = shown(["help", "mont"], 2, capsys)
+    assert reported.endswith("there is no command 'mont'; did you mean mount?\n")
 
 
 @pytest.mark.parametrize("flag", ["-v", "-V", "--version"])

@@ -103,8 +103,8 @@ def test_without_flags_spark_runs_here_and_reads_the_replica_that_got_furthest(c
 @pytest.mark.parametrize("command", REQUIRED)
 def test_what_ctrl_c_ends_says_so(command):
     """Hours of work may end there; of an export nothing is lost."""
-    told = parsed(command, "data", *REQUIRED[command]).interrupted
-    assert told == ("interrupted; the same command goes on from here" if command == "export" else "interrupted")
+    reported = parsed(command, "data", *REQUIRED[command]).interrupted
+    assert reported == ("interrupted; the same command goes on from here" if command == "export" else "interrupted")
 
 
 @pytest.mark.parametrize("command", REQUIRED)
@@ -112,5 +112,5 @@ def test_what_cannot_be_meant_ends_before_spark_is_started(command, capsys):
     if command != "export":  # which takes none with --compact, and says so itself without
         assert "DATA_DIR" in refusal(capsys, command, *REQUIRED[command])
     if command != "audit":
-        told = refusal(capsys, command, "data", "--replicas", "newest", *REQUIRED[command])
-        assert told.endswith("'newest' is not a choice; choose from furthest, refuse")
+        reported = refusal(capsys, command, "data", "--replicas", "newest", *REQUIRED[command])
+        assert reported.endswith("'newest' is not a choice; choose from furthest, refuse")

@@ -55,9 +55,9 @@ def test_ctrl_c_within_a_second_and_bounded_memory(large, words):
     wait_until(lambda: sum(_cpu_s(pid) for pid in members(running.pid)) > 0.5)
     began = time.monotonic()
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=300)
+    _, reported = running.communicate(timeout=300)
     took = time.monotonic() - began
-    assert (running.returncode, told.count(b"Traceback")) == (130, 0)
+    assert (running.returncode, reported.count(b"Traceback")) == (130, 0)
     assert took < at_most(1)
     assert members(running.pid) == []
 

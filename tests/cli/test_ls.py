@@ -102,9 +102,9 @@ def test_what_cannot_be_looked_at_below_is_told_by_the_exit_code(open_path, caps
     write_partition(open_path, {0: [made(0, [1])]}, "u-0").chmod(0o700)
     with as_nobody():
         assert main(["ls", *(word.format(open_path) for word in words)]) == 1
-    told = capsys.readouterr()
-    assert f"{0:020}.log" in told.out if words[0] == "-R" else "info.json" in told.out
-    assert "No such file or directory" in told.err or "Permission denied" in told.err
+    reported = capsys.readouterr()
+    assert f"{0:020}.log" in reported.out if words[0] == "-R" else "info.json" in reported.out
+    assert "No such file or directory" in reported.err or "Permission denied" in reported.err
 
 
 def test_names_with_a_dot_are_those_of_a_mount_but_for_how_it_fares(dataset, mounted):

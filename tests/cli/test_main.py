@@ -46,26 +46,26 @@ def test_ctrl_c_before_a_command_is_known_ends_as_any_other(monkeypatch, capsys)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (["export", "x", "--to", "y"], "kafkafs: interrupted; the same command goes on from here\n"),
         (["audit", "x"], "kafkafs: interrupted\n"),
         (["cat", "x", "y"], ""),
     ],
 )
-def test_ctrl_c_while_a_command_is_imported_is_told_as_in_its_midst(words, told, monkeypatch, capsys):
+def test_ctrl_c_while_a_command_is_imported_is_told_as_in_its_midst(words, reported, monkeypatch, capsys):
     """Libraries of Spark take a while."""
     during_import(monkeypatch, KeyboardInterrupt())
     assert main(words) == EXIT_INTERRUPTED
-    assert capsys.readouterr().err == told
+    assert capsys.readouterr().err == reported
 
 
 def test_a_library_that_a_command_lacks_is_named(monkeypatch, capsys):
     during_import(monkeypatch, ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"))
     assert main(["export", "x", "--to", "y"]) == EXIT_FAILED
-    told = capsys.readouterr().err
-    assert told.startswith("kafkafs: a library is missing or does not fit: No module named 'pyarrow'; ")
-    assert told.endswith(f"this command takes {install_command('tables')}\n")
+    reported = capsys.readouterr().err
+    assert reported.startswith("kafkafs: a library is missing or does not fit: No module named 'pyarrow'; ")
+    assert reported.endswith(f"this command takes {install_command('tables')}\n")
 
 
 @pytest.mark.parametrize("words", [["grep", "x", "data"], ["audit", "data"]])

@@ -26,6 +26,6 @@ def test_one_directory_is_too_few(capsys):
 def test_the_help_has_each_option_and_what_names_mean():
     """Whoever is on a server without a network asks here."""
     command = build(["mount"])._subparsers._group_actions[0].choices["mount"]  # type: ignore[union-attr, index]
-    told = command.format_help()
-    assert all(f"  {word.form:18} {word.meaning}\n" in told for word in mount_options.WORDS)
-    assert manual.plain() in told
+    reported = command.format_help()
+    assert all(f"  {word.form:18} {word.meaning}\n" in reported for word in mount_options.WORDS)
+    assert manual.plain() in reported

@@ -103,8 +103,8 @@ def test_a_store_that_fails_stops_no_other_directory(data, tmp_path):
                     assert run("cat", mount / near).stdout == cat(local, near)
                     assert b"far-test-0" in run("ls", "-l", mount.path).stdout
                     assert b"{" in run("cat", mount / "test-0/info.json").stdout
-                    out, told = waiting.communicate(timeout=300)
-                assert (out, b"Input/output error" in told) == (b"", True), (fault, told)
+                    out, reported = waiting.communicate(timeout=300)
+                assert (out, b"Input/output error" in reported) == (b"", True), (fault, reported)
             store.fault = lambda _method, _key: ""
             path = "far-test-0/by-offset/23360.jsonl"
             wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(beside, path))

@@ -119,5 +119,5 @@ def test_the_helpers_own_flags(data, place):
 
 def test_colons_join_directories_and_addresses_of_buckets():
     source = "/a:s3://disks/1?endpoint_override=host%3A9:/b:s3://disks/2"
-    told = ["/a", "s3://disks/1?endpoint_override=host%3A9", "/b", "s3://disks/2"]
-    assert [str(path) for path in mount_helper._data_dirs(source)] == told
+    reported = ["/a", "s3://disks/1?endpoint_override=host%3A9", "/b", "s3://disks/2"]
+    assert [str(path) for path in mount_helper._data_dirs(source)] == reported

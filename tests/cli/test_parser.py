@@ -52,9 +52,9 @@ def test_what_is_mistyped_is_answered_with_what_is_nearest(
     """And with the usage of the command that was meant."""
     with pytest.raises(SystemExit, match="2"):
         main(words)
-    told = capsys.readouterr().err
-    assert told.startswith(f"usage: {usage}")
-    assert told.endswith(f"{nearest}\n")
+    reported = capsys.readouterr().err
+    assert reported.startswith(f"usage: {usage}")
+    assert reported.endswith(f"{nearest}\n")
 
 
 def test_unmount_is_umount(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_unmount_is_umount(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
 def test_a_word_that_is_no_command_is_answered_with_what_to_type(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main([word, "a"])
-    told = capsys.readouterr().err
-    assert told.endswith(f"there is no command {word!r}; type {INSTEAD[word]}\n")
-    for command in re.findall(r"`kafkafs ([^`|]*)", told):
+    reported = capsys.readouterr().err
+    assert reported.endswith(f"there is no command {word!r}; type {INSTEAD[word]}\n")
+    for command in re.findall(r"`kafkafs ([^`|]*)", reported):
         assert build().parse_args(shlex.split(command))
 
 

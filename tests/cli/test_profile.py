@@ -53,8 +53,8 @@ def test_without_the_extra_the_numbers_are_written(tmp_path):
 def test_what_cannot_be_meant_is_refused_with_a_sentence(words, sentence, tmp_path, capsys):
     data = unpack(tmp_path)
     assert main(["profile", str(data), *(word.replace("OUT", str(tmp_path)) for word in words)]) == 2
-    told = capsys.readouterr().err
-    assert told.endswith(f"{sentence}\n")
+    reported = capsys.readouterr().err
+    assert reported.endswith(f"{sentence}\n")
     assert not (tmp_path / "x").exists()
 
 

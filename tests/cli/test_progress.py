@@ -89,20 +89,20 @@ def stopped() -> Dataset:
 @pytest.mark.parametrize("pattern", ["no such text", "record 1"])
 def test_a_search_at_a_terminal_shows_how_far_it_is(stopped, pattern) -> None:
     """Regression: for what was not there it said nothing for minutes. What it prints stands on lines of its own."""
-    told, code = typed("grep", pattern, stopped.path)
+    reported, code = typed("grep", pattern, stopped.path)
     quiet = run(KAFKAFS, "grep", pattern, stopped.path, check=False)
-    assert "%|" in told
-    assert sorted(shown(told)) == sorted(["", *(quiet.stdout + quiet.stderr).decode().splitlines()])
+    assert "%|" in reported
+    assert sorted(shown(reported)) == sorted(["", *(quiet.stdout + quiet.stderr).decode().splitlines()])
     assert code == quiet.returncode
 
 
 def test_a_dump_at_a_terminal_shows_it_between_its_lines(stopped) -> None:
     """Byte for byte what it prints elsewhere, where nothing is left of the bar."""
     words = ("dump", "--print-data-log", f"{stopped.path}/consumed-0", f"{stopped.path}/segments-0")
-    told, code = typed(*words)
-    assert "%|" in told
+    reported, code = typed(*words)
+    assert "%|" in reported
     quiet = run(KAFKAFS, *words)
-    assert shown(told) == [line.rstrip() for line in (quiet.stdout + quiet.stderr).decode().split("\n")]
+    assert shown(reported) == [line.rstrip() for line in (quiet.stdout + quiet.stderr).decode().split("\n")]
     assert code == 0
 
 
@@ -114,9 +114,9 @@ def test_a_quick_answer_has_no_bar_before_it(stopped) -> None:
 
 def test_an_error_stands_where_the_bar_was(stopped, tmp_path) -> None:
     """A sentence is not written behind half a bar."""
-    told, code = typed("dump", f"{stopped.path}/large-0", tmp_path / "0.log")
+    reported, code = typed("dump", f"{stopped.path}/large-0", tmp_path / "0.log")
     assert code == 1
-    assert any(line.startswith(("kafkafs:", f"Dumping {tmp_path}")) for line in shown(told)), shown(told)[-3:]
+    assert any(line.startswith(("kafkafs:", f"Dumping {tmp_path}")) for line in shown(reported)), shown(reported)[-3:]
 
 
 def test_there_is_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,8 +21,8 @@ def test_what_cannot_be_meant_is_refused_before_the_job(target, words, sentence,
     (tmp_path / "file").touch()
     before = sorted(tmp_path.rglob("*"))
     assert main(["reindex", str(data), "--index-dir", str(tmp_path / target), *words]) == 2
-    told = capsys.readouterr().err
-    assert told.endswith(f"{sentence.format(data=data)}\n")
+    reported = capsys.readouterr().err
+    assert reported.endswith(f"{sentence.format(data=data)}\n")
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -39,9 +39,9 @@ def test_the_command_is_one_for_a_shell(tmp_path):
 
 def test_a_plan_is_json_and_nothing_is_written(tmp_path):
     done = revive(unpack(tmp_path), "--to", tmp_path / "new", "--plan")
-    told = json.loads(done.stdout)
-    assert told["state"] == "planned"
-    assert sum(each["records"] for each in told["revived"]) > 300
+    reported = json.loads(done.stdout)
+    assert reported["state"] == "planned"
+    assert sum(each["records"] for each in reported["revived"]) > 300
     assert not (tmp_path / "new").exists()
 
 

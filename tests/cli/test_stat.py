@@ -18,15 +18,15 @@ def dataset() -> Dataset:
 def test_attributes_are_those_of_a_mount(dataset, mount):
     mounted = mount(dataset.path)
     path = "segments-0/by-offset/5"
-    about, told = (mounted / path).stat(), unmounted("stat", dataset.path, path).stdout.decode()
-    assert f"  Size: {about.st_size} " in told
-    assert f"({about.st_mode & 0o7777:04o}/" in told
+    about, reported = (mounted / path).stat(), unmounted("stat", dataset.path, path).stdout.decode()
+    assert f"  Size: {about.st_size} " in reported
+    assert f"({about.st_mode & 0o7777:04o}/" in reported
     assert re.search(
-        r"^Modify: (.*)$", told, re.M
+        r"^Modify: (.*)$", reported, re.M
     )[
         1
     ].startswith(  # type: ignore[index]
         run("stat", "-c", "%y", mounted / path).stdout.decode()[:29]
     )
-    names = {line.partition("=")[0] for line in told.splitlines() if line.startswith("user.kafkafs.")}
+    names = {line.partition("=")[0] for line in reported.splitlines() if line.startswith("user.kafkafs.")}
     assert names == set(os.listxattr(mounted / path))

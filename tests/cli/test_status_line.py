@@ -24,12 +24,12 @@ def terminal(columns: int = 80) -> Iterator[list[str]]:
     seen: list[str] = []
     with os.fdopen(theirs, "w") as stderr, redirect_stderr(stderr):
         yield seen
-    told = b""
+    reported = b""
     with suppress(OSError):  # at its end, where nobody has the other end open
         while piece := os.read(ours, 65536):
-            told += piece
+            reported += piece
     os.close(ours)
-    seen.append(told.decode())
+    seen.append(reported.decode())
 
 
 @pytest.fixture(autouse=True)
@@ -50,11 +50,11 @@ def test_a_line_is_never_wider_than_the_terminal(columns, term, monkeypatch):
         for done in range(0, 80_000_000, 10_000_000):
             line.show("audit", done, 80_000_000, "3 of 6 parts")
         line.clear()
-    (told,) = seen
-    assert "\n" not in told
-    assert "\x1b" not in told
-    assert max(map(len, told.split("\r"))) <= columns
-    assert not told.rpartition("\r")[0].rpartition("\r")[2].strip()  # blanks stand where it stood
+    (reported,) = seen
+    assert "\n" not in reported
+    assert "\x1b" not in reported
+    assert max(map(len, reported.split("\r"))) <= columns
+    assert not reported.rpartition("\r")[0].rpartition("\r")[2].strip()  # blanks stand where it stood
 
 
 def test_a_terminal_that_does_not_know_its_width_gets_a_line_too():
@@ -70,9 +70,9 @@ def test_bytes_share_rate_time_left_and_what_else_is_told():
         line.show("audit", 40_000_000, 80_000_000, "3 of 6 parts")
         line.hide()
         line.show("audit", 60_000_000, 80_000_000, "4 of 6 parts")
-    (told,) = seen
+    (reported,) = seen
     for words in ("audit:  50%|", "40.0M of 80.0M [", "B/s, ", " left, 3 of 6 parts]", "75%|", "4 of 6 parts"):
-        assert words in told
+        assert words in reported
 
 
 def test_a_pipe_gets_a_line_now_and_then(monkeypatch, capsys):
@@ -92,9 +92,9 @@ def test_a_pipe_gets_a_line_now_and_then(monkeypatch, capsys):
 
 def test_where_no_line_is_due_nothing_is_loaded_for_one():
     """Regression: a small export by cron spent a seventh of its processor time on that."""
-    told = (
+    reported = (
         "import sys; from kafkafs.cli.status_line import StatusLine; StatusLine().say('x');"
         " print('tqdm' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", reported], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == "False\n"

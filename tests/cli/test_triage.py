@@ -147,8 +147,8 @@ def test_many_unread_files_leave_the_screen_alone(closed):
         log.chmod(0)
     with as_nobody():
         done = in_process("triage", closed)
-        told = json.loads(in_process("triage", "--json", closed).stdout)["problems"]
+        reported = json.loads(in_process("triage", "--json", closed).stdout)["problems"]
     assert done.returncode == 2
     assert done.stderr.count("\n") == 9
-    assert f"{len(told) - 8} more problems" in done.stderr
-    assert sum("and 3 more .log files" in each for each in told) == 1
+    assert f"{len(reported) - 8} more problems" in done.stderr
+    assert sum("and 3 more .log files" in each for each in reported) == 1

@@ -38,8 +38,8 @@ def both(tmp_path: Path) -> list[Path]:
 
 
 def ids(both: list[Path]) -> list[str]:
-    told = [(path / "meta.properties").read_text() for path in both]
-    return [text.split("cluster.id=")[1].split("\n")[0] for text in told]
+    reported = [(path / "meta.properties").read_text() for path in both]
+    return [text.split("cluster.id=")[1].split("\n")[0] for text in reported]
 
 
 @pytest.mark.parametrize("command", REFUSED)

@@ -62,8 +62,8 @@ def test_a_mount_of_another_user_is_his(place, capfd):
         os.setuid(NOBODY)
         os._exit(main(["umount", str(place)]))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 2
-    told = f"kafkafs: {str(place)!r} cannot be unmounted: another user has mounted it, and only he or root may\n"
-    assert capfd.readouterr().err == told
+    reported = f"kafkafs: {str(place)!r} cannot be unmounted: another user has mounted it, and only he or root may\n"
+    assert capfd.readouterr().err == reported
 
 
 @pytest.mark.parametrize("what", ["", "/proc"])

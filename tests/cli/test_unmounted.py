@@ -26,8 +26,8 @@ def test_a_path_in_front_of_its_data_directory_is_said(command, tmp_path):
     write_partition(tmp_path, {0: [made(0, [1])]})
     done = unmounted(command, "t-0/latest", tmp_path)
     assert done.returncode == 2
-    told = f"kafkafs: 't-0/latest' is not a directory, but '{tmp_path}' is: the data directory comes first: "
-    assert done.stderr.decode() == f"{told}{tmp_path} t-0/latest\n"
+    reported = f"kafkafs: 't-0/latest' is not a directory, but '{tmp_path}' is: the data directory comes first: "
+    assert done.stderr.decode() == f"{reported}{tmp_path} t-0/latest\n"
 
 
 def test_an_address_with_keys_is_refused():

@@ -90,12 +90,12 @@ def all_of_it(root: Root) -> dict[str, list[Any]]:
     return found
 
 
-def of_sound(told: dict[str, list[Any]]) -> list[Any]:
+def of_sound(reported: dict[str, list[Any]]) -> list[Any]:
     """What is told of the group, the transactional id and the topic that nothing is wrong with."""
     return [
-        *(row["offset"] for row in told["groups/sound/offsets.jsonl"]),
-        *(row["producerId"] for row in told["transactions.jsonl"] if row["transactionalId"] == "sound"),
-        *(row["topicId"] for row in told["topics.jsonl"] if row["topic"] == "sound"),
+        *(row["offset"] for row in reported["groups/sound/offsets.jsonl"]),
+        *(row["producerId"] for row in reported["transactions.jsonl"] if row["transactionalId"] == "sound"),
+        *(row["topicId"] for row in reported["topics.jsonl"] if row["topic"] == "sound"),
     ]
 
 
@@ -126,11 +126,11 @@ def test_what_records_say_ends_nothing_and_is_told(memory: Path, topic: Internal
         write(data, each, [])
     last = draw.draw(drawing.broken(topic))
     write(data, topic, [*draw.draw(drawn(topic)), (last, -1)])
-    told = all_of_it(new_root(data))
-    assert of_sound(told) == [5, 99, SOUND_ID]
+    reported = all_of_it(new_root(data))
+    assert of_sound(reported) == [5, 99, SOUND_ID]
     read_last = parse_record(topic, *last)
     if isinstance(read_last, Unreadable) and last[1] is not None and not last[1].startswith(PASSED_OVER):
-        assert told["state.json"][0]["problems"]
+        assert reported["state.json"][0]["problems"]
 
 
 @pytest.mark.parametrize("topic", PLACES, ids=lambda topic: topic.value)
@@ -193,8 +193,8 @@ def test_of_two_entities_of_a_type_the_last_one_counts(tmp_path: Path, entity: l
     """As in Kafka's own image, a map by type. The dump of another topic reads this log, too."""
     data = Data(tmp_path / "data")
     data.write(PLACES[METADATA], [SOUND[METADATA], metadata("ClientQuotaRecord", entity=entity, key="k", value=1.0)])
-    told = all_of_it(new_root(data.path))
-    assert told["quotas.jsonl"] == [{"entity": {"user": entity[-1]["entityName"]}, "key": "k", "value": 1.0}]
+    reported = all_of_it(new_root(data.path))
+    assert reported["quotas.jsonl"] == [{"entity": {"user": entity[-1]["entityName"]}, "key": "k", "value": 1.0}]
     assert metadata_version(data.path) is None
 
 
@@ -204,13 +204,13 @@ def test_an_id_that_gets_another_name_has_that_one_alone(tmp_path: Path, is_remo
     named = [metadata("TopicRecord", name=name, topicId=OTHER_ID) for name in ("first", "second")]
     removed = [metadata("RemoveTopicRecord", topicId=OTHER_ID)]
     data.write(PLACES[METADATA], [SOUND[METADATA], *named, *(removed if is_removed else [])])
-    told = all_of_it(new_root(data.path))
-    assert [row["topic"] for row in told["topics.jsonl"]] == ([] if is_removed else ["second"]) + ["sound"]
+    reported = all_of_it(new_root(data.path))
+    assert [row["topic"] for row in reported["topics.jsonl"]] == ([] if is_removed else ["second"]) + ["sound"]
 
 
-def in_order(told: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    told["state.json"][0]["problems"].sort()
-    return told
+def in_order(reported: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    reported["state.json"][0]["problems"].sort()
+    return reported
 
 
 RECORDS = [
@@ -236,17 +236,17 @@ def test_a_damaged_snapshot_is_told_and_an_older_one_counts(memory: Path, damage
     newest.write_bytes(damaged)
     if is_older:
         older.write_bytes(snapshot(*RECORDS[:1]))
-    told = all_of_it(new_root(place.parent))
-    state = told["state.json"][0]
+    reported = all_of_it(new_root(place.parent))
+    state = reported["state.json"][0]
     if not any(f"{newest.name} is not whole and left out" in each for each in state["problems"]):
         assert state["metadata"]["asOfOffset"] == 8  # no checksum is over the offsets and epochs of batches
-        assert len(told["users.jsonl"]) == len(told["brokers.jsonl"]) == len(told["partitions.jsonl"]) == 1
+        assert len(reported["users.jsonl"]) == len(reported["brokers.jsonl"]) == len(reported["partitions.jsonl"]) == 1
     elif is_older:
-        assert [row["topic"] for row in told["topics.jsonl"]] == ["sound"]
-        assert told["users.jsonl"] == []
+        assert [row["topic"] for row in reported["topics.jsonl"]] == ["sound"]
+        assert reported["users.jsonl"] == []
     else:
         assert state["metadata"] is None
-        assert "topics.jsonl" not in told
+        assert "topics.jsonl" not in reported
 
 
 @pytest.fixture(scope="module")
@@ -266,13 +266,13 @@ def test_damaged_logs_of_a_real_broker_end_nothing(memory: Path, real: dict[str,
     for each, whole in real.items():
         (data / each).mkdir(exist_ok=True)
         (data / each / f"{0:020}.log").write_bytes(draw.draw(drawing.damaged(whole)) if each == name else whole)
-    told = all_of_it(new_root(data))
+    reported = all_of_it(new_root(data))
     if not name.startswith("__cluster_metadata"):
-        assert {row["topic"] for row in told["topics.jsonl"]} == {"shop", "stock", "placed", *state_topics(real)}
+        assert {row["topic"] for row in reported["topics.jsonl"]} == {"shop", "stock", "placed", *state_topics(real)}
     if not name.startswith("__consumer_offsets"):
-        assert len(told["groups.jsonl"]) >= 15
+        assert len(reported["groups.jsonl"]) >= 15
     if not name.startswith("__transaction_state"):
-        assert [row["transactionalId"] for row in told["transactions.jsonl"]] == ["done", "idle", "open", "undone"]
+        assert [row["transactionalId"] for row in reported["transactions.jsonl"]] == ["done", "idle", "open", "undone"]
 
 
 def state_topics(real: dict[str, bytes]) -> set[str]:

@@ -58,9 +58,9 @@ def test_partitions_are_here_where_any_directory_has_them(brokers):
 
 
 def test_a_cluster_without_groups_says_so(brokers):
-    told = state(brokers[0])
-    assert (told["groups"], told["transactions"]) == (None, None)
-    assert "the cluster has no topic __consumer_offsets" in told["problems"]
+    reported = state(brokers[0])
+    assert (reported["groups"], reported["transactions"]) == (None, None)
+    assert "the cluster has no topic __consumer_offsets" in reported["problems"]
 
 
 IDS = {"old": "A" * 21 + "Q", "new": "A" * 21 + "g"}

@@ -25,9 +25,9 @@ def status(state, trace=None):
 
 def connector(name="jdbc", tasks=2, **properties):
     """What a worker writes of a connector: its tasks, then how many, then its settings."""
-    told = {"properties": PROPERTIES | properties}
+    reported = {"properties": PROPERTIES | properties}
     return [
-        record(f"connector-{name}", told),
+        record(f"connector-{name}", reported),
         *(record(f"task-{name}-{number}", {"properties": {"task.class": "T", "db.password": SECRET}})
           for number in range(tasks)),
         record(f"commit-{name}", {"tasks": tasks}),
@@ -41,7 +41,7 @@ def data(tmp_path):
     return data
 
 
-def told(data, root=None):
+def reported(data, root=None):
     return lines(root or Root([data.path], ReadOptions()), "connectors.jsonl")
 
 
@@ -52,15 +52,15 @@ def test_only_a_committed_transaction_changes_a_connector(data):
         data.write(CONFIGS, connector(name, 1, topics=name) + connector(topics=name), producer_id=producer)
     data.write(CONFIGS, [marker(commits=False)], producer_id=1, is_control=True)
     root = Root([data.path], ReadOptions())
-    assert [each["name"] for each in told(data, root)] == ["jdbc"]
-    assert "topics" not in told(data, root)[0]["config"]
+    assert [each["name"] for each in reported(data, root)] == ["jdbc"]
+    assert "topics" not in reported(data, root)[0]["config"]
     for producer in (2, 0):  # what was written last counts, whichever transaction ends first
         data.write(CONFIGS, [marker()], producer_id=producer, is_control=True)
     data.write(CONFIGS, [record("connector-kept", None)], producer_id=5)
     data.write(CONFIGS, [marker(commits=False)], producer_id=5, is_control=True)
     for here in (None, root):
-        wait_until(lambda: [each["name"] for each in told(data, here)] == ["jdbc", "kept", "other"])  # noqa: B023
-        assert told(data, here)[0]["config"]["topics"] == "other"
+        wait_until(lambda: [each["name"] for each in reported(data, here)] == ["jdbc", "kept", "other"])  # noqa: B023
+        assert reported(data, here)[0]["config"]["topics"] == "other"
 
 
 def test_a_connector_is_told_with_its_tasks_and_no_secret(data):
@@ -72,7 +72,7 @@ def test_a_connector_is_told_with_its_tasks_and_no_secret(data):
     ], timestamp=6000)  # fmt: skip
     state = {"state": "RUNNING", "workerId": "10.0.0.1:8083", "generation": 3, "trace": None, "timestamp": 6000}
     config = {"task.class": "T", "db.password": None, "redacted": True}
-    assert told(data) == [
+    assert reported(data) == [
         {
             "name": "jdbc",
             "topic": "connect-configs",
@@ -97,27 +97,27 @@ def test_the_last_word_counts(data):
     data.write(CONFIGS, [record("target-state-jdbc", {"state": "PAUSED", "state.v2": "STOPPED"})])
     data.write(CONFIGS, connector(tasks=1, topics="b"))
     data.write(CONFIGS, [record("target-state-other", {"state": "PAUSED"})])
-    rows = told(data)
+    rows = reported(data)
     assert [(row["name"], row["targetState"], len(row["tasks"])) for row in rows] == [
         ("jdbc", "STOPPED", 1), ("other", "PAUSED", 1),
     ]  # fmt: skip
     assert rows[0]["config"]["topics"] == "b"
     data.write(CONFIGS, [record("connector-jdbc", None), record("target-state-jdbc", None)])
-    assert [row["name"] for row in told(data)] == ["other"]
+    assert [row["name"] for row in reported(data)] == ["other"]
 
 
 def test_a_trace_with_a_password_does_not_come_out(data):
     trace = f"SQLException: jdbc:x://db?user=a&password={SECRET}"
     data.write(STATUS, [record("status-connector-jdbc", status("FAILED", trace))])
-    shown = told(data)[0]["status"]
+    shown = reported(data)[0]["status"]
     assert (shown["trace"], shown["redacted"]) == (None, True)
 
 
 def test_what_a_worker_writes_later_is_followed(data):
     root = Root([data.path], ReadOptions())
-    assert [row["name"] for row in told(data, root)] == ["jdbc"]
+    assert [row["name"] for row in reported(data, root)] == ["jdbc"]
     data.write(CONFIGS, connector("later"))
-    wait_until(lambda: [row["name"] for row in told(data, root)] == ["jdbc", "later"])
+    wait_until(lambda: [row["name"] for row in reported(data, root)] == ["jdbc", "later"])
 
 
 def test_each_cluster_of_workers_has_its_own_status(tmp_path):
@@ -125,7 +125,10 @@ def test_each_cluster_of_workers_has_its_own_status(tmp_path):
     for place in ("a", "b"):
         data.write(f"{place}-configs-0", connector())
         data.write(f"{place}-status-0", [record("status-connector-jdbc", status(place.upper()))])
-    assert [(row["topic"], row["status"]["state"]) for row in told(data)] == [("a-configs", "A"), ("b-configs", "B")]
+    assert [(row["topic"], row["status"]["state"]) for row in reported(data)] == [
+        ("a-configs", "A"),
+        ("b-configs", "B"),
+    ]
 
 
 def test_other_topics_are_none_of_connects(tmp_path):
@@ -146,7 +149,7 @@ def test_other_topics_are_none_of_connects(tmp_path):
 def test_no_value_ends_the_file(data, value):
     data.write(CONFIGS, [(b"connector-odd", value), (b"commit-odd", value), (b"target-state-odd", value)])
     data.write(STATUS, [record("status-connector-jdbc", status("RUNNING")), (b"status-connector-odd", value)])
-    rows = {row["name"]: row for row in told(data)}
+    rows = {row["name"]: row for row in reported(data)}
     assert rows["jdbc"]["status"]["state"] == "RUNNING"
     if "odd" not in rows and value != b"1":
         assert any("its value is not JSON" in each for each in lines(

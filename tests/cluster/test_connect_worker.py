@@ -67,7 +67,7 @@ class Worker:
         with urllib.request.urlopen(request, timeout=60) as answer:
             return json.loads(answer.read() or b"null")
 
-    def told(self) -> dict[str, Any]:
+    def reported(self) -> dict[str, Any]:
         """All connectors, in the form of `connectors.jsonl` as far as the API knows it."""
         every = self.ask("GET", "/connectors?expand=status&expand=info")
         return {name: self._connector(name, each) for name, each in every.items()}
@@ -140,17 +140,17 @@ def test_connectors_are_those_of_a_real_worker(running_broker, tmp_path):
 
         def agree(asked: Worker, target: dict[str, str], states: dict[str, str]) -> None:
             """Waits until the API says so, and the disk says the same."""
-            told: list[object] = []
+            reported: list[object] = []
 
             def is_settled() -> bool:
-                told[:] = asked.told(), on_disk(broker.data, asked.group), asked.told()
-                settled = {name: each["status"][0] for name, each in asked.told().items()}
-                return told[0] == told[1] == told[2] and settled == states
+                reported[:] = asked.reported(), on_disk(broker.data, asked.group), asked.reported()
+                settled = {name: each["status"][0] for name, each in asked.reported().items()}
+                return reported[0] == reported[1] == reported[2] and settled == states
 
             try:
                 wait_until(is_settled, "the disk to agree", LONG_S)
             except TimeoutError:
-                raise AssertionError(told) from None
+                raise AssertionError(reported) from None
             rows = [row for row in lines(Root([broker.data], ReadOptions()), "connectors.jsonl")
                     if row["topic"] == f"{asked.group}-config"]  # fmt: skip
             assert {row["name"]: row["targetState"] for row in rows} == target
@@ -176,7 +176,7 @@ def test_connectors_are_those_of_a_real_worker(running_broker, tmp_path):
             dict.fromkeys("abc", "STARTED") | {"sink": "STARTED"},
             dict.fromkeys(["a", "b", "c", "sink"], "RUNNING"),
         )
-        wait_until(lambda: one.told()["c"]["tasks"][0][2][0] == "FAILED", "a task without a file to fail", LONG_S)
+        wait_until(lambda: one.reported()["c"]["tasks"][0][2][0] == "FAILED", "a task without a file to fail", LONG_S)
         agree(
             one,
             dict.fromkeys("abc", "STARTED") | {"sink": "STARTED"},

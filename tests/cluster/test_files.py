@@ -53,9 +53,9 @@ def test_topics_and_partitions_are_in_order_and_internal_ones_are_marked(tmp_pat
     data.write(METADATA, [pair for name in ("b", GROUPS_TOPIC, "a") for pair in topic(name, 12)])
     data.write("a-10", [(None, b"x")])
     found = cluster(tmp_path)
-    told = lines(found, "topics.jsonl") or []
-    assert [(row["topic"], row["internal"]) for row in told] == [(GROUPS_TOPIC, True), ("a", False), ("b", False)]
-    assert {(row["partitions"], row["replicationFactor"]) for row in told} == {(12, 2)}
+    reported = lines(found, "topics.jsonl") or []
+    assert [(row["topic"], row["internal"]) for row in reported] == [(GROUPS_TOPIC, True), ("a", False), ("b", False)]
+    assert {(row["partitions"], row["replicationFactor"]) for row in reported} == {(12, 2)}
     partitions = lines(found, "partitions.jsonl") or []
     assert [(row["topic"], row["partition"]) for row in partitions] == [
         (name, number) for name in (GROUPS_TOPIC, "a", "b") for number in range(12)
@@ -93,9 +93,9 @@ def test_what_is_not_here_is_named(tmp_path):
     place = tmp_path / "none"
     Data(place)
     assert list(missing(cluster(place), GROUPS_TOPIC)) == [f"no partition of {GROUPS_TOPIC} is on these disks"]
-    told = state(cluster(place))["problems"]
-    assert isinstance(told, list)
-    assert [problem for problem in told if "no __cluster_metadata-0" in str(problem)]
+    reported = state(cluster(place))["problems"]
+    assert isinstance(reported, list)
+    assert [problem for problem in reported if "no __cluster_metadata-0" in str(problem)]
     place = tmp_path / "never"
     Data(place).write(METADATA, topic("t"))
     assert list(missing(cluster(place), TRANSACTIONS_TOPIC)) == [f"the cluster has no topic {TRANSACTIONS_TOPIC}"]
@@ -122,9 +122,9 @@ def test_directories_of_two_clusters_have_no_state_in_common(tmp_path):
     """What one of them says is wrong about the other."""
     one, other = Data(tmp_path / "one"), Data(tmp_path / "other")
     (other.path / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAA\n")
-    told = state(cluster(one.path, other.path))
-    assert (told["clusterId"], told["nodeId"]) == (None, None)
-    problems = told["problems"]
+    reported = state(cluster(one.path, other.path))
+    assert (reported["clusterId"], reported["nodeId"]) == (None, None)
+    problems = reported["problems"]
     assert isinstance(problems, list)
     assert len(problems) == 1, "only that they are two"
 

@@ -23,14 +23,14 @@ def data(open_path):
     return Data(open_path / "data")
 
 
-def told(root):
+def reported(root):
     """The offset that each group has committed."""
     groups = [row["group"] for row in lines(root, "groups.jsonl")]
     return {name: each["offset"] for name in groups for each in lines(root, f"groups/{name}/offsets.jsonl")}
 
 
 def becomes(root, expected):
-    wait_until(lambda: told(root) == expected, f"{expected}, not {told(root)}", FRESH_S)
+    wait_until(lambda: reported(root) == expected, f"{expected}, not {reported(root)}", FRESH_S)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def root(data):
     data.write(NAME, [commit("a", "t", 0, 1)])
     data.write(NAME, [commit("b", "t", 0, 2)])
     root = Root([data.path], ReadOptions())
-    assert told(root) == {"a": 1, "b": 2}
+    assert reported(root) == {"a": 1, "b": 2}
     return root
 
 
@@ -56,11 +56,11 @@ def test_a_new_commit_is_told_within_a_second(root, data):
 def test_a_log_that_may_not_be_read_is_told(data):
     """Regression: no groups, no problem, and `kafkafs groups` ended with 0."""
     data.write(NAME, [commit("a", "t", 0, 1)])
-    assert told(Root([data.path], ReadOptions())) == {"a": 1}  # as nobody no module can be imported
+    assert reported(Root([data.path], ReadOptions())) == {"a": 1}  # as nobody no module can be imported
     log(data).chmod(0o600)
     with as_nobody():
         root = Root([data.path], ReadOptions())
-        assert told(root) == {}
+        assert reported(root) == {}
         (state,) = lines(root, "state.json")
     assert any("may not be read" in problem and NAME in problem for problem in state["problems"]), state
 
@@ -143,8 +143,8 @@ def test_what_a_long_look_found_at_its_beginning_is_not_of_its_end(data, looks):
     data.write(NAME, [commit("a", "t", 0, 1)])
     root = Root([data.path], ReadOptions(clock=lambda: looks.now))
     looks.takes_s = 1.0
-    assert told(root) == {"a": 1}
+    assert reported(root) == {"a": 1}
     before = len(looks)
     data.write(NAME, [commit("a", "t", 0, 5)])
-    assert told(root) == {"a": 5}
+    assert reported(root) == {"a": 5}
     assert len(looks) > before

@@ -80,9 +80,9 @@ def test_what_a_real_brokers_missing_partition_knew_is_missing_and_said_so(tmp_p
     shutil.rmtree(data / "__transaction_state-2")
     root = Root([data], ReadOptions())
     assert lines(root, "groups.jsonl") == [row for row in whole if row["coordinatorPartition"] != missing]
-    told = json.loads(read(root, "state.json"))
-    assert told["groups"] == {"partitions": sorted({0, 1, 2, 3} - {missing}), "of": 4}
-    assert told["problems"] == [
+    reported = json.loads(read(root, "state.json"))
+    assert reported["groups"] == {"partitions": sorted({0, 1, 2, 3} - {missing}), "of": 4}
+    assert reported["problems"] == [
         f"of __consumer_offsets partition {missing} of 4 is not on these disks",
         "of __transaction_state partition 2 of 4 is not on these disks",
     ]

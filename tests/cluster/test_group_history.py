@@ -69,7 +69,7 @@ def data(tmp_path):
     return Data(tmp_path / "data")
 
 
-def told(data, *fields, group="g", root=None):
+def reported(data, *fields, group="g", root=None):
     rows = lines(root or Root([data.path], ReadOptions()), f"groups/{group}/history.jsonl")
     return [tuple(row[field] for field in fields) for row in rows]
 
@@ -84,7 +84,7 @@ def test_changes_count_from_the_last_commit_that_took_effect(data):
     data.write(OFFSETS, [commit("g", "t", 0, 8)], producer_id=7)
     data.write(OFFSETS, [marker()], producer_id=7, is_control=True)
     data.write(OFFSETS, [commit("g", "t", 0, 8)], producer_id=8)
-    assert told(data, "event", "partition", "offset", "change", "transaction") == [
+    assert reported(data, "event", "partition", "offset", "change", "transaction") == [
         ("commit", 0, 5, None, None),
         ("commit", 1, 3, None, None),
         ("commit", 0, 9, 4, "aborted"),
@@ -99,7 +99,7 @@ def test_changes_count_from_the_last_commit_that_took_effect(data):
 def test_a_group_of_which_an_aborted_commit_is_left_alone_opens(data):
     data.write(OFFSETS, [commit("g", "t", 0, 9, version=3)], producer_id=7)
     data.write(OFFSETS, [marker(commits=False)], producer_id=7, is_control=True)
-    assert told(data, "offset", "transaction") == [(9, "aborted")]
+    assert reported(data, "offset", "transaction") == [(9, "aborted")]
     assert names(Root([data.path], ReadOptions()), "groups") == []
 
 
@@ -108,14 +108,18 @@ def test_the_log_end_of_then_counts_markers(data):
         data.write("t-0", [(None, b"x")] * 2, timestamp=timestamp, producer_id=3)
     data.write("t-0", [marker()], timestamp=1001, producer_id=3, is_control=True)
     data.write(OFFSETS, [commit("g", "t", 0, 1), commit("g", "t", 0, 9), commit("g", "elsewhere", 0, 1)])
-    assert told(data, "commitTimestamp", "logEndThen", "lagThen") == [(1000, 4, 3), (1000, 4, 0), (1000, None, None)]
+    assert reported(data, "commitTimestamp", "logEndThen", "lagThen") == [
+        (1000, 4, 3),
+        (1000, 4, 0),
+        (1000, None, None),
+    ]
 
 
 def test_what_cannot_be_read_of_a_record_is_null(data):
     key, _ = commit("g", "t", 0, 5)
     head, _ = pair("GroupMetadata", {"group": "g"}, None)
     data.write(OFFSETS, [(key, b"\0\4\0"), (head, b"\0\3"), (b"\0\x63\0\1g", b"x"), commit("g", "t", 0, 6)])
-    assert told(data, "event", "topic", "offset", "change", "members") == [
+    assert reported(data, "event", "topic", "offset", "change", "members") == [
         ("commit", "t", None, None, None), ("group", None, None, None, None), ("commit", "t", 6, None, None),
     ]  # fmt: skip
 
@@ -141,32 +145,32 @@ def test_leftovers_in_another_partition_are_not_mixed_in(data):
     data.write("__cluster_metadata-0", TWO_PARTITIONS)
     data.write("__consumer_offsets-0", [commit("a", "t", 0, 5)])
     data.write("__consumer_offsets-1", [commit("a", "t", 0, 6), commit("a", "t", 0, None)])
-    assert told(data, "event", "offset", group="a") == [("commit", 6), ("expire", None)]
+    assert reported(data, "event", "offset", group="a") == [("commit", 6), ("expire", None)]
 
 
 def test_a_history_is_followed_as_the_log_grows(data):
     data.write(OFFSETS, [commit("g", "t", 0, 5)])
     data.write(OFFSETS, [commit("g", "t", 0, 6)], producer_id=7)
     root = Root([data.path], ReadOptions())
-    assert told(data, "offset", "transaction", root=root) == [(5, None), (6, "open")]
+    assert reported(data, "offset", "transaction", root=root) == [(5, None), (6, "open")]
     data.write(OFFSETS, [marker()], producer_id=7, is_control=True)
     data.write(OFFSETS, [commit("g", "t", 0, 7)])
     expected = [(5, None, None), (6, 1, "committed"), (7, 1, None)]
-    wait_until(lambda: told(data, "offset", "change", "transaction", root=root) == expected)
+    wait_until(lambda: reported(data, "offset", "change", "transaction", root=root) == expected)
 
 
 def test_after_a_compaction_the_commit_before_is_the_last_one_left(data):
     for offset in (5, 6, 7):
         data.write(OFFSETS, [commit("g", "t", 0, offset)])
     root = Root([data.path], ReadOptions())
-    assert told(data, "change", root=root) == [(None,), (1,), (1,)]
+    assert reported(data, "change", root=root) == [(None,), (1,), (1,)]
     other = Data(data.path.parent / "cleaned")
     other.write(OFFSETS, [commit("g", "t", 0, 5)])
     other.write(OFFSETS, [commit("g", "t", 0, 7)], at=2)
     (other.path / OFFSETS).rename(data.path / "cleaned-0")
     (data.path / OFFSETS).rename(data.path.parent / "gone")
     (data.path / "cleaned-0").rename(data.path / OFFSETS)
-    wait_until(lambda: told(data, "logOffset", "change", root=root) == [(0, None), (2, 2)])
+    wait_until(lambda: reported(data, "logOffset", "change", root=root) == [(0, None), (2, 2)])
 
 
 def test_only_what_has_come_is_read(data, monkeypatch):
@@ -182,9 +186,9 @@ def test_only_what_has_come_is_read(data, monkeypatch):
     data.write(OFFSETS, [commit("g", "t", 0, 5)])
     root = Root([data.path], ReadOptions())
     for offset in (6, 7, 8):
-        assert told(data, "offset", root=root)[0] == (5,)
+        assert reported(data, "offset", root=root)[0] == (5,)
         data.write(OFFSETS, [commit("g", "t", 0, offset)])
-        wait_until(lambda: told(data, "offset", root=root)[-1] == (offset,))  # noqa: B023
+        wait_until(lambda: reported(data, "offset", root=root)[-1] == (offset,))  # noqa: B023
     assert len(begun) == 1
 
 

@@ -45,14 +45,14 @@ def group(data, name="s"):
 
 def test_a_streams_group_tells_the_topics_that_its_tasks_read(data):
     data.write(OFFSETS, STREAMS)
-    told = group(data)
-    assert (told["type"], told["state"], told["protocolType"], told["generation"]) == (
+    reported = group(data)
+    assert (reported["type"], reported["state"], reported["protocolType"], reported["generation"]) == (
         "streams",
         "Stable",
         "streams",
         3,
     )
-    (member,) = told["members"]
+    (member,) = reported["members"]
     assert member["topics"] == ["a", "b"]
     assert member["assignment"] == [{"topic": "a", "partitions": [0, 1]}, {"topic": "b", "partitions": [0, 1]}]
 
@@ -90,8 +90,8 @@ def test_of_a_value_of_an_unknown_version_only_the_group_is_known(data):
     """An older kafkafs beside newer data: what it cannot read it must not guess."""
     key, _ = pair("GroupMetadata", {"group": "s"}, {"protocolType": "consumer"})
     data.write(OFFSETS, [(key, b"\0\x09"), commit("s", "t", 0, 5), commit("other", "t", 0, 5)])
-    told = group(data)
-    assert (told["type"], told["state"], told["members"]) == ("classic", None, None)
+    reported = group(data)
+    assert (reported["type"], reported["state"], reported["members"]) == ("classic", None, None)
     root = Root([data.path], ReadOptions())
     assert [row["members"] for row in lines(root, "groups.jsonl")] == [0, None]
     assert [row["offset"] for row in lines(root, "groups/s/offsets.jsonl")] == [5]
@@ -192,8 +192,8 @@ def without(record):
 )
 def test_a_group_that_was_moved_between_protocols_is_of_the_last_one(data, records, kind, generation):
     data.write(OFFSETS, [commit("s", "t", 0, 5), *records])
-    told = group(data)
-    assert (told["type"], told["generation"], told["state"]) == (kind, generation, "Empty")
+    reported = group(data)
+    assert (reported["type"], reported["generation"], reported["state"]) == (kind, generation, "Empty")
     (row,) = lines(Root([data.path], ReadOptions()), "groups/s/offsets.jsonl")
     assert row["offset"] == 5
 
@@ -226,23 +226,28 @@ def test_the_state_of_a_consumer_group_follows_from_its_epochs(data, epoch, targ
                 pair("ConsumerGroupCurrentMemberAssignment", key, now),
             ],
         )
-    told = group(data)
-    assert (told["state"], told["generation"], len(told["members"])) == (state, epoch, len(members))
+    reported = group(data)
+    assert (reported["state"], reported["generation"], len(reported["members"])) == (state, epoch, len(members))
 
 
 def test_a_share_group_that_nobody_has_joined_is_of_its_first_epoch(data):
     """`kafka-share-groups.sh --reset-offsets` makes one of a single record, and Kafka tells 1 of it."""
     topic = {"topicId": "A" * 21 + "Q", "topicName": "t", "partitions": [0]}
     data.write(OFFSETS, [pair("ShareGroupStatePartitionMetadata", KEY, {"initializedTopics": [topic]})])
-    told = group(data)
-    assert (told["type"], told["state"], told["generation"], told["members"]) == ("share", "Empty", 1, [])
+    reported = group(data)
+    assert (reported["type"], reported["state"], reported["generation"], reported["members"]) == (
+        "share",
+        "Empty",
+        1,
+        [],
+    )
 
 
 def test_a_group_whose_epoch_cannot_be_read_has_none(data):
     key, _ = pair("ShareGroupMetadata", KEY, {"epoch": 5})
     data.write(OFFSETS, [(key, b"\0\x09")])
-    told = group(data)
-    assert (told["type"], told["state"], told["generation"]) == ("share", None, None)
+    reported = group(data)
+    assert (reported["type"], reported["state"], reported["generation"]) == ("share", None, None)
 
 
 def test_the_protocol_of_a_newer_group_is_the_assignor_that_most_members_name(data):
@@ -282,7 +287,7 @@ def data_of_offsets(tmp_path):
     return data_of_offsets
 
 
-def told(data_of_offsets, group="g"):
+def reported(data_of_offsets, group="g"):
     return lines(Root([data_of_offsets.path], ReadOptions()), f"groups/{group}/offsets.jsonl")
 
 
@@ -290,7 +295,7 @@ def told(data_of_offsets, group="g"):
 def test_lag_is_what_kafkas_tool_calls_so(data_of_offsets, offset, lag):
     """High watermark less committed offset, whatever is left of the log; none of what a client says it has not."""
     data_of_offsets.write(OFFSETS, [commit("g", "t", 0, offset)])
-    (row,) = told(data_of_offsets)
+    (row,) = reported(data_of_offsets)
     ends = (row["logStartOffset"], row["highWatermark"], row["logEndOffset"])
     assert (row["offset"], *ends, row["lag"]) == (offset, START, HIGH, END, lag)
 
@@ -300,7 +305,7 @@ def test_no_lag_is_told_of_what_is_pending_or_not_here(data_of_offsets):
         OFFSETS, [commit("g", "elsewhere", 0, 5), commit("g", "t", 7, 5), commit("g", "unchecked", 0, 0)]
     )
     data_of_offsets.write(OFFSETS, [commit("g", "t", 0, 5)], producer_id=7)
-    rows = {f"{row['topic']}-{row['partition']}": row for row in told(data_of_offsets)}
+    rows = {f"{row['topic']}-{row['partition']}": row for row in reported(data_of_offsets)}
     assert {name: row["lag"] for name, row in rows.items()} == dict.fromkeys(rows)
     assert {name: (row["logStartOffset"], row["highWatermark"], row["logEndOffset"]) for name, row in rows.items()} == {
         "elsewhere-0": (None, None, None),
@@ -315,19 +320,19 @@ def test_what_kafka_writes_as_minus_one_is_null(data_of_offsets):
     data_of_offsets.write(
         OFFSETS, [pair("OffsetCommit", key, {"offset": 5, "leaderEpoch": -1, "commitTimestamp": -1}, 3)]
     )
-    (row,) = told(data_of_offsets)
+    (row,) = reported(data_of_offsets)
     assert [row[field] for field in ("topicId", "leaderEpoch", "commitTimestamp", "expireTimestamp")] == [None] * 4
     data_of_offsets.write(
         OFFSETS, [pair("OffsetCommit", key, {"offset": 5, "commitTimestamp": 8, "expireTimestamp": 9}, 1)]
     )
-    (row,) = told(data_of_offsets)
+    (row,) = reported(data_of_offsets)
     assert (row["commitTimestamp"], row["expireTimestamp"]) == (8, 9)
 
 
 def test_offsets_stand_in_the_order_of_topics_and_numbers_of_partitions(data_of_offsets):
     places = [("b", 0), ("a", 10), ("a", 9), ("é", 1), ("B", 2)]
     data_of_offsets.write(OFFSETS, [commit("g", *place, 1) for place in places])
-    assert [(row["topic"], row["partition"]) for row in told(data_of_offsets)] == sorted(places)
+    assert [(row["topic"], row["partition"]) for row in reported(data_of_offsets)] == sorted(places)
 
 
 def test_who_walks_with_sizes_comes_to_the_end(place):
@@ -382,8 +387,8 @@ def test_of_a_log_that_begins_in_a_tier_the_start_is_that_of_the_log():
     for source in (None, TierSource(str(made.tier))):
         root = Root([made.left], ReadOptions(tiered=source))
         (row,) = lines(root, f"groups/{tiered.GROUP}/offsets.jsonl")
-        told = {field: row[field] for field in ("offset", "logStartOffset", "logEndOffset", "lag")}
-        assert told == {"offset": tiered.COMMITTED, "logStartOffset": 0, "logEndOffset": tiered.RECORDS,
+        reported = {field: row[field] for field in ("offset", "logStartOffset", "logEndOffset", "lag")}
+        assert reported == {"offset": tiered.COMMITTED, "logStartOffset": 0, "logEndOffset": tiered.RECORDS,
                         "lag": tiered.RECORDS - tiered.COMMITTED}  # fmt: skip
         assert names(root, f"groups/{tiered.GROUP}/next") == ([] if source is None else ["orders-0"])
         assert names(root, f"groups/{tiered.GROUP}/unread") == ["orders-0.jsonl"]

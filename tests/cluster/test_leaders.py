@@ -14,7 +14,7 @@ METADATA = "__cluster_metadata-0"
 STATE = PartitionState(-1, 5, 5, (4, 5, 6), (), (), (), (), (), None)
 
 
-def told(*data: Data):
+def reported(*data: Data):
     return leaders([open_data_directory(each.path) for each in data])
 
 
@@ -24,7 +24,7 @@ def test_the_newest_leader_counts(tmp_path):
     data.write(METADATA, [metadata("PartitionChangeRecord", partitionId=1, topicId=ORDERS, leader=3)])
     data.write(METADATA, [metadata("PartitionChangeRecord", partitionId=1, topicId=ORDERS, isr=[3])])  # none elected
     data.write(METADATA, [metadata("RegisterBrokerRecord", brokerId=7)])
-    assert told(data) == ({"orders": {0: 1, 1: 3}}, {1, 7}, [], {"orders": {0: -1, 1: 0}})
+    assert reported(data) == ({"orders": {0: 1, 1: 3}}, {1, 7}, [], {"orders": {0: -1, 1: 0}})
 
 
 def test_of_a_partition_without_a_leader_the_last_one_counts(tmp_path):
@@ -32,7 +32,7 @@ def test_of_a_partition_without_a_leader_the_last_one_counts(tmp_path):
     data = Data(tmp_path)
     data.write(METADATA, [FEATURE, *topic("orders", ORDERS, 1)])
     data.write(METADATA, [metadata("PartitionChangeRecord", partitionId=0, topicId=ORDERS, leader=-1, isr=[4])])
-    assert told(data).by_topic == {"orders": {0: 4}}
+    assert reported(data).by_topic == {"orders": {0: 4}}
 
 
 @pytest.mark.parametrize(
@@ -53,20 +53,20 @@ def test_the_state_alone_decides(changes, found):
 def test_a_snapshot_tells_them(tmp_path):
     data = Data(tmp_path)
     data.write_snapshot(9, snapshot(FEATURE, *topic("orders", ORDERS, 1)))
-    assert told(data).by_topic == {"orders": {0: 1}}
+    assert reported(data).by_topic == {"orders": {0: 1}}
 
 
 def test_without_metadata_nobody_knows(tmp_path):
     data = Data(tmp_path)
     data.write("orders-0", [(None, b"x")])
-    assert told(data) is None
+    assert reported(data) is None
 
 
 def test_metadata_that_tell_nothing_are_an_error(tmp_path):
     data = Data(tmp_path)
     data.write(METADATA, topic("orders", ORDERS, 1), at=100)  # it began before, and there is no snapshot
     with pytest.raises(UsageError, match=r"the leaders cannot be told by __cluster_metadata-0: .*leave out --led-by"):
-        told(data)
+        reported(data)
 
 
 def test_the_furthest_metadata_of_real_brokers_count():

@@ -33,7 +33,7 @@ def data(tmp_path):
     return Data(tmp_path / "data")
 
 
-def told(data):
+def reported(data):
     """The topics, what metadata tells of itself, and the problems that concern it."""
     root = Root([data.path], ReadOptions())
     state = json.loads(read(root, "state.json"))
@@ -45,7 +45,7 @@ def test_a_snapshot_and_the_log_behind_it_are_one_state(data):
     data.write_snapshot(5, snapshot(topic("in-snapshot", 1)))
     data.write(NAME, [topic(f"below-{n}", n + 2) for n in range(5)], at=0)
     data.write(NAME, [topic("behind", 8)])
-    topics, about, problems = told(data)
+    topics, about, problems = reported(data)
     assert topics == ["behind", "in-snapshot"]
     assert about == {
         "asOfOffset": 5, "asOfTimestamp": 1000, "epoch": 0, "snapshot": f"{5:020}-0000000003.checkpoint"
@@ -56,7 +56,7 @@ def test_a_snapshot_and_the_log_behind_it_are_one_state(data):
 def test_a_snapshot_is_of_the_moment_that_its_header_tells(data):
     """Its own batches have the time at which it was written, up to an hour later."""
     data.write_snapshot(5, snapshot(topic("in-snapshot", 1), last_ms=900))
-    _, about, _ = told(data)
+    _, about, _ = reported(data)
     assert about["asOfTimestamp"] == 900
     directories = [open_data_directory(data.path)]
     for until_ms, is_known in ((899, False), (900, True)):
@@ -101,21 +101,21 @@ def test_a_node_that_was_formatted_and_not_started_is_as_it_was_formatted(releas
 
 def test_a_time_that_was_never_told_is_null(data):
     data.write(NAME, [topic("there", 1)], timestamp=-1)
-    assert told(data)[1] == {"asOfOffset": 0, "asOfTimestamp": None, "epoch": 0, "snapshot": None}
+    assert reported(data)[1] == {"asOfOffset": 0, "asOfTimestamp": None, "epoch": 0, "snapshot": None}
 
 
 def test_a_snapshot_that_is_not_whole_is_left_out_for_an_older_one(data):
     data.write_snapshot(5, snapshot(topic("older", 1)))
     data.write_snapshot(9, snapshot(topic("newer", 2))[:-1])
     data.write(NAME, [topic("behind", 3)], at=5)
-    topics, _, problems = told(data)
+    topics, _, problems = reported(data)
     assert topics == ["behind", "older"]
     assert problems == [f"{NAME}/{9:020}-0000000003.checkpoint is not whole and left out"]
 
 
 def test_a_snapshot_without_its_log_is_enough(data):
     data.write_snapshot(9, snapshot(topic("alone", 1)))
-    topics, about, problems = told(data)
+    topics, about, problems = reported(data)
     assert (topics, about["asOfOffset"], about["epoch"], problems) == (["alone"], 8, 3, [])
 
 
@@ -134,7 +134,7 @@ def test_a_log_without_its_snapshot_tells_nothing_and_goes_on_telling_nothing(da
 def test_a_log_that_begins_behind_its_snapshot_adds_nothing(data):
     data.write_snapshot(5, snapshot(topic("kept", 1)))
     data.write(NAME, [topic("behind", 2)], at=7)
-    topics, about, problems = told(data)
+    topics, about, problems = reported(data)
     assert (topics, about["asOfOffset"]) == (["kept"], 4)
     assert "the records between them are missing" in problems[0]
 
@@ -142,7 +142,7 @@ def test_a_log_that_begins_behind_its_snapshot_adds_nothing(data):
 def test_a_gap_in_the_log_is_a_problem_and_the_rest_counts(data):
     data.write(NAME, [topic("before", 1)])
     data.write(NAME, [topic("after", 2)], at=4)
-    topics, about, problems = told(data)
+    topics, about, problems = reported(data)
     assert (topics, about["asOfOffset"]) == (["after", "before"], 4)
     assert problems == [f"{NAME}: offsets 1 to 3 are missing"]
 
@@ -156,7 +156,7 @@ def test_a_damaged_batch_is_one_problem_and_the_rest_counts(data):
     content = bytearray(log.read_bytes())
     content[at + 70] ^= 1
     log.write_bytes(content)
-    topics, _, problems = told(data)
+    topics, _, problems = reported(data)
     assert topics == ["after", "before"]
     (problem,) = problems
     assert "offsets 1 to 1 are missing" in problem
@@ -164,16 +164,16 @@ def test_a_damaged_batch_is_one_problem_and_the_rest_counts(data):
 
 def test_a_transaction_counts_when_it_has_ended(data):
     data.write(NAME, [topic("first", 1), metadata("BeginTransactionRecord"), topic("second", 2)])
-    assert told(data)[0] == ["first"]
+    assert reported(data)[0] == ["first"]
     data.write(NAME, [metadata("EndTransactionRecord"), metadata("BeginTransactionRecord"), topic("third", 3)])
-    assert told(data)[0] == ["first", "second"]
+    assert reported(data)[0] == ["first", "second"]
     data.write(NAME, [metadata("AbortTransactionRecord"), topic("fourth", 4)])
-    assert told(data)[0] == ["first", "fourth", "second"]
+    assert reported(data)[0] == ["first", "fourth", "second"]
 
 
 def test_what_is_about_something_unknown_is_a_problem_and_the_rest_counts(data):
     data.write(NAME, [metadata("RemoveTopicRecord", topicId="A" * 21 + "g"), topic("there", 1), (None, b"\1\x63\0")])
-    topics, _, problems = told(data)
+    topics, _, problems = reported(data)
     assert topics == ["there"]
     assert problems == [
         f"{NAME}: offset 0: a RemoveTopicRecord is about something that is not there",
@@ -186,12 +186,12 @@ def test_thousands_of_unknown_records_are_one_sentence_and_cost_little(data):
     unknown, cut = (None, b"\1\x63\0new"), (None, b"\1\2\0\x09cut")
     data.write(NAME, [topic("there", 1)])
     begun = time.process_time()
-    told(data)
+    reported(data)
     floor = time.process_time() - begun
     for _ in range(30):
         data.write(NAME, [unknown] * 400 + [cut] * 100)
     begun = time.process_time()
-    topics, _, problems = told(data)
+    topics, _, problems = reported(data)
     assert time.process_time() - begun < floor + 3
     assert topics == ["there"]
     assert problems == [
@@ -210,14 +210,14 @@ def test_many_kinds_of_problems_are_told_up_to_a_number(data):
 def test_problems_of_a_snapshot_name_it(data):
     data.write_snapshot(5, snapshot((None, b"\1\x63\0")))
     data.write(NAME, [topic("behind", 2)], at=5)
-    assert told(data)[2][0].startswith(f"{NAME}/{5:020}-0000000003.checkpoint: offset 1: ")
+    assert reported(data)[2][0].startswith(f"{NAME}/{5:020}-0000000003.checkpoint: offset 1: ")
 
 
 def test_without_the_directory_the_metadata_is_gone(data):
     data.write(NAME, [topic("there", 1)])
-    assert told(data)[0] == ["there"]
+    assert reported(data)[0] == ["there"]
     shutil.rmtree(data.path / NAME)
-    assert told(data)[0] is None
+    assert reported(data)[0] is None
 
 
 @pytest.mark.parametrize("cut", [1, 5, 9])

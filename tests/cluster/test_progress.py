@@ -43,8 +43,8 @@ def times(data, *offsets, **options):
 
 
 def test_of_each_case_the_contract_tells(data):
-    told = times(data, HIGH, 0, START, 4, 9, 10, 50, -1)
-    assert told == [
+    reported = times(data, HIGH, 0, START, 4, 9, 10, 50, -1)
+    assert reported == [
         (None, 0),  # lag 0
         (1000, None),  # below the log start
         (1000, 8001),
@@ -74,8 +74,8 @@ def test_a_partition_elsewhere_and_a_pending_offset_tell_nothing(data):
     data.write(OFFSETS, [commit("h", "t", 0, 5)], producer_id=9)
     root = Root([data.path], ReadOptions())
     rows = [*lines(root, "groups/g/offsets.jsonl"), *lines(root, "groups/h/offsets.jsonl")]
-    told = [(row["pending"], row["nextTimestamp"], row["lagMs"]) for row in rows]
-    assert told == [(False, None, None), (False, 9001, 0), (True, None, None)]
+    reported = [(row["pending"], row["nextTimestamp"], row["lagMs"]) for row in rows]
+    assert reported == [(False, None, None), (False, 9001, 0), (True, None, None)]
 
 
 def test_records_without_a_time_tell_none(tmp_path):

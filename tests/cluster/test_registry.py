@@ -95,20 +95,20 @@ def test_json_needs_no_schema_to_be_read() -> None:
 
 
 def test_of_several_subjects_the_topics_own_counts_then_the_default_context() -> None:
-    def told(topic: str, field: str, *found: RegisteredSchema) -> tuple[str, int]:
+    def reported(topic: str, field: str, *found: RegisteredSchema) -> tuple[str, int]:
         chosen = Registry(found).find(SchemaName(FIELD_PREFIX_ID, 7, 0), topic, field)
         assert chosen is not None
         return chosen.subject, chosen.version
 
     own, key, other = schema("t-value", 1, 7), schema("t-key", 1, 7), schema("a", 3, 7)
     away, own_away = schema(":.x:a", 1, 7), schema(":.x:t-value", 1, 7)
-    assert told("t", "value", other, key, own, away, own_away) == ("t-value", 1)
-    assert told("t", "key", other, key, own, away, own_away) == ("t-key", 1)
-    assert told("u", "value", away, own_away, other) == ("a", 3)
-    assert told("t", "value", away, own_away, other) == (":.x:t-value", 1)
-    assert told("u", "value", schema("b", 1, 7), schema("c", 1, 7, deleted=True), schema("d", 1, 7)) == ("b", 1)
-    assert told("u", "value", schema("b", 1, 7, deleted=True), schema("c", 1, 7)) == ("c", 1)
-    assert told("u", "value", schema("b", 1, 7), schema("b", 2, 7)) == ("b", 2)
+    assert reported("t", "value", other, key, own, away, own_away) == ("t-value", 1)
+    assert reported("t", "key", other, key, own, away, own_away) == ("t-key", 1)
+    assert reported("u", "value", away, own_away, other) == ("a", 3)
+    assert reported("t", "value", away, own_away, other) == (":.x:t-value", 1)
+    assert reported("u", "value", schema("b", 1, 7), schema("c", 1, 7, deleted=True), schema("d", 1, 7)) == ("b", 1)
+    assert reported("u", "value", schema("b", 1, 7, deleted=True), schema("c", 1, 7)) == ("c", 1)
+    assert reported("u", "value", schema("b", 1, 7), schema("b", 2, 7)) == ("b", 2)
 
 
 def test_an_id_is_another_schema_in_another_context() -> None:

@@ -49,7 +49,7 @@ def topic_of(*places: Path, clock: Clock | None = None) -> SchemaTopic:
     return SchemaTopic([open_data_directory(place, options) for place in places], options)
 
 
-def told(topic: SchemaTopic) -> dict[tuple[str, int], RegisteredSchema]:
+def reported(topic: SchemaTopic) -> dict[tuple[str, int], RegisteredSchema]:
     return {(each.subject, each.version): each for each in topic.registry(now=True)}
 
 
@@ -91,7 +91,7 @@ def test_records_leave_what_a_dictionary_of_them_does(tmp_path_factory, steps, l
         data.write(SCHEMAS, [pair])
         if number == looked_after:
             topic.registry(now=True)
-    found = {place: [each.offset, each.text, each.deleted, each.gone] for place, each in told(topic).items()}
+    found = {place: [each.offset, each.text, each.deleted, each.gone] for place, each in reported(topic).items()}
     assert found == model
     assert topic.problems() == []
     shutil.rmtree(place)
@@ -117,7 +117,7 @@ def test_a_record_that_is_none_is_a_sentence_with_its_offset_and_the_rest_counts
     """Anybody may write into the topic; one record of theirs must not cost a whole registry."""
     Data(tmp_path).write(SCHEMAS, [schema("a", 1, 1), pair, schema("c", 1, 2)])
     topic = topic_of(tmp_path)
-    assert {place: each.deleted for place, each in told(topic).items()} == {("a", 1): False, ("c", 1): False}
+    assert {place: each.deleted for place, each in reported(topic).items()} == {("a", 1): False, ("c", 1): False}
     if sentence:
         (problem,) = topic.problems()
         assert problem.startswith(f"{SCHEMAS}: offset 1: ")
@@ -132,7 +132,7 @@ def test_markers_are_no_records(tmp_path):
     data.write(SCHEMAS, [schema("a", 1, 1)], producer_id=7)
     data.write(SCHEMAS, [(b"\0\0\0\1", b"\0\0\0\0\0\0")], producer_id=7, is_control=True)
     topic = topic_of(tmp_path)
-    assert set(told(topic)) == {("a", 1)}
+    assert set(reported(topic)) == {("a", 1)}
     assert topic.problems() == []
 
 
@@ -147,7 +147,11 @@ def test_only_so_much_is_kept_and_that_is_told(tmp_path, monkeypatch):
     pairs = [schema("a", 1, 1, text), schema("b", 1, 2, large), schema("c", 1, 3, text), schema("d", 1, 4, text)]
     Data(tmp_path).write(SCHEMAS, pairs)
     topic = topic_of(tmp_path)
-    assert {place: each.text for place, each in told(topic).items()} == {("a", 1): text, ("b", 1): None, ("c", 1): text}
+    assert {place: each.text for place, each in reported(topic).items()} == {
+        ("a", 1): text,
+        ("b", 1): None,
+        ("c", 1): text,
+    }
     assert [problem.partition(": ")[2] for problem in topic.problems()] == [
         "schema 2 is too large for memory, alone or with the others",
         "there are more schemas than fit in memory",
@@ -161,13 +165,13 @@ def test_what_is_written_again_takes_no_more(tmp_path, monkeypatch):
     again = [schema("a", 1, 1, deleted=number % 2 > 0) for number in range(9)]
     Data(tmp_path).write(SCHEMAS, [*again, schema("b", 1, 2)])
     topic = topic_of(tmp_path)
-    assert (set(told(topic)), topic.problems()) == ({("a", 1), ("b", 1)}, [])
+    assert (set(reported(topic)), topic.problems()) == ({("a", 1), ("b", 1)}, [])
 
 
 def test_a_text_of_many_subjects_is_kept_once(tmp_path):
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"] * 1000})
     Data(tmp_path).write(SCHEMAS, [schema(f"s{number}", 1, 1, text) for number in range(50)])
-    texts = [each.text for each in told(topic_of(tmp_path)).values()]
+    texts = [each.text for each in reported(topic_of(tmp_path)).values()]
     assert len(texts) == 50
     assert len({id(each) for each in texts}) == 1
 
@@ -198,12 +202,12 @@ def test_the_topic_may_come_and_go(tmp_path):
     assert len(topic.registry(now=True)) == 0
     assert topic.partition() is None
     here.write(SCHEMAS, [schema("a", 1, 1)])
-    assert set(told(topic)) == {("a", 1)}
+    assert set(reported(topic)) == {("a", 1)}
     there.write(SCHEMAS, [schema("a", 1, 1), schema("b", 1, 2)])
-    assert set(told(topic)) == {("a", 1), ("b", 1)}
+    assert set(reported(topic)) == {("a", 1), ("b", 1)}
     for data in (here, there):
         shutil.rmtree(data.path / SCHEMAS)
-    assert told(topic) == {}
+    assert reported(topic) == {}
 
 
 def test_it_is_begun_anew_with_the_log(tmp_path):

@@ -52,9 +52,9 @@ def test_offsets_and_lag_are_those_of_consumer_groups_describe(cluster):
     for row in rows:
         there = lines(root(cluster), f"groups/{row['GROUP']}/offsets.jsonl")
         place = row["TOPIC"], int(row["PARTITION"]), False
-        (told,) = [each for each in there if (each["topic"], each["partition"], each["pending"]) == place]
+        (reported,) = [each for each in there if (each["topic"], each["partition"], each["pending"]) == place]
         columns = (row["CURRENT-OFFSET"], row["LOG-END-OFFSET"], row["LAG"])
-        assert (str(told["offset"]), str(told["highWatermark"]), str(told["lag"])) == columns
+        assert (str(reported["offset"]), str(reported["highWatermark"]), str(reported["lag"])) == columns
 
 
 def test_members_are_those_of_consumer_groups_describe_members(cluster):
@@ -62,50 +62,54 @@ def test_members_are_those_of_consumer_groups_describe_members(cluster):
     assert len({row["CONSUMER-ID"] for row in rows}) >= 2
     for row in rows:
         group = json.loads(read(root(cluster), f"groups/{row['GROUP']}/group.json"))
-        (told,) = [each for each in group["members"] if each["memberId"] == row["CONSUMER-ID"]]
-        assigned = ";".join(f"{each['topic']}:{','.join(map(str, each['partitions']))}" for each in told["assignment"])
-        assert (told["clientHost"], told["clientId"], assigned) == (
+        (reported,) = [each for each in group["members"] if each["memberId"] == row["CONSUMER-ID"]]
+        assigned = ";".join(
+            f"{each['topic']}:{','.join(map(str, each['partitions']))}" for each in reported["assignment"]
+        )
+        assert (reported["clientHost"], reported["clientId"], assigned) == (
             row["HOST"], row["CLIENT-ID"], row["CURRENT-ASSIGNMENT"],
         )  # fmt: skip
 
 
 def test_states_are_those_of_consumer_groups_describe_state(cluster):
     rows = table(cluster.printed["states"])
-    told = {row["group"]: row for row in lines(root(cluster), "groups.jsonl")}
+    reported = {row["group"]: row for row in lines(root(cluster), "groups.jsonl")}
     assert len(rows) >= 4
     for row in rows:
-        group = told[row["GROUP"]]
+        group = reported[row["GROUP"]]
         assert (group["state"], group["members"]) == (row["STATE"], int(row["#MEMBERS"]))
 
 
 @OF_KRAFT
 def test_transactions_are_those_of_transactions_list(cluster):
-    told = lines(root(cluster), "transactions.jsonl")
+    reported = lines(root(cluster), "transactions.jsonl")
     printed = tabbed(cluster.printed["transactions"])
     assert len(printed) == 4
-    assert {(row["transactionalId"], str(row["producerId"]), row["state"]) for row in told} == {
+    assert {(row["transactionalId"], str(row["producerId"]), row["state"]) for row in reported} == {
         (row["TransactionalId"], row["ProducerId"], row["TransactionState"]) for row in printed
     }
 
 
 @OF_KRAFT
 def test_open_transactions_are_those_of_describe_producers_and_find_hanging(cluster):
-    told = [
+    reported = [
         row
         for row in lines(root(cluster), "open-transactions.jsonl")
         if (row["topic"], row["partition"]) == ("shop", 2)
     ]
     printed = [row for row in tabbed(cluster.printed["producers"]) if row["CurrentTransactionStartOffset"] != "None"]
-    assert [(str(row["producerId"]), str(row["firstOffset"]), str(row["lastTimestamp"])) for row in told] == [
+    assert [(str(row["producerId"]), str(row["firstOffset"]), str(row["lastTimestamp"])) for row in reported] == [
         (row["ProducerId"], row["CurrentTransactionStartOffset"], row["LastTimestamp"]) for row in printed
     ]
-    assert [row["hanging"] for row in told] == [bool(tabbed(cluster.printed["hanging"]))] == [False]
+    assert [row["hanging"] for row in reported] == [bool(tabbed(cluster.printed["hanging"]))] == [False]
 
 
 @OF_KRAFT
 def test_producers_are_those_of_describe_producers(cluster):
     """A broker's own memory of them; the tool writes -1 and None for what it does not know."""
-    told = [row for row in lines(root(cluster), "producers.jsonl") if (row["topic"], row["partition"]) == ("shop", 2)]
+    reported = [
+        row for row in lines(root(cluster), "producers.jsonl") if (row["topic"], row["partition"]) == ("shop", 2)
+    ]
     columns = {
         "producerId": "ProducerId", "producerEpoch": "ProducerEpoch", "coordinatorEpoch": "LatestCoordinatorEpoch",
         "lastSequence": "LastSequence", "lastTimestamp": "LastTimestamp",
@@ -115,16 +119,16 @@ def test_producers_are_those_of_describe_producers(cluster):
         ({name: int(row[column].replace("None", "-1")) for name, column in columns.items()}
          for row in tabbed(cluster.printed["producers"])), key=lambda row: row["producerId"],
     )  # fmt: skip
-    assert [{name: -1 if row[name] is None else row[name] for name in columns} for row in told] == printed
+    assert [{name: -1 if row[name] is None else row[name] for name in columns} for row in reported] == printed
     assert len(printed) > 2
-    assert {row["transactionalId"] for row in told} >= {"done", "undone", "open"}
+    assert {row["transactionalId"] for row in reported} >= {"done", "undone", "open"}
 
 
 @OF_KRAFT
 def test_partitions_are_those_of_topics_describe(cluster):
     if cluster.state == "stopped":
         pytest.skip("a broker that stops gives up its partitions")
-    told = {
+    reported = {
         (row["topic"], str(row["partition"])): [
             str(row["leader"]), *(",".join(map(str, row[field])) for field in ("replicas", "isr")),
         ]
@@ -132,7 +136,7 @@ def test_partitions_are_those_of_topics_describe(cluster):
     }  # fmt: skip
     pattern = r"^\tTopic: (\S+)\tPartition: (\d+)\tLeader: (\S+)\tReplicas: (\S*)\tIsr: (\S*)"
     printed = {tuple(row[:2]): list(row[2:]) for row in re.findall(pattern, cluster.printed["topics"], re.MULTILINE)}
-    assert told == printed
+    assert reported == printed
     heads = re.findall(r"^Topic: (\S+)\tTopicId: (\S+)\tPartitionCount: (\d+)\tReplicationFactor: (\d+)",
                        cluster.printed["topics"], re.MULTILINE)  # fmt: skip
     fields = ("topic", "topicId", "partitions", "replicationFactor")
@@ -145,12 +149,12 @@ def test_partitions_are_those_of_topics_describe(cluster):
 @pytest.mark.parametrize(("kind", "name"), [("topic", "shop"), ("broker", "1")])
 def test_configs_are_those_of_configs_describe(cluster, kind, name):
     printed = re.findall(r"^  (\S+?)=(.*?) sensitive=(true|false) ", cluster.printed[f"{kind}Configs"], re.MULTILINE)
-    told = [row for row in lines(root(cluster), "configs.jsonl") if (row["type"], row["name"]) == (kind, name)]
-    assert [(row["key"], row["redacted"]) for row in told] == sorted(
+    reported = [row for row in lines(root(cluster), "configs.jsonl") if (row["type"], row["name"]) == (kind, name)]
+    assert [(row["key"], row["redacted"]) for row in reported] == sorted(
         (key, secret == "true") for key, _, secret in printed
     )
     values = {key: value for key, value, secret in printed if secret == "false" and "E" not in value}
-    assert {row["key"]: row["value"] for row in told if row["key"] in values} == values
+    assert {row["key"]: row["value"] for row in reported if row["key"] in values} == values
 
 
 @OF_KRAFT

@@ -40,32 +40,32 @@ def owned(name="id", partition=0, **value):
     return transaction(name, **fields | {"producerId": PRODUCER} | value)
 
 
-def told(*directories):
+def reported(*directories):
     rows = lines(Root([each.path for each in directories], ReadOptions()), "open-transactions.jsonl")
     return [(row["topic"], row["transactionalId"], row["hanging"]) for row in rows]
 
 
 def test_one_whose_id_has_the_partition_does_not_hang(data):
     data.write("__transaction_state-1", [owned()])
-    assert told(data) == [("t", "id", False)]
+    assert reported(data) == [("t", "id", False)]
 
 
 def test_one_whose_id_knows_nothing_of_the_partition_hangs(data):
     data.write("__transaction_state-1", [owned(partition=1)])
-    assert told(data) == [("t", "id", True)]
+    assert reported(data) == [("t", "id", True)]
 
 
 @pytest.mark.parametrize("field", ["previousProducerId", "nextProducerId"])
 def test_former_and_next_producer_ids_are_the_ids_as_well(data, field):
     data.write("__transaction_state-1", [owned(producerId=99, **{field: PRODUCER})])
-    assert told(data) == [("t", "id", False)]
+    assert reported(data) == [("t", "id", False)]
 
 
 def test_one_that_no_id_has_hangs_only_if_all_coordinators_are_here(data):
     data.write("__transaction_state-0", [owned(producerId=99)])
-    assert told(data) == [("t", None, None)]
+    assert reported(data) == [("t", None, None)]
     data.write("__transaction_state-1", [owned("other", producerId=98)])
-    assert told(data) == [("t", None, True)]
+    assert reported(data) == [("t", None, True)]
 
 
 def test_a_coordinator_on_another_brokers_disks_counts(data, tmp_path):
@@ -74,7 +74,7 @@ def test_a_coordinator_on_another_brokers_disks_counts(data, tmp_path):
     other = Data(tmp_path / "other")
     (other.path / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=uBxTSvaETEx3i2U_wtBtcQ\n")
     other.write("__transaction_state-1", [owned()])
-    assert told(data, other) == [("t", "id", False)]
+    assert reported(data, other) == [("t", "id", False)]
 
 
 @pytest.mark.parametrize("value", [b"\0\x09", b"\0\1"], ids=["unknown version", "cut"])
@@ -82,7 +82,7 @@ def test_what_cannot_be_read_may_be_the_one_that_has_it(data, value):
     key, _ = owned()
     data.write("__transaction_state-0", [owned("other", producerId=98)])
     data.write("__transaction_state-1", [(key, value)])
-    assert told(data) == [("t", None, None)]
+    assert reported(data) == [("t", None, None)]
 
 
 @pytest.mark.parametrize("has_snapshot", [True, False])
@@ -109,7 +109,7 @@ def test_a_snapshot_of_what_is_gone_tells_nothing(data):
     known = ProducerState(PRODUCER, 0, 0, 0, 0, 1000, -1, 0)
     (data.path / "t-0" / f"{1:020}.snapshot").write_bytes(producer_snapshot_bytes([known]))
     data.write("t-0", [(None, b"outside")] * 4, at=5)
-    assert told(data) == []
+    assert reported(data) == []
 
 
 def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatch):

@@ -70,19 +70,19 @@ def is_kraft(cluster: Cluster) -> bool:
 
 def group_files(root: Root) -> dict[str, Any]:
     """`group.json` of all groups, by the group's name; what has no directory is told by `groups.jsonl` alone."""
-    told = {}
+    reported = {}
     for row in lines(root, "groups.jsonl"):
-        told[row["group"]] = row if row["path"] is None else json.loads(read(root, f"{row['path']}/group.json"))
-    return told
+        reported[row["group"]] = row if row["path"] is None else json.loads(read(root, f"{row['path']}/group.json"))
+    return reported
 
 
 def test_all_groups_are_told_with_their_members(root, cluster):
     """Who was in the group is what nobody can ask any more."""
-    told = group_files(root)
+    reported = group_files(root)
     expected = {each["group"]: each for each in cluster.truth["groups"]}
-    assert set(told) == set(expected)
+    assert set(reported) == set(expected)
     for name, group in expected.items():
-        row = told[name]
+        row = reported[name]
         assert (row["type"], row["state"]) == (
             group["type"] if group["type"] != "unknown" else row["type"],
             group["state"],
@@ -109,18 +109,18 @@ def test_all_groups_are_told_with_their_members(root, cluster):
 def test_all_committed_offsets_are_told_with_their_lag(root, cluster):
     """How far a group had read: after an incident the first question."""
     ends = cluster.truth["ends"]
-    told = {}
+    reported = {}
     for row in lines(root, "groups.jsonl"):
         if row["path"] is not None:
             for offset in lines(root, f"{row['path']}/offsets.jsonl"):
                 if not offset["pending"]:
-                    told[row["group"], f"{offset['topic']}-{offset['partition']}"] = offset
+                    reported[row["group"], f"{offset['topic']}-{offset['partition']}"] = offset
     expected = {
         (each["group"], each["partition"]): each for each in cluster.truth["offsets"] if len(each["group"]) < 240
     }
-    assert set(told) == set(expected)
+    assert set(reported) == set(expected)
     for place, each in expected.items():
-        row = told[place]
+        row = reported[place]
         assert (row["offset"], row["metadata"], row["leaderEpoch"]) == (
             each["offset"],
             each["metadata"],
@@ -160,9 +160,9 @@ def test_open_transactions_are_those_of_describe_producers(root, cluster):
     rows = lines(root, "open-transactions.jsonl")
     assert {row["topic"] for row in rows} == {"shop", "stock", "__consumer_offsets"}
     assert {(row["transactionalId"], row["hanging"]) for row in rows} == {("open", False)}
-    told = {f"{row['topic']}-{row['partition']}": row for row in rows}
+    reported = {f"{row['topic']}-{row['partition']}": row for row in rows}
     for each in cluster.truth.get("producers", ()):
-        row = told[each["partition"]]
+        row = reported[each["partition"]]
         assert {field: row[field] for field in each if field != "partition"} == {
             field: value for field, value in each.items() if field != "partition"
         }
@@ -205,9 +205,9 @@ def test_topics_and_partitions_are_told(root, cluster):
             len(each["partitions"]),
         )
         assert row["replicationFactor"] == 1
-        told = [row for row in partitions if row["topic"] == name]
-        assert [row["partition"] for row in told] == list(range(len(each["partitions"])))
-        for one, other in zip(told, sorted(each["partitions"], key=lambda each: each["partition"]), strict=True):
+        reported = [row for row in partitions if row["topic"] == name]
+        assert [row["partition"] for row in reported] == list(range(len(each["partitions"])))
+        for one, other in zip(reported, sorted(each["partitions"], key=lambda each: each["partition"]), strict=True):
             fields = PARTITION_LINES if cluster.state == "killed" else ("partition", "replicas")
             assert {field: one[field] for field in fields} == {field: other[field] for field in fields}
             assert one["here"]
@@ -215,18 +215,18 @@ def test_topics_and_partitions_are_told(root, cluster):
 
 def test_configs_are_told_and_secrets_are_not(root, cluster):
     kraft_only(cluster)
-    told = {(each["type"], each["name"], each["key"]): each for each in lines(root, "configs.jsonl")}
+    reported = {(each["type"], each["name"], each["key"]): each for each in lines(root, "configs.jsonl")}
     for each in cluster.truth["configs"]:
         place = each["type"].lower().replace("_", "-"), each["name"], each["key"]
-        if place[0] == "topic" and place not in told:
+        if place[0] == "topic" and place not in reported:
             continue  # of the broker's default
-        row = told[place]
+        row = reported[place]
         assert row["redacted"] == each["sensitive"], place
         if each["sensitive"]:
             assert row["value"] is None
         elif "bytes.per.second" not in each["key"]:
             assert row["value"] == each["value"]
-    assert [key for key, row in told.items() if row["redacted"]]
+    assert [key for key, row in reported.items() if row["redacted"]]
     topics = {each["topic"]: each["configs"] for each in lines(root, "topics.jsonl")}
     assert topics["shop"]["retention.ms"] == "604800000"
 

@@ -62,8 +62,8 @@ def test_an_object_is_asked_for_its_size_once(tmp_path):
 def test_what_a_store_repeats_of_secrets_is_not_told(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-environment")
     far = BucketObjects("s3://an-id:a%2Fsecret@b/x")
-    told = far._without_secrets("no s3://an-id:a%2Fsecret@b/x, a/secret, a%2Fsecret, of-the-environment")
-    assert told == "no s3://b/x, ..., ..., ..."
+    reported = far._without_secrets("no s3://an-id:a%2Fsecret@b/x, a/secret, a%2Fsecret, of-the-environment")
+    assert reported == "no s3://b/x, ..., ..., ..."
 
 
 @contextmanager
@@ -237,7 +237,7 @@ def test_a_second_page_that_a_proxy_always_replaces_is_an_error(fault, folder, t
         assert len(failing.asked) == 1, "a full page says if it is the last one"
 
 
-@pytest.mark.parametrize(("word", "told"), [
+@pytest.mark.parametrize(("word", "reported"), [
     ("ExpiredToken", "the credentials have expired; renew them and run again"),
     ("RequestTimeTooSkewed", "this machine's clock differs too much from the store's; set the clock and run again"),
     ("InvalidToken", "the session token is not valid; renew the credentials and run again"),
@@ -249,7 +249,7 @@ def test_a_second_page_that_a_proxy_always_replaces_is_an_error(fault, folder, t
 ])  # fmt: skip
 @pytest.mark.parametrize("slow_s", [0.0, 60.0])
 @pytest.mark.usefixtures("bucket_keys")
-def test_what_an_operator_can_mend_is_told(word, told, slow_s, tmp_path, monkeypatch, store_limits):
+def test_what_an_operator_can_mend_is_told(word, reported, slow_s, tmp_path, monkeypatch, store_limits):
     """Regression: if the first answer took more than a second, the next caller heard that the store did not answer."""
     store_limits(slow_s=slow_s)
     monkeypatch.setitem(buckets.ERRORS, "403", word)
@@ -259,7 +259,7 @@ def test_what_an_operator_can_mend_is_told(word, told, slow_s, tmp_path, monkeyp
         assert far.read_versioned("a", 0, 4)[0] == b"0123"
         failing.fault = lambda *_: "403"
         for ask in (lambda: far.entries(""), lambda: far.read_versioned("a", 0, 4)):
-            with pytest.raises(Unanswered, match=rf"^('a' of )?s3://disks cannot be read: {told} \([A-Za-z_]*\)$"):
+            with pytest.raises(Unanswered, match=rf"^('a' of )?s3://disks cannot be read: {reported} \([A-Za-z_]*\)$"):
                 ask()
 
 

@@ -19,12 +19,12 @@ from tests.mounting import wait_until
 DATA = random.Random(5).randbytes(1000)
 
 
-def chunked(size: int, fetched: list[int], told: int = len(DATA), cache: ChunkCache | None = None) -> ChunkedFile:
+def chunked(size: int, fetched: list[int], reported: int = len(DATA), cache: ChunkCache | None = None) -> ChunkedFile:
     def chunks(first: int, count: int) -> list[bytes]:
         fetched.extend(range(first, first + count))
         return [DATA[number * size : number * size + size] for number in range(first, first + count)]
 
-    about = os.stat_result((stat.S_IFREG | 0o444, 1, 1, 1, 0, 0, told, 0, 0, 0))
+    about = os.stat_result((stat.S_IFREG | 0o444, 1, 1, 1, 0, 0, reported, 0, 0, 0))
     return ChunkedFile("x.log", about, size, chunks, ChunkCache() if cache is None else cache, DiskOptions())
 
 
@@ -60,7 +60,7 @@ def test_places_that_no_file_has_are_not_fetched(position):
 
 
 def test_a_chunk_of_another_size_than_was_announced_is_an_error():
-    file = chunked(300, [], told=1100)
+    file = chunked(300, [], reported=1100)
     assert file.read(0, 600) == DATA[:600]
     with pytest.raises(DiskError, match=r"chunk 3 of 'x.log' has 100 bytes, and 200 were announced"):
         file.read(900, 10)
@@ -128,7 +128,7 @@ def test_nothing_is_read_ahead_of_points_nor_beyond_a_quarter_of_the_cache():
 def test_an_object_in_the_place_of_another_has_chunks_of_its_own():
     """Regression: of one that was put back after it had been cut a read never ended, for want of the bytes behind."""
     cache = ChunkCache()
-    assert chunked(1000, [], told=1000, cache=cache).read(0, 1000) == DATA
+    assert chunked(1000, [], reported=1000, cache=cache).read(0, 1000) == DATA
     about = os.stat_result((stat.S_IFREG | 0o444, 1, 1, 1, 0, 0, 1500, 0, 0, 0))
     longer = ChunkedFile("x.log", about, 2000, lambda *_: [DATA + DATA[:500]], cache, DiskOptions())
     assert longer.read(0, 2000) == DATA + DATA[:500]

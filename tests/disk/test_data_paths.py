@@ -25,15 +25,15 @@ def test_an_address_with_keys_is_refused_and_not_repeated():
     assert "secret" not in str(refused.value).replace("AWS_SECRET_ACCESS_KEY", "")
 
 
-@pytest.mark.parametrize(("word", "told"), [
+@pytest.mark.parametrize(("word", "reported"), [
     ("s3://b/x//y", "has '//' or '/./'"), ("s3://b/./y", "has '//' or '/./'"), ("s3://b/y/.", "has '//' or '/./'"),
     ("s3://b/x//", "has '//' or '/./'"), ("s3://b/q?x", r"has \?x, which is no option"),
     ("s3://b/q?x=1&region=y", r"has \?x,"),
     ("s3://b/a\tb", "a character that cannot be printed"), ("gs://b/a\nb", "a character that cannot be printed"),
 ])  # fmt: skip
-def test_an_address_that_would_lead_elsewhere_is_refused(word, told):
+def test_an_address_that_would_lead_elsewhere_is_refused(word, reported):
     """Regression: they were read as s3://b/x/y, s3://b/y, s3://b/q and s3://b/ab, other folders of the bucket."""
-    with pytest.raises(UsageError, match=f"the address .* {told}"):
+    with pytest.raises(UsageError, match=f"the address .* {reported}"):
         data_path(word)
 
 

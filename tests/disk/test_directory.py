@@ -177,8 +177,12 @@ def test_what_the_impatient_are_told_of_a_name_is_what_anybody_is(root, tmp_path
     for name in (".", "d", "d/7", "link", "there"):
         wanted = root.stat_at_once(name)
         with non_blocking():
-            told = root.stat_at_once(name)
-        assert (told.st_ino, told.st_mode, told.st_mtime_ns) == (wanted.st_ino, wanted.st_mode, wanted.st_mtime_ns)
+            reported = root.stat_at_once(name)
+        assert (reported.st_ino, reported.st_mode, reported.st_mtime_ns) == (
+            wanted.st_ino,
+            wanted.st_mode,
+            wanted.st_mtime_ns,
+        )
     with pytest.raises(NotFound):
         root.stat_at_once("d/none")
     for name in ("d/none", "there/7", "../d"):
@@ -193,15 +197,15 @@ def test_what_the_impatient_are_told_of_a_name_is_what_anybody_is(root, tmp_path
 def test_what_the_impatient_open_is_not_read_ahead_either(root, tmp_path, monkeypatch):
     """One read of a file that the kernel was not told about, and its readahead goes on for good."""
     number, device = inode(tmp_path, "d/7"), os.stat(tmp_path).st_dev
-    told = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: told.append(arguments[3]))
+    reported = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: reported.append(arguments[3]))
     takes = root.options.hints.page_cache.takes
     for takes[device] in (False, True):
-        told.clear()
+        reported.clear()
         root.forget_cached()
         with non_blocking():
             assert root.open("d/7", number).read(0, 2) == b"77"
-        assert told == [os.POSIX_FADV_RANDOM]
+        assert reported == [os.POSIX_FADV_RANDOM]
     takes.clear()
     root.forget_cached()
     with non_blocking(), pytest.raises(WouldBlock):

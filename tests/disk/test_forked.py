@@ -38,9 +38,9 @@ def _echo(task: object, tell: Tell) -> None:
 
 def _pid(process: ForkedProcess[object, object]) -> int:
     process.give("pid")
-    told = process.received()
-    assert isinstance(told, tuple)
-    return int(told[0])
+    reported = process.received()
+    assert isinstance(reported, tuple)
+    return int(reported[0])
 
 
 def _state(pid: int) -> str:
@@ -52,9 +52,9 @@ def test_each_does_what_it_is_given_in_order(forked):
     for process in processes:
         for number in range(5):
             process.give(number)
-    told = {process.received()[0]: [process.received()[1] for _ in range(4)] for process in processes}
-    assert len(told) == 3
-    assert set(map(tuple, told.values())) == {(1, 2, 3, 4)}
+    reported = {process.received()[0]: [process.received()[1] for _ in range(4)] for process in processes}
+    assert len(reported) == 3
+    assert set(map(tuple, reported.values())) == {(1, 2, 3, 4)}
 
 
 def test_those_that_tell_something_are_heard(forked):

@@ -33,12 +33,14 @@ def rules(ahead: int = 1 << 20, **more) -> Rules[Event]:
 def test_each_lane_is_told_in_its_order(processes, ahead):
     jobs = [Job("ab"[number % 2], number) for number in range(8)]
     looks: list[None] = []
-    told = list(in_order(iter(jobs), tell_all, processes, rules(ahead, looked=lambda: looks.append(None), look_s=1.0)))
+    reported = list(
+        in_order(iter(jobs), tell_all, processes, rules(ahead, looked=lambda: looks.append(None), look_s=1.0))
+    )
     for lane, first in (("a", 0), ("b", 1)):
-        assert [event for name, event in told if name == lane] == [
+        assert [event for name, event in reported if name == lane] == [
             (number, part) for number in range(first, 8, 2) for part in range(LAST + 1)
         ]
-    assert len(told) == 8 * (LAST + 1)
+    assert len(reported) == 8 * (LAST + 1)
     assert looks
 
 
@@ -51,24 +53,24 @@ def test_jobs_are_taken_one_by_one():
             taken.append(number)
             yield Job("a", number)
 
-    with closing(in_order(jobs(), tell_all, 2, rules())) as told:
-        assert list(islice(told, 2)) == [("a", (0, 0)), ("a", (0, 1))]
+    with closing(in_order(jobs(), tell_all, 2, rules())) as reported:
+        assert list(islice(reported, 2)) == [("a", (0, 0)), ("a", (0, 1))]
     assert len(taken) <= 10
 
 
 def test_a_job_may_follow_from_what_another_has_told():
     """Until then there is none, and nothing ends."""
-    told: list[Event] = []
+    reported: list[Event] = []
 
     def jobs():
         for number in range(3):
-            while len(told) < number * (LAST + 1):
+            while len(reported) < number * (LAST + 1):
                 yield None
             yield Job("a", number)
 
     for _, event in in_order(jobs(), tell_all, 2, rules()):
-        told.append(event)
-    assert told == [(number, part) for number in range(3) for part in range(LAST + 1)]
+        reported.append(event)
+    assert reported == [(number, part) for number in range(3) for part in range(LAST + 1)]
 
 
 def calls_of(count: int) -> int:
@@ -81,10 +83,10 @@ def calls_of(count: int) -> int:
     jobs = (Job(str(number), number) for number in range(count))
     sys.setprofile(counted)
     try:
-        told = list(in_order(jobs, lambda number, tell: tell((number, LAST)), 2, rules()))
+        reported = list(in_order(jobs, lambda number, tell: tell((number, LAST)), 2, rules()))
     finally:
         sys.setprofile(None)
-    assert sorted(number for _, (number, _) in told) == list(range(count))
+    assert sorted(number for _, (number, _) in reported) == list(range(count))
     return calls["call"]
 
 

@@ -219,8 +219,8 @@ def answering(answer: Answer) -> Iterator[tuple[str, list[str]]]:
 
 
 def _bytes(span: str, **more: str) -> Answer:
-    told = {"Content-Range": span, "ETag": '"t"', "Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT", **more}
-    return lambda _: (206, told, b"01234")
+    answer_headers = {"Content-Range": span, "ETag": '"t"', "Last-Modified": "Thu, 01 Jan 1970 00:00:00 GMT", **more}
+    return lambda _: (206, answer_headers, b"01234")
 
 
 def _moved(answer: tuple[int, dict[str, str], bytes], _: BaseHTTPRequestHandler) -> tuple[int, dict[str, str], bytes]:

@@ -39,9 +39,9 @@ def content(descriptor: int) -> bytes:
 
 def failure(call, *arguments) -> int:
     """The errno of a call that must fail."""
-    with pytest.raises(OSError) as told:
+    with pytest.raises(OSError) as reported:
         os.close(call(*arguments))
-    return told.value.errno or 0
+    return reported.value.errno or 0
 
 
 def test_what_is_below_a_directory_is_opened_and_not_inherited(descriptor):

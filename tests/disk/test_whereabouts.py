@@ -60,8 +60,8 @@ def test_a_topic_is_no_directory(volume):
 def test_a_path_of_a_mount_below_a_data_directory(volume):
     """`cat DATA_DIR/orders-0/by-offset/0.jsonl`: two words were made one."""
     above = volume / "kafka-log0"
-    told = f"'{above}/orders-0' looks like one partition: name the directory above it, '{above}'"
-    assert said(above / "orders-0/by-offset/0.jsonl").endswith(told)
+    reported = f"'{above}/orders-0' looks like one partition: name the directory above it, '{above}'"
+    assert said(above / "orders-0/by-offset/0.jsonl").endswith(reported)
 
 
 def test_a_file_of_a_data_directory(volume):
@@ -129,5 +129,5 @@ def test_in_a_bucket_the_copy_near_it_is_named(volume):
 
         copy = f"{top}/kafka-log0"
         assert said_of("").endswith(f"is no copy of a data directory; name what is in it: '{copy}'")
-        told = f"'orders-0' looks like one partition: name the folder above it, '{copy}'"
-        assert said_of("/kafka-log0/orders-0").endswith(told)
+        reported = f"'orders-0' looks like one partition: name the folder above it, '{copy}'"
+        assert said_of("/kafka-log0/orders-0").endswith(reported)

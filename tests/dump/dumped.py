@@ -85,8 +85,8 @@ def by_the_tool(directory: Path, names: Sequence[str], *flags: str) -> dict[str,
 
     def make(place: Path) -> None:
         outputs = _run_the_tool(directory, names, *flags)
-        told = {name: [output.text, output.crashed] for name, output in outputs.items()}
-        (place / "outputs.json").write_text(json.dumps(told))
+        reported = {name: [output.text, output.crashed] for name, output in outputs.items()}
+        (place / "outputs.json").write_text(json.dumps(reported))
 
     kept = cache.once_of("dumps", (asked, *contents), make)
     return {name: ToolOutput(*output) for name, output in json.loads((kept / "outputs.json").read_text()).items()}

@@ -75,15 +75,15 @@ def copies(dataset: Dataset, place: Path, suffix: str, seed: int) -> list[str]:
 
 def compare(place: Path, names: Sequence[str], *flags: str) -> int:
     """Both dumps of all files; how many the tool got through."""
-    options, told_of = options_of(flags), by_the_tool(place, names, *flags)
-    for name, told in told_of.items():
+    options, reported_of = options_of(flags), by_the_tool(place, names, *flags)
+    for name, reported in reported_of.items():
         answer = dumped(place, name, options)
-        if told.crashed:
-            assert answer.text.startswith(told.text), name
+        if reported.crashed:
+            assert answer.text.startswith(reported.text), name
             assert answer.problems, f"{name}: the tool dies of it, and nothing is said"
         else:
-            assert answer.text == told.text, name
-    return sum(not told.crashed for told in told_of.values())
+            assert answer.text == reported.text, name
+    return sum(not reported.crashed for reported in reported_of.values())
 
 
 @pytest.mark.parametrize("flags", [["--print-data-log"], []], ids=["print", "plain"])
@@ -132,9 +132,9 @@ def test_where_the_tool_dies_the_same_is_printed_and_said(
     """A preallocated log whose broker lost power is zeros: whoever asks for the exit code takes it for a sound one."""
     (tmp_path / f"{0:020}.log").write_bytes(before + tail)
     name = f"{0:020}.log"
-    (told,) = by_the_tool(tmp_path, [name]).values()
+    (reported,) = by_the_tool(tmp_path, [name]).values()
     answer = dumped(tmp_path, name, options_of([]))
-    assert (answer.text, bool(answer.problems)) == (told.text, told.crashed)
+    assert (answer.text, bool(answer.problems)) == (reported.text, reported.crashed)
     assert (sentence is None) == (not answer.problems)
     assert sentence is None or sentence in answer.problems[0]
 
@@ -162,8 +162,8 @@ def test_a_codec_that_is_unknown_ends_the_tool_whether_records_are_read_or_not(
     """It dies while it prints the name of the codec; a script must not take the log for a sound one."""
     name = f"{0:020}.log"
     (tmp_path / name).write_bytes(BATCH + v2_around(b"", 1, 8, 8, attributes=5) + BATCH)
-    (told,) = by_the_tool(tmp_path, [name], *flags).values()
+    (reported,) = by_the_tool(tmp_path, [name], *flags).values()
     answer = dumped(tmp_path, name, options_of(flags))
-    assert told.crashed
-    assert answer.text.startswith(told.text)
+    assert reported.crashed
+    assert answer.text.startswith(reported.text)
     assert ["there is no codec 5" in each for each in answer.problems] == [True]

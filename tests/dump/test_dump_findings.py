@@ -43,11 +43,11 @@ def test_a_pair_is_told_once(tmp_path: Path) -> None:
 
 def test_problems_are_told_at_once_and_counted(tmp_path: Path) -> None:
     """They decide the exit code; an unknown file does not."""
-    told: list[str] = []
-    findings = Findings(report=told.append)
+    reported: list[str] = []
+    findings = Findings(report=reported.append)
     findings.problem(source_of(tmp_path, "0.log"), "it is broken.")
     findings.unknown(source_of(tmp_path, "x.y"))
-    assert (told, findings.problems) == (["0.log: it is broken.", "Ignoring unknown file x.y"], 1)
+    assert (reported, findings.problems) == (["0.log: it is broken.", "Ignoring unknown file x.y"], 1)
     assert list(findings.lines()) == []
 
 

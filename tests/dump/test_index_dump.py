@@ -185,8 +185,8 @@ def test_a_version_that_older_tools_list_is_listed_and_told(tmp_path: Path, vers
     """4.4.0's ends there."""
     (tmp_path / "0.txnindex").write_bytes(struct.pack(">hqqqq", version, 1, 2, 3, 4) * 2)
     answer = dumped(tmp_path, "0.txnindex", DumpOptions())
-    (told,) = by_the_tool(tmp_path, ["0.txnindex"]).values()
-    assert told.crashed
+    (reported,) = by_the_tool(tmp_path, ["0.txnindex"]).values()
+    assert reported.crashed
     assert answer.text.count(" lastOffset: 3 ") == 2
     assert [f"version {version}," in each for each in answer.problems] == [True]
 
@@ -237,11 +237,11 @@ def test_a_search_for_a_time_that_ends_the_tool_is_a_problem(
     (tmp_path / f"{name}.log").write_bytes(BATCH + tail)
     (tmp_path / f"{name}.index").write_bytes(struct.pack(">ii", 5, position))
     (tmp_path / f"{name}.timeindex").write_bytes(struct.pack(">qiqi", 2000, 7, 3000, 9))
-    (told,) = by_the_tool(tmp_path, [f"{name}.timeindex"]).values()
+    (reported,) = by_the_tool(tmp_path, [f"{name}.timeindex"]).values()
     answer = dumped(tmp_path, f"{name}.timeindex", DumpOptions())
-    assert answer.text.startswith(told.text)
-    assert told.crashed == (reason is not None)
-    assert [(reason or "") in problem for problem in answer.problems] == [True] * told.crashed
+    assert answer.text.startswith(reported.text)
+    assert reported.crashed == (reason is not None)
+    assert [(reason or "") in problem for problem in answer.problems] == [True] * reported.crashed
 
 
 def test_a_time_index_without_its_log_is_not_sane(tmp_path: Path) -> None:

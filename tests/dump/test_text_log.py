@@ -81,9 +81,9 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_any_valid_batch_is_shown_as_the_tool_shows_it(directory: Path, flags: list[str]) -> None:
     """The kernels and the tool must agree where no recorded data goes."""
-    told = by_the_tool(directory, [LOG], *flags)[LOG]
-    assert not told.crashed
-    assert dumped(directory, LOG, options_of(flags)).text == told.text
+    reported = by_the_tool(directory, [LOG], *flags)[LOG]
+    assert not reported.crashed
+    assert dumped(directory, LOG, options_of(flags)).text == reported.text
 
 
 VOTER = bytes.fromhex("00000001") + bytes(range(16)) + b"\x02" + b"\x0bCONTROLLER" + b"\x05host" + b"\x23\x84\x00"

@@ -38,7 +38,7 @@ def test_any_system_call_may_fail(mount, tmp_path):
         for calls, outcome in kinds:
             if _enough(injected):
                 break
-            _write_anew(data)
+            _rewrite(data)
             is_unread = (calls, outcome) == UNREAD
             with injecting(pid, calls, outcome, chance.randint(1, 4), chance.randint(2, 4)) as injection:
                 names = questions.checked if is_unread else questions.names
@@ -50,7 +50,7 @@ def test_any_system_call_may_fail(mount, tmp_path):
             injected[calls] += injection.count
             attached += 1
             if is_unread:  # what was never read may be remembered until the file is seen to be another one
-                _write_anew(data)
+                _rewrite(data)
                 wait_until(questions.are_all_as_before)
             for name in (*chance.sample(questions.names, 3), chance.choice(questions.explanations)):
                 if name in questions.explanations:  # they tell of indexes too, not seen anew while looks failed
@@ -66,7 +66,7 @@ def _enough(injected: Counter[str]) -> bool:
     return injected.total() >= FAULTS and all(injected[calls] for calls in MADE_ALL_THE_TIME)
 
 
-def _write_anew(data: Path) -> None:
+def _rewrite(data: Path) -> None:
     """Each file is another one of the same content, so that directories are listed and files opened."""
     for path in data.glob("*/*"):
         shutil.copy2(path, path.with_name("copy"))

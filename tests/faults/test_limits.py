@@ -89,7 +89,7 @@ def test_a_thousand_open_files_stay_readable_whatever_is_deleted(mount, many_seg
     opened = [os.open(mounted / f"t-0/by-offset/{n % 600}{'' if n % 2 else '..'}", os.O_RDONLY) for n in range(1000)]
     wanted = [os.pread(descriptor, 1 << 20, 0) for descriptor in opened[:20]]
     while len(many_segments.segments) > 60:
-        many_segments.retain(told=False)
+        many_segments.retain(reported=False)
     many_segments.unlink_deleted()
     for descriptor, data in zip(opened, wanted, strict=False):
         assert os.pread(descriptor, 1 << 20, 0) == data

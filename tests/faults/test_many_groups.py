@@ -64,12 +64,12 @@ def test_twelve_readers_all_get_three_hundred_thousand_groups(many: Path, tmp_pa
         watcher = threading.Thread(target=watch)
         watcher.start()
         try:
-            told = [reader.communicate(timeout=300) for reader in readers]
+            reported = [reader.communicate(timeout=300) for reader in readers]
         finally:
             ended.set()
             watcher.join()
         took = time.monotonic() - begun
-        assert [(out.split()[:1], err) for out, err in told] == [([b"%d" % GROUPS], b"")] * READERS
+        assert [(out.split()[:1], err) for out, err in reported] == [([b"%d" % GROUPS], b"")] * READERS
         assert took < at_most(SECONDS)
         assert most < 600 * MEGABYTE
         assert "does not answer" not in mounted.log

@@ -189,7 +189,7 @@ def test_a_fault_that_lasts_is_one_sentence(name, fault, copy, data, tmp_path, r
         assert (code, found == answer) == (0, True), "the object was not asked for"
         return
     assert code, said
-    told = [line for line in said.splitlines() if "s3://" in line or "DATA" in line]
-    assert told, said
+    reported = [line for line in said.splitlines() if "s3://" in line or "DATA" in line]
+    assert reported, said
     assert "Traceback" not in said
     assert "bug" not in said

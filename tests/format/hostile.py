@@ -102,11 +102,11 @@ def shapes_at_the_end_of_memory() -> None:
 def outcome(data: bytes, *, verify: bool) -> object:
     """All that a walk and its records say of some bytes."""
     found = walk(data, 0, verify=verify)
-    told: list[object] = [[row.item()[:-1] for row in found.rows], found.stop, found.at, found.missing]
+    reported: list[object] = [[row.item()[:-1] for row in found.rows], found.stop, found.at, found.missing]
     lines = JsonLines("t", 0)
     for piece in decode(data, 0, found.rows, 1 << 16):
-        told.append(b"".join(lines.pieces(piece)) if isinstance(piece, Records) else str(piece.error))
-    return told
+        reported.append(b"".join(lines.pieces(piece)) if isinstance(piece, Records) else str(piece.error))
+    return reported
 
 
 def main() -> None:

@@ -111,16 +111,16 @@ def test_every_checkpoint_of_a_real_broker_says_what_the_broker_answers(dataset)
     )
     ids = set()
     for place in dataset.partitions():
-        told = dataset.offsets(*place)
+        reported = dataset.offsets(*place)
         # what a checkpoint does not name begins where its first segment does
         first = min(int(path.stem) for path in dataset.directory(*place).glob("*.log"))
-        assert starts.get(place, first) == told.earliest
-        assert marks[place] == told.latest
-        assert 0 <= points[place] <= told.latest
+        assert starts.get(place, first) == reported.earliest
+        assert marks[place] == reported.latest
+        assert 0 <= points[place] <= reported.latest
         file = dataset.directory(*place) / "leader-epoch-checkpoint"
         epochs = parse_leader_epochs(file.read_bytes() if file.exists() else b"")
         assert list(epochs) == sorted(epochs, key=lambda each: (each.epoch, each.start_offset))
-        assert all(each.start_offset <= told.latest for each in epochs)
+        assert all(each.start_offset <= reported.latest for each in epochs)
         metadata = dataset.directory(*place) / "partition.metadata"
         if metadata.exists():
             ids.add((place.topic, parse_partition_metadata(metadata.read_bytes())))
@@ -142,11 +142,11 @@ def test_what_is_written_is_as_the_broker_writes_it(stopped):
 
 
 @pytest.mark.parametrize(
-    ("first", "nuls", "told"), [(b"", 4096, "nothing but 4096"), (b"0\n", 94, "among its 96 bytes 94")]
+    ("first", "nuls", "reported"), [(b"", 4096, "nothing but 4096"), (b"0\n", 94, "among its 96 bytes 94")]
 )
-def test_nul_bytes_are_counted_and_not_quoted(first, nuls, told):
+def test_nul_bytes_are_counted_and_not_quoted(first, nuls, reported):
     """A file that was allocated when the power went; forty times `\\x00` says nothing."""
-    with pytest.raises(CorruptData, match=f"it has {told} NUL bytes") as refused:
+    with pytest.raises(CorruptData, match=f"it has {reported} NUL bytes") as refused:
         parse_offset_checkpoint(first + bytes(nuls))
     assert "\\x00" not in str(refused.value)
     with pytest.raises(CorruptData, match=r"it has among its 5 bytes 1 NUL byte$"):

@@ -26,11 +26,11 @@ def test_the_session_key_does_not_come_out():
 @pytest.mark.parametrize("topic", ["connect-configs", "_anything", "mm2-configs.src.internal"])
 def test_passwords_in_settings_do_not_come_out(topic, key):
     _, value = shown(topic, key, json.dumps({"properties": PROPERTIES}).encode())
-    told = value["properties"]
-    assert SECRET not in json.dumps(told)
+    reported = value["properties"]
+    assert SECRET not in json.dumps(reported)
     plain = {"connector.class", "tasks.max", "connection.url", "connection.user", "key.converter"}
-    assert {name for name, each in told.items() if each is not None} == plain | {"redacted"}
-    assert list(told) == [*PROPERTIES, "redacted"]
+    assert {name for name, each in reported.items() if each is not None} == plain | {"redacted"}
+    assert list(reported) == [*PROPERTIES, "redacted"]
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,10 @@ def lines(data: Path) -> dict[str, list[str]]:
 
 
 def _matches(case: Case, line: str) -> None:
-    told = json.loads(line)
-    assert list(told)[:5] == list(AROUND[:5])
-    assert list(told)[-1] == "headers"
-    shown = {name: content for name, content in told.items() if name not in AROUND}
+    reported = json.loads(line)
+    assert list(reported)[:5] == list(AROUND[:5])
+    assert list(reported)[-1] == "headers"
+    shown = {name: content for name, content in reported.items() if name not in AROUND}
     assert list(shown) == list(case.shown), "the fields, in their order"
     for name, content in shown.items():
         if name.endswith("Error"):

@@ -52,7 +52,7 @@ def lines(*values: bytes | None, made_by: DecodedLines | None = None) -> list[di
     return [json.loads(line) for line in b"".join(map(bytes, pieces)).splitlines()]
 
 
-def told(line: dict[str, Any]) -> dict[str, Any]:
+def reported(line: dict[str, Any]) -> dict[str, Any]:
     """Of a line what is not the place of its record."""
     return {name: content for name, content in line.items() if name not in ("offset", "timestamp")}
 
@@ -73,7 +73,7 @@ def test_a_record_is_the_same_line_among_others_as_alone(values, chunk):
     """Whatever decodes its neighbours, and wherever a chunk ends."""
     among = lines(*values, made_by=DecodedLines("t", 0, decoders(), chunk=chunk))
     assert [line["offset"] for line in among] == list(range(len(values)))
-    assert [told(line) for line in among] == [told(line) for value in values for line in lines(value)]
+    assert [reported(line) for line in among] == [reported(line) for value in values for line in lines(value)]
 
 
 @settings(max_examples=50, deadline=None)

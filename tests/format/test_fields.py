@@ -27,7 +27,7 @@ VALUES: list[tuple[bytes | None, dict[str, bytes | None], tuple[int, bytes, byte
 
 
 def _records() -> Records:
-    told = [
+    reported = [
         Record(
             offset,
             0,
@@ -38,7 +38,7 @@ def _records() -> Records:
         )
         for offset, (value, headers, _) in enumerate(VALUES)
     ]
-    batch = v2_batch(told)
+    batch = v2_batch(reported)
     (piece,) = decode(batch, 0, walk(batch, 0).rows, 1 << 20)
     assert isinstance(piece, Records)
     return piece
@@ -63,4 +63,4 @@ def test_rows_that_do_not_lie_together_are_taken_too() -> None:
     """Isolation and windows leave rows out."""
     records = _records()
     fields, _ = find_fields(Records(records.data, records.rows[::3]))
-    assert fields[1::2, FIELD_SLOT.kind].tolist() == [told[2][0] for told in VALUES[::3]]
+    assert fields[1::2, FIELD_SLOT.kind].tolist() == [reported[2][0] for reported in VALUES[::3]]

@@ -156,7 +156,7 @@ def test_a_small_index_costs_a_look_at_20_000_of_them_little(count):
     asked, read = list[int](), list[int]()
     data = b"".join(struct.pack(">qi", number, number) for number in range(1, count + 1))
 
-    def read_noted(position: int, size: int) -> bytes:
+    def read_recorded(position: int, size: int) -> bytes:
         read.append(position + size)
         return data[position : position + size]
 
@@ -164,7 +164,7 @@ def test_a_small_index_costs_a_look_at_20_000_of_them_little(count):
         asked.append(1)
         return 1 << 20
 
-    index = TimeIndex(read_noted, len(data), BASE, log_size)
+    index = TimeIndex(read_recorded, len(data), BASE, log_size)
     assert index.is_sound()
     assert index.last().timestamp == (count or -1)
     assert (len(asked), max(read, default=0)) == (min(count, 1), len(data))

@@ -32,7 +32,7 @@ def compiled(*arguments: str, **environment: str) -> Path:
     """The kernels as these arguments and variables make them, once of the same sources: it takes a dozen seconds."""
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, check=True).stdout
     versions = (sys.version, sysconfig.get_platform(), importlib.metadata.version("cython"))
-    told = (*versions, os.environ.get("CFLAGS"), arguments, environment)
+    described = (*versions, os.environ.get("CFLAGS"), arguments, environment)
     files = [BUILD, *sorted(path for path in NATIVE.iterdir() if path.suffix in {".py", ".pxi", ".h"})]
 
     def make(place: Path) -> None:
@@ -40,7 +40,7 @@ def compiled(*arguments: str, **environment: str) -> Path:
         subprocess.run(command, check=True, timeout=300, env=os.environ | environment)
 
     inputs = (part for path in files for part in (path.name.encode(), path.read_bytes()))
-    return cache.once_of("kernels", (compiler, repr(told).encode(), *inputs), make)
+    return cache.once_of("kernels", (compiler, repr(described).encode(), *inputs), make)
 
 
 @pytest.fixture(scope="module")

@@ -67,8 +67,8 @@ def test_bytes_that_do_not_fit_are_shown_as_they_are(topic, key, value, _key, _v
         (key[:-1], value), (key + b"\0", value), (key, (value or b"") + b"\0"), (None, value),
         (b"\xff" + key[1:], value),
     ):  # fmt: skip
-        told = shown(topic, other_key, other_value)
-        assert not any(isinstance(each, dict) for each in told), (other_key, other_value)
+        reported = shown(topic, other_key, other_value)
+        assert not any(isinstance(each, dict) for each in reported), (other_key, other_value)
     assert shown("orders", key, value) == shown("orders-x", key, value)
     assert not isinstance(shown("orders", key, value)[0], dict)
 

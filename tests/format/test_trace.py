@@ -42,8 +42,8 @@ def test_every_probe_is_told_with_its_slot_its_section_and_its_side(entries, dat
     table = np.stack([np.arange(1, entries + 1) * 10, np.arange(entries)], axis=1).astype(">i4").tobytes()
     index, probes = OffsetIndex(lambda at, size: table[at : at + size], len(table), 0), list[Probe]()
     index.lookup(wanted, probes)
-    told = list_probes(index, probes, lambda probe: f"offset {probe.slot * 10 + 10}", ("goes on", "stops"))
-    first, lines = index.first_warm_slot, told.strip().split("\n")
+    reported = list_probes(index, probes, lambda probe: f"offset {probe.slot * 10 + 10}", ("goes on", "stops"))
+    first, lines = index.first_warm_slot, reported.strip().split("\n")
     assert f"all {entries} are in" in lines[0] if first == 0 else f"{first} to {entries - 1} are" in lines[0]
     found = [re.fullmatch(r" *probe (\d+): slot (\d+) \((\w+)\): offset (\d+), ([\w ]+)", line) for line in lines[1:]]
     assert [int(one[1]) for one in found if one] == list(range(1, len(probes) + 1))

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 LEAVING_S = 20.0
 
 
-def told_by(program: str, argument: str | Path) -> tuple[Any, str]:
+def reported_by(program: str, argument: str | Path) -> tuple[Any, str]:
     """What a program in a process of its own, which gives up rights for good, printed as JSON; and its standard
     error."""
     done = subprocess.run(

@@ -226,7 +226,7 @@ def shown_number(reply: EntryReply) -> int:
     return ctypes.c_uint64.from_address(ctypes.addressof(reply.node_id) + STAT_INO).value
 
 
-def told(reply: EntryReply) -> dict[str, object]:
+def reported(reply: EntryReply) -> dict[str, object]:
     fields: dict[str, object] = {name: getattr(reply.answer, name) for name in FIELDS}
     return fields | {"node": reply.node_id.value, "number": shown_number(reply)}
 
@@ -244,14 +244,14 @@ def test_an_answer_does_not_depend_on_those_before_it(answers):
             fresh = EntryReply()
             fresh.fill(node_id, inode_number, about)
             used.fill(node_id, inode_number, about)
-            assert told(used) == told(fresh)
+            assert reported(used) == reported(fresh)
 
 
 @given(number, number, attributes)
 def test_it_says_what_the_attributes_say(node_id, inode_number, about):
     reply = EntryReply()
     assert reply.fill(node_id, inode_number, about) is reply.answer
-    shown = told(reply)
+    shown = reported(reply)
     assert (shown["node"], shown["number"]) == (node_id, inode_number)
     mode = reply.answer.st_mode
     assert stat.S_IMODE(mode) == about.mode

@@ -13,7 +13,7 @@ import pytest
 import kafkafs
 from kafkafs.fuse.sandbox import landlock
 from kafkafs.fuse.sandbox.confinement import LAYERS, ON_DEMAND
-from tests.fuse.conftest import told_by
+from tests.fuse.conftest import reported_by
 
 KAFKA = 1234
 CHILD = """
@@ -42,7 +42,7 @@ place, told = Path(sys.argv[1]), {}
 
 def child(place: Path, code: str) -> tuple[dict[str, Any], str]:
     """What code in a process of its own told, and what stands on its standard error."""
-    return told_by(f"{CHILD}{code}\nprint(json.dumps(told))", place)
+    return reported_by(f"{CHILD}{code}\nprint(json.dumps(told))", place)
 
 
 @pytest.fixture
@@ -70,19 +70,19 @@ CAPABILITIES = ("CapEff", "CapPrm", "CapInh", "CapBnd")
 )
 def test_root_becomes_the_owner_and_no_capability_stays_but_the_one_that_is_needed(data, owner, user, kept):
     """Data of several owners take the right to read past their bits (CAP_DAC_READ_SEARCH), and no other."""
-    told, _ = child(data, BECOME.format(owner=owner))
-    assert (told["Uid"], told["Gid"]) == ([str(user[0])] * 4, [str(user[1])] * 4)
-    assert {name: told[name] for name in CAPABILITIES if name not in ("CapInh", "CapBnd")} == {
+    reported, _ = child(data, BECOME.format(owner=owner))
+    assert (reported["Uid"], reported["Gid"]) == ([str(user[0])] * 4, [str(user[1])] * 4)
+    assert {name: reported[name] for name in CAPABILITIES if name not in ("CapInh", "CapBnd")} == {
         "CapEff": [kept], "CapPrm": [kept],
     }  # fmt: skip
-    assert (told["CapInh"], told["CapBnd"]) == (["0" * 16], [kept])
-    assert user[0] == 0 or told["Groups"] == []
+    assert (reported["CapInh"], reported["CapBnd"]) == (["0" * 16], [kept])
+    assert user[0] == 0 or reported["Groups"] == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
 def test_the_signal_that_tells_of_the_parents_death_outlives_a_change_of_user(data):
     """The kernel forgets it then, and a daemon whose supervisor was killed would go on alone."""
-    told, _ = child(
+    reported, _ = child(
         data,
         f"""
 import ctypes
@@ -93,12 +93,12 @@ libc.prctl(2, ctypes.byref(found), 0, 0, 0)
 told["signal"] = found.value
 """,
     )
-    assert told["signal"] == 15
+    assert reported["signal"] == 15
 
 
 def test_memory_is_hidden_and_no_core_is_left(data):
     """Records of others are in it."""
-    told, _ = child(
+    reported, _ = child(
         data,
         """
 confinement.hide_memory()
@@ -106,12 +106,12 @@ told = {"core": resource.getrlimit(resource.RLIMIT_CORE), "owner": os.stat("/pro
         "dumpable": int(__import__("ctypes").CDLL(None).prctl(3, 0, 0, 0, 0))}
 """,
     )
-    assert told == {"core": [0, 0], "owner": 0, "dumpable": 0}
+    assert reported == {"core": [0, 0], "owner": 0, "dumpable": 0}
 
 
 def test_everything_that_serving_may_need_is_imported_and_nothing_else_can_be(data):
     """A module that is looked for in the sandbox is not found: a query that needs it would be a bug there only."""
-    told, _ = child(
+    reported, _ = child(
         data,
         """
 confinement.load_everything()
@@ -128,14 +128,14 @@ told["codec"] = outcome(lambda: b"xx".decode("utf-16"))
              for each in pkgutil.walk_packages([str(package / layer)], f"kafkafs.{layer}.")]  # fmt: skip
     wanted = {name for name in names if ".native." not in name and name not in ON_DEMAND}
     assert len(wanted) > 100
-    assert wanted - set(told["loaded"]) == set()
-    assert {name: told[name] for name in ("late", "stdlib")} == {"late": "ImportError", "stdlib": "ImportError"}
-    assert {name: told[name] for name in ("again", "codec")} == {"again": "done", "codec": "done"}
+    assert wanted - set(reported["loaded"]) == set()
+    assert {name: reported[name] for name in ("late", "stdlib")} == {"late": "ImportError", "stdlib": "ImportError"}
+    assert {name: reported[name] for name in ("again", "codec")} == {"again": "done", "codec": "done"}
 
 
 def test_without_the_decoders_of_protobuf_all_else_is_imported(data):
     """They come with an extra: a mount that lacks it serves all the same."""
-    told, _ = child(
+    reported, _ = child(
         data,
         """
 sys.modules["google"] = sys.modules["antlr4"] = None
@@ -143,8 +143,8 @@ confinement.load_everything()
 told["loaded"] = [name for name in sys.modules if name.startswith("kafkafs.")]
 """,
     )
-    assert [name for name in told["loaded"] if "protobuf" in name] == []
-    assert "kafkafs.format.schemas.avro_program" in told["loaded"]
+    assert [name for name in reported["loaded"] if "protobuf" in name] == []
+    assert "kafkafs.format.schemas.avro_program" in reported["loaded"]
 
 
 CONFINED = """
@@ -166,22 +166,22 @@ thread.join()
 
 
 def test_all_of_it_holds_in_threads_that_come_later(data):
-    told, said = child(data, CONFINED)
-    assert told["made"] == [os.geteuid(), landlock.version(), True]
-    assert (told["acts"].pop("read"), told["acts"].pop("see signals")) == ("done", "done")
-    assert set(told["acts"].values()) <= {"EPERM", "EACCES"}
-    assert told["status"] == ["1", "2"]
+    reported, said = child(data, CONFINED)
+    assert reported["made"] == [os.geteuid(), landlock.version(), True]
+    assert (reported["acts"].pop("read"), reported["acts"].pop("see signals")) == ("done", "done")
+    assert set(reported["acts"].values()) <= {"EPERM", "EACCES"}
+    assert reported["status"] == ["1", "2"]
     assert said == ""
 
 
 def test_what_the_kernel_lacks_is_named_and_the_rest_holds(data):
     """A mount without a lock is better than none, if somebody can read that it has none."""
-    told, said = child(data, f"landlock.version = lambda: 0\nsyscalls.seccomp = None\n{CONFINED}")
-    assert told["made"] == [os.geteuid(), 0, False]
+    reported, said = child(data, f"landlock.version = lambda: 0\nsyscalls.seccomp = None\n{CONFINED}")
+    assert reported["made"] == [os.geteuid(), 0, False]
     assert [line.partition(":")[0] for line in said.splitlines()] == [
         "WARNING this kernel has no Landlock", "WARNING no system call filter"
     ]  # fmt: skip
-    assert told["status"] == ["1", "0"]
+    assert reported["status"] == ["1", "0"]
 
 
 def test_a_thread_that_was_there_before_is_a_bug_that_is_told(data):

@@ -103,9 +103,13 @@ def test_a_raw_point_is_its_batch(mounted, dataset):
     """Bytes, size, blocks, time and attributes, of points in batches, in gaps and at both ends."""
     chance = random.Random(1)
     for topic in ("codec-none", "compacted", "segments", "deleted", "transactions", "broker-lz4"):
-        partition, told = f"{topic}-0", dataset.offsets(topic)
-        batches = model.visible(dataset.path / partition, told.earliest)
-        for offset in {told.earliest, batches[-1].last, *chance.choices(range(told.earliest, batches[-1].last), k=4)}:
+        partition, reported = f"{topic}-0", dataset.offsets(topic)
+        batches = model.visible(dataset.path / partition, reported.earliest)
+        for offset in {
+            reported.earliest,
+            batches[-1].last,
+            *chance.choices(range(reported.earliest, batches[-1].last), k=4),
+        }:
             batch = next(batch for batch in batches if batch.last >= offset)
             path = mounted / partition / "by-offset" / f"{offset:0{chance.randint(1, 25)}}"
             assert run("cat", path).stdout == batch.data, path
@@ -186,11 +190,11 @@ def test_a_healthy_partition_has_no_problems(mounted, dataset):
         info = json.loads(run("cat", mounted / each.directory / "info.json").stdout)
         assert info["problems"] == [], each
         assert (info["topic"], info["partition"]) == each
-        told = dataset.offsets(*each)
-        assert (info["logStartOffset"], info["logEndOffset"]) == (told.earliest, told.latest), each
+        reported = dataset.offsets(*each)
+        assert (info["logStartOffset"], info["logEndOffset"]) == (reported.earliest, reported.latest), each
         if not each.topic.startswith("__"):
-            assert info["lastStableOffset"] == told.latest_committed, each
-            assert info["highWatermark"] in (told.latest, None)
+            assert info["lastStableOffset"] == reported.latest_committed, each
+            assert info["highWatermark"] in (reported.latest, None)
             offsets = [record.offset for record in dataset.records(*each)]
             ends = (offsets[0], offsets[-1]) if offsets else (None, None)
             assert (info["earliestOffset"], info["latestOffset"]) == ends
@@ -297,10 +301,10 @@ def test_committed_views_are_the_committed_consumers(dataset, mount):
         want = sha256(lines(dataset, each.topic, each.partition, "read_committed"))
         assert (found[each.directory], tiled[each.directory]) == (want, want), each
     for topic in ("transactions", "transactions-open", "compacted-transactions"):
-        partition, told = mounted / f"{topic}-0", dataset.offsets(topic)
+        partition, reported = mounted / f"{topic}-0", dataset.offsets(topic)
         records = dataset.records(topic, 0, "read_committed")
         assert os.readlink(partition / "latest") == f"by-offset/{records[-1].offset}"
-        whole = b"".join(batch.data for batch in model.visible(dataset.path / f"{topic}-0", told.earliest))
+        whole = b"".join(batch.data for batch in model.visible(dataset.path / f"{topic}-0", reported.earliest))
         assert run("cat", partition / "by-offset/0..").stdout == whole
         assert run("cat", partition / "by-offset/-1").stdout == model.batches(dataset.path / f"{topic}-0")[-1].data
         assert run("cat", partition / "by-offset/end...jsonl").stdout == b""

@@ -244,10 +244,13 @@ def test_checkpoints_that_cannot_be_read_count_as_absent(mount, data):
     (data / "t-0/partition.metadata").write_text("nonsense")
     mounted = mount(data)
     assert offsets(mounted, "t-0/by-offset/0...jsonl") == list(range(36))
-    told = info(mounted)
-    assert (told["logStartOffset"], told["highWatermark"], told["topicId"], told["leaderEpochs"]) == (0, *[None] * 3)
+    reported = info(mounted)
+    assert (reported["logStartOffset"], reported["highWatermark"], reported["topicId"], reported["leaderEpochs"]) == (
+        0,
+        *[None] * 3,
+    )
     for name in ("log-start-offset-checkpoint", "replication-offset-checkpoint", "leader-epoch", "partition.metadata"):
-        assert name in str(told["problems"])
+        assert name in str(reported["problems"])
 
 
 def test_the_log_start_may_stand_inside_a_batch(mount, data):

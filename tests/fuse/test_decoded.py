@@ -23,8 +23,8 @@ def test_each_topic_is_decoded(mounted: Mounted, topic: str) -> None:
     points = [run("cat", mounted / f"{topic}-0/by-offset/{n}.decoded.jsonl").stdout for n in range(len(cases))]
     assert b"".join(points).splitlines() == lines
     for case, line in zip(cases, lines, strict=True):
-        told = json.loads(line)
-        assert [told.get(name) for name in case.shown if not name.endswith("Error")] == [
+        reported = json.loads(line)
+        assert [reported.get(name) for name in case.shown if not name.endswith("Error")] == [
             shown for name, shown in case.shown.items() if not name.endswith("Error")
         ]
 

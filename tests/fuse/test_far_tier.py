@@ -49,14 +49,14 @@ def code_of(path: Path) -> int | None:
     return None
 
 
-def assert_told_of_the_disk(path: Path, end: int) -> None:
+def assert_disk_is_reported(path: Path, end: int) -> None:
     """What `info.json` of a partition tells while its store is away: all that the disk knows, and why the rest is not
     known."""
-    told = json.loads(run("cat", path).stdout)
-    assert (told["logStartOffset"], told["logEndOffset"], told["latestOffset"]) == (0, end, end - 1)
-    assert told["localLogStartOffset"] == told["segments"][-1]["baseOffset"] > 0
-    assert told["minTimestamp"] is None, "all records tell it"
-    assert any("did not answer" in problem for problem in told["problems"]), told["problems"]
+    reported = json.loads(run("cat", path).stdout)
+    assert (reported["logStartOffset"], reported["logEndOffset"], reported["latestOffset"]) == (0, end, end - 1)
+    assert reported["localLogStartOffset"] == reported["segments"][-1]["baseOffset"] > 0
+    assert reported["minTimestamp"] is None, "all records tell it"
+    assert any("did not answer" in problem for problem in reported["problems"]), reported["problems"]
 
 
 def test_a_mount_does_not_wait_for_a_store_that_is_silent(tmp_path, zstd):
@@ -68,12 +68,12 @@ def test_a_mount_does_not_wait_for_a_store_that_is_silent(tmp_path, zstd):
         with mounted(tmp_path, uri) as mount:
             assert "mounted all the same: the tier s3://silent did not answer within" in mount.log
             assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
-            assert_told_of_the_disk(mount / "orders-1/info.json", RECORDS // 2)
+            assert_disk_is_reported(mount / "orders-1/info.json", RECORDS // 2)
             process.send_signal(signal.SIGCONT)
             path = "orders-1/by-offset/700.jsonl"
             wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
-            told = json.loads(run("cat", mount / "orders-1/info.json").stdout)
-            assert (told["earliestOffset"], told["problems"]) == (0, [])
+            reported = json.loads(run("cat", mount / "orders-1/info.json").stdout)
+            assert (reported["earliestOffset"], reported["problems"]) == (0, [])
 
 
 def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
@@ -88,10 +88,10 @@ def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
             assert far.poll() is None, "it waits, and keeps no other partition waiting"
             # Of its own, the kernel looks up one name after the other: this one waits, and then is answered.
             assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
-            _, told = far.communicate(timeout=AT_ONCE_S)
-        assert b"Input/output error" in told
-        assert_told_of_the_disk(mount / "orders-0/info.json", RECORDS)
-        assert_told_of_the_disk(mount / "orders-1/info.json", RECORDS // 2)  # of which nothing was asked before
+            _, reported = far.communicate(timeout=AT_ONCE_S)
+        assert b"Input/output error" in reported
+        assert_disk_is_reported(mount / "orders-0/info.json", RECORDS)
+        assert_disk_is_reported(mount / "orders-1/info.json", RECORDS // 2)  # of which nothing was asked before
         assert b"info.json" in run("ls", "-l", mount / "orders-1", check=False).stdout  # `earliest` leads nowhere now
         assert mount.log.count("did not answer in time") + mount.log.count("Timeout was reached") >= 1
         process.send_signal(signal.SIGCONT)
@@ -115,8 +115,8 @@ def test_a_store_that_is_away_when_it_is_mounted_is_asked_again(tmp_path, zstd):
         with tiers.s3_process(port) as (server, _):
             tiers.uploaded(zstd, "later", server)
             wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
-        told = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
-    assert SECRET not in told
+        reported = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
+    assert SECRET not in reported
 
 
 def test_what_is_on_the_disk_asks_the_store_nothing(tmp_path, zstd):
@@ -177,8 +177,8 @@ def test_a_store_that_refuses_is_one_sentence(tmp_path):
         with mounted(tmp_path, f"{uri}&endpoint_override=127.0.0.1:{server.server_port}") as mount:
             assert code_of(mount / "orders-0/by-offset/700.jsonl") == errno.EIO
             assert run("cat", mount / LOCAL).stdout == cat(tree(TIERED.whole), LOCAL)
-            told = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
+            reported = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
     finally:
         server.shutdown()
-    assert "ACCESS_DENIED" in told
-    assert not any(part in told for part in (SECRET, "not%2Fto"))
+    assert "ACCESS_DENIED" in reported
+    assert not any(part in reported for part in (SECRET, "not%2Fto"))

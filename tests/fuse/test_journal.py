@@ -76,13 +76,13 @@ def test_no_garbage_is_looked_for_while_frames_are_collected(monkeypatch):
     monkeypatch.setattr(sys, "_current_frames", watched)
     gc.callbacks.append(look)
     try:
-        told = journal._threads()
+        reported = journal._threads()
     finally:
         gc.callbacks.remove(look)
         over.set()
     assert set(running) <= {"elsewhere"}
     assert gc.isenabled()
-    assert len(told) >= len(threads) + 1
+    assert len(reported) >= len(threads) + 1
 
 
 def test_a_signal_in_the_midst_of_an_answer_is_part_of_it(caplog):

@@ -9,7 +9,7 @@ import pytest
 
 from kafkafs.fuse.sandbox import landlock
 from tests.disk.descriptors import open_below
-from tests.fuse.conftest import told_by
+from tests.fuse.conftest import reported_by
 
 pytestmark = pytest.mark.skipif(not landlock.version(), reason="this kernel has no Landlock")
 
@@ -36,11 +36,11 @@ def attempt(what, argument):
     return "done"
 
 confinement.forbid_new_privileges()
-told = [landlock.allow_reading_only(list(map(Path, paths)), ports)]
-thread = threading.Thread(target=lambda: told.extend(attempt(*each) for each in asked))
+reported = [landlock.allow_reading_only(list(map(Path, paths)), ports)]
+thread = threading.Thread(target=lambda: reported.extend(attempt(*each) for each in asked))
 thread.start()
 thread.join()
-print(json.dumps(told))
+print(json.dumps(reported))
 """
 
 
@@ -48,9 +48,9 @@ def restricted(paths: list[Path], ports: list[int], asked: list[tuple[str, Any]]
     """What a thread that was started afterwards could do."""
     given = json.dumps([list(map(str, paths)), ports, [(what, str(each) if isinstance(each, Path) else each)
                                                       for what, each in asked]])  # fmt: skip
-    (abi, *told), _ = told_by(RESTRICTED, given)
+    (abi, *reported), _ = reported_by(RESTRICTED, given)
     assert abi == landlock.version()
-    return [str(each) for each in told]
+    return [str(each) for each in reported]
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_what_is_below_a_path_is_read_and_nothing_else(data: Path) -> None:
     outside = [("read", data / "outside/file"), ("list", data / "outside"), ("read", data / "data/link"),
                ("read", Path("/etc/passwd")), ("list", Path("/"))]  # fmt: skip
     changes = [("write", data / "data/deep/file"), ("create", data / "data/new"), ("run", Path("/bin/true"))]
-    told = restricted([data / "data"], [], [*inside, *outside, *changes])
-    assert told == ["done"] * len(inside) + ["EACCES"] * len(outside + changes)
+    reported = restricted([data / "data"], [], [*inside, *outside, *changes])
+    assert reported == ["done"] * len(inside) + ["EACCES"] * len(outside + changes)
     assert not (data / "data/new").exists()
 
 

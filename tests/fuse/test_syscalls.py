@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.fuse.sandbox import syscalls
-from tests.fuse.conftest import told_by
+from tests.fuse.conftest import reported_by
 
 pytestmark = pytest.mark.skipif(not syscalls.is_installed(), reason="libseccomp is not here")
 
@@ -66,7 +66,7 @@ HARMLESS = {"read", "read here", "take memory", "start a thread"}
 def filtered(place: Path, *, connecting: bool) -> dict[str, dict[str, str]]:
     """How system calls and acts ended in a thread that was started afterwards."""
     found: dict[str, dict[str, str]]
-    found, _ = told_by(FILTERED, json.dumps([connecting, str(place)]))
+    found, _ = reported_by(FILTERED, json.dumps([connecting, str(place)]))
     return found
 
 
@@ -74,12 +74,12 @@ def filtered(place: Path, *, connecting: bool) -> dict[str, dict[str, str]]:
 def test_what_changes_anything_is_refused_and_reading_is_not(tmp_path: Path, connecting: bool) -> None:
     """Each call of the list, whatever its arguments; for a bucket sockets of the internet, and no others."""
     (place := tmp_path / "file").write_text("text")
-    told = filtered(place, connecting=connecting)
-    assert len(told["refused"]) > 80
-    assert {name: ended for name, ended in told["refused"].items() if ended != "EPERM"} == {}
-    done = {name for name, ended in told["acts"].items() if ended == "done"}
+    reported = filtered(place, connecting=connecting)
+    assert len(reported["refused"]) > 80
+    assert {name: ended for name, ended in reported["refused"].items() if ended != "EPERM"} == {}
+    done = {name for name, ended in reported["acts"].items() if ended == "done"}
     assert done == HARMLESS | ({"tcp", "udp"} if connecting else set())
-    assert {ended for name, ended in told["acts"].items() if name not in done} == {"EPERM"}
+    assert {ended for name, ended in reported["acts"].items() if name not in done} == {"EPERM"}
     assert place.read_text() == "text"
 
 

@@ -282,9 +282,9 @@ def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
         pool = Workers(lanes=2)
 
         async def call() -> None:
-            with pytest.raises(DiskError) as told:
+            with pytest.raises(DiskError) as reported:
                 await pool.run("hung", back.wait, CallKind.SHARED)
-            caught.append(told.value)
+            caught.append(reported.value)
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(pool.watch)

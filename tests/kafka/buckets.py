@@ -112,17 +112,17 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(404, b"" if not has_body else b"<Error><Code>NoSuchKey</Code></Error>", {})
         about = path.stat()
         written = formatdate(about.st_mtime, usegmt=True)
-        told = {"ETag": f'"{about.st_mtime_ns}-{about.st_ino}"', "Last-Modified": written}
+        answer_headers = {"ETag": f'"{about.st_mtime_ns}-{about.st_ino}"', "Last-Modified": written}
         if not has_body:
-            return self._send(200, b"", {**told, "Content-Length": str(about.st_size)})
+            return self._send(200, b"", {**answer_headers, "Content-Length": str(about.st_size)})
         first, _, last = self.headers["Range"].removeprefix("bytes=").partition("-")
         if int(first) >= about.st_size:
             return self._send(416, b"<Error><Code>InvalidRange</Code></Error>", {})
         with path.open("rb") as file:
             file.seek(int(first))
             data = file.read(int(last) - int(first) + 1)
-        told["Content-Range"] = f"bytes {first}-{int(first) + len(data) - 1}/{about.st_size}"
-        return self._send(206, data[: len(data) // 2] if fault == "short" else data, told)
+        answer_headers["Content-Range"] = f"bytes {first}-{int(first) + len(data) - 1}/{about.st_size}"
+        return self._send(206, data[: len(data) // 2] if fault == "short" else data, answer_headers)
 
     def _reset(self) -> None:
         self.close_connection = True

@@ -113,9 +113,11 @@ class Dataset:
 
     def offsets(self, topic: str, partition: int = 0) -> Offsets:
         """Where a partition begins and ends."""
-        told = _truth(self.release, topic, partition)
-        newest = told["maxTimestamp"]
-        return Offsets(told["earliest"], told["latest"], told["latestCommitted"], Found(*newest) if newest else None)
+        reported = _truth(self.release, topic, partition)
+        newest = reported["maxTimestamp"]
+        return Offsets(
+            reported["earliest"], reported["latest"], reported["latestCommitted"], Found(*newest) if newest else None
+        )
 
     def list_offsets(
         self, topic: str, partition: int = 0, isolation: Isolation = "read_uncommitted"
@@ -126,7 +128,7 @@ class Dataset:
 
     def dump_modes(self) -> dict[str, list[str]]:
         """{mode: the options that DumpLogSegments was given}."""
-        return {mode: told["options"] for mode, told in _dumps(self.release, self.state).items()}
+        return {mode: reported["options"] for mode, reported in _dumps(self.release, self.state).items()}
 
     def dumps(self, mode: str) -> dict[str, str]:
         """{path from the data directory: what DumpLogSegments printed of it}, the `Dumping` line included."""
@@ -204,9 +206,9 @@ def _load(file: Path) -> dict[str, Any]:
 
 @functools.cache
 def _records(release: str, topic: str, partition: int, isolation: Isolation) -> tuple[Record, ...]:
-    told = _truth(release, topic, partition)
-    visible = {row[0] for row in told["records"]} if isolation == "read_uncommitted" else set(told["committed"])
-    return tuple(_record(*row) for row in told["records"] if row[0] in visible)
+    reported = _truth(release, topic, partition)
+    visible = {row[0] for row in reported["records"]} if isolation == "read_uncommitted" else set(reported["committed"])
+    return tuple(_record(*row) for row in reported["records"] if row[0] in visible)
 
 
 def _record(offset: int, timestamp_ms: int, kind: Any, key: str | None, value: str | None, headers: Any) -> Record:

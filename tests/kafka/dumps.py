@@ -72,7 +72,7 @@ def _dump(data: Path, files: Sequence[str], options: Sequence[str], release: str
         done = jars.run(release, TOOL, "--files", ",".join(waiting), *options, check=False, cwd=data)
         finished = _split(done.stdout.decode(), waiting)
         outputs |= finished
-        complaint = _told(done.stderr.decode().replace(str(data), ""))
+        complaint = _reported(done.stderr.decode().replace(str(data), ""))
         if done.returncode == 0:
             return {"files": outputs, "crashes": crashes, "reports": [*reports, complaint]}
         crashed = list(finished)[-1] if finished else waiting[0]
@@ -82,7 +82,7 @@ def _dump(data: Path, files: Sequence[str], options: Sequence[str], release: str
     return {"files": outputs, "crashes": crashes, "reports": reports}
 
 
-def _told(stderr: str) -> str:
+def _reported(stderr: str) -> str:
     """The tool's own words, without those of its logging."""
     return "".join(line for line in stderr.splitlines(keepends=True) if not line.startswith("SLF4J"))
 

@@ -148,8 +148,8 @@ class _Script:
         wait_until(lambda: _polled(reader), "a member of `classic`")
         for state, generation in (("Empty", None), ("Stable", 1)):  # it begins without a protocol
             members = int(state == "Stable")
-            told = {"state": state, "generation": generation, "members": members}
-            self.steps.append({"group": "classic", "event": "group", **told})
+            group_value = {"state": state, "generation": generation, "members": members}
+            self.steps.append({"group": "classic", "event": "group", **group_value})
         for offset, change in ((2, None), (4, 2), (5, 1)):
             reader.commit(offsets=[TopicPartition("t", 0, offset, metadata=f"at {offset}")], asynchronous=False)
             self.committed("classic", "t", 0, offset, change)

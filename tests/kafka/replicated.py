@@ -139,7 +139,7 @@ class _Cluster:
         process = node._launch(RELEASE, home, "broker", "kafka.Kafka", settings)
         self.brokers[number] = Broker(RELEASE, home, f"127.0.0.1:{port}", [process])
         node.ready(self.brokers[number])
-        wait_until(lambda: len(self._told().brokers) == len(self.brokers), f"broker {number} to be told of")
+        wait_until(lambda: len(self._reported().brokers) == len(self.brokers), f"broker {number} to be told of")
 
     def kill(self, number: int) -> None:
         if number in self.brokers:
@@ -147,7 +147,7 @@ class _Cluster:
 
     def partition(self, topic: str) -> PartitionMetadata:
         """What the controller says of the topic's partition."""
-        return self._told().topics[topic].partitions[0]
+        return self._reported().topics[topic].partitions[0]
 
     def in_sync(self, topic: str, numbers: set[int]) -> None:
         """Waits until these replicas are in sync, and a leader is there."""
@@ -170,7 +170,7 @@ class _Cluster:
 
         wait_until(is_done, f"broker {number} to clean up to its last segment")
 
-    def _told(self) -> ClusterMetadata:
+    def _reported(self) -> ClusterMetadata:
         return self.brokers[1].admin.list_topics(timeout=5)
 
 

@@ -27,8 +27,8 @@ def test_what_the_dump_shows_is_what_the_consumer_got(stopped: Dataset) -> None:
     """Two truths that disagree would make every differential test a coin toss."""
     for topic, partition in stopped.partitions():
         end = stopped.offsets(topic, partition).earliest
-        told = [offset for offset in _dumped_offsets(stopped, topic, partition) if offset >= end]
-        assert [record.offset for record in stopped.records(topic, partition)] == told
+        reported = [offset for offset in _dumped_offsets(stopped, topic, partition) if offset >= end]
+        assert [record.offset for record in stopped.records(topic, partition)] == reported
 
 
 def _dumped_offsets(data: Dataset, topic: str, partition: int) -> Iterator[int]:

@@ -80,8 +80,8 @@ class Tiered:
     @property
     def read(self) -> dict[str, dict[str, list[truth.Row]]]:
         """What `truth.read` gave when most of it came from the tier."""
-        told: dict[str, Any] = json.loads((_place() / "read.json").read_text())
-        return told
+        reported: dict[str, Any] = json.loads((_place() / "read.json").read_text())
+        return reported
 
 
 @contextmanager

@@ -118,12 +118,12 @@ class Checks:
     def _point(self, chance: random.Random, known: dict[int, str]) -> None:
         offset = max(0, len(known) - 1 - int(chance.expovariate(1 / 300)))
         wanted = known.get(offset)
-        told = time.monotonic() - self.churn.truth.acknowledged_at.get(("plain", offset), time.monotonic())
+        reported = time.monotonic() - self.churn.truth.acknowledged_at.get(("plain", offset), time.monotonic())
         try:
             value = self._read(self.everything / f"plain-0/by-offset/{offset}.value").decode()
         except FileNotFoundError:
-            gone = told < LATE_S or self._earliest("plain-0") > offset
-            self._expect(gone, f"offset {offset} is missing {told:.2f} s after its acknowledgement")
+            gone = reported < LATE_S or self._earliest("plain-0") > offset
+            self._expect(gone, f"offset {offset} is missing {reported:.2f} s after its acknowledgement")
             return
         self._expect(wanted is None or value == wanted, f"offset {offset} of plain has another value")
 

@@ -104,13 +104,13 @@ class Moves:
             self.segments[self.next_offset] = []
             self._create(self.next_offset)
 
-    def retain(self, told: bool) -> None:
+    def retain(self, reported: bool) -> None:
         """The oldest segment goes, if it is not the last; `told`: the checkpoint says so too."""
         if len(self.segments) > 1:
             oldest = min(self.segments)
             del self.segments[oldest]
             self.start = max(self.start, min(self.segments))
-            if told:
+            if reported:
                 self._checkpoint()
             self._forget_epochs()
             self._rename_away(oldest)

@@ -36,8 +36,8 @@ class Naive:
             self.items += _items(logs[base], base, behind, made)
         self.end = max([item.last + 1 for item in self.items] + self.bases[-1:])
         checkpoint = directory.parent / "log-start-offset-checkpoint"
-        told = int(checkpoint.read_text().split()[-1]) if checkpoint.exists() else 0
-        self.start = max(self.bases[0], told)
+        reported = int(checkpoint.read_text().split()[-1]) if checkpoint.exists() else 0
+        self.start = max(self.bases[0], reported)
         self.end = max(self.end, self.start)
 
     def __eq__(self, other: object) -> bool:

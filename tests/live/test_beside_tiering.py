@@ -82,14 +82,14 @@ class Readers:
             end = min(self.seen, start + 1 + chance.randrange(900))
             try:
                 found = look(start, end)
-                told = "" if found == list(range(start, end)) else f"got {found}"
+                reported = "" if found == list(range(start, end)) else f"got {found}"
                 is_wrong = found != sorted(set(found))
             except OSError as error:
-                told, is_wrong = repr(error), False
+                reported, is_wrong = repr(error), False
             except ValueError as error:
-                told, is_wrong = repr(error), True
-            if is_wrong or (told and start >= self.kept_from and not self._stopped.is_set()):
-                self.faults.append(f"{look.__name__} {start}..{end}: {told}")
+                reported, is_wrong = repr(error), True
+            if is_wrong or (reported and start >= self.kept_from and not self._stopped.is_set()):
+                self.faults.append(f"{look.__name__} {start}..{end}: {reported}")
             self.looks[look.__name__] += 1
 
     def _point(self, start: int, end: int) -> list[int]:
@@ -128,11 +128,11 @@ class Readers:
 
 def _offsets(text: bytes) -> list[int]:
     """The offsets of decoded records; ValueError where one is not what was written there."""
-    told = [json.loads(line) for line in text.splitlines()]
-    for each in told:
+    reported = [json.loads(line) for line in text.splitlines()]
+    for each in reported:
         if (each["value"].rstrip("x"), each["key"]) != (f"value {each['offset']} ", f"key-{each['offset'] % 50}"):
             raise ValueError(f"wrong: {each}")
-    return [each["offset"] for each in told]
+    return [each["offset"] for each in reported]
 
 
 def test_readers_see_nothing_of_uploads_and_deletions(tmp_path, mount):
@@ -147,7 +147,7 @@ def test_readers_see_nothing_of_uploads_and_deletions(tmp_path, mount):
         partition = mount(broker.data, options=f"tiered={stored}", guard_s=4 * DEADLINE_S) / "orders-0"
         readers = Readers(partition)
 
-        def told() -> dict[str, int]:
+        def reported() -> dict[str, int]:
             with suppress(OSError):  # what it tells of may go away meanwhile: who waits asks again
                 found: dict[str, int] = json.loads((partition / "info.json").read_bytes())
                 return found
@@ -155,7 +155,7 @@ def test_readers_see_nothing_of_uploads_and_deletions(tmp_path, mount):
 
         def starts_as_told() -> bool:
             with suppress(OSError):
-                return str(os.readlink(partition / "earliest")) == f"by-offset/{told()['logStartOffset']}"
+                return str(os.readlink(partition / "earliest")) == f"by-offset/{reported()['logStartOffset']}"
             return False
 
         try:
@@ -164,15 +164,15 @@ def test_readers_see_nothing_of_uploads_and_deletions(tmp_path, mount):
             readers.wait_for(lambda: readers.seen == RECORDS)
             readers.wait_for(lambda: len(tiered.local_bases(broker, "orders-0")) == 1)
             readers.look_on()
-            readers.wait_for(lambda: told()["logStartOffset"] == 0 < told()["localLogStartOffset"])
+            readers.wait_for(lambda: reported()["logStartOffset"] == 0 < reported()["localLogStartOffset"])
             readers.kept_from = START
             broker.admin.delete_records([TopicPartition("orders", 0, START)])[TopicPartition("orders", 0)].result(30)
-            readers.wait_for(lambda: told()["logStartOffset"] == START)
+            readers.wait_for(lambda: reported()["logStartOffset"] == START)
             readers.look_on()
             before = len(list(stored.glob("orders-0-*/*.log")))
             readers.kept_from = RECORDS - KEPT
             tiered.set_configs(broker, "orders", {"retention.bytes": str(KEPT_BYTES)})
-            readers.wait_for(lambda: told()["logStartOffset"] > START)
+            readers.wait_for(lambda: reported()["logStartOffset"] > START)
             readers.wait_for(lambda: len(list(stored.glob("orders-0-*/*.log"))) < before)
             readers.look_on()
             readers.wait_for(starts_as_told)

@@ -102,16 +102,16 @@ def committed(broker: Broker, group: str) -> dict[str, int]:
     return {f"{each.topic}-{each.partition}": each.offset for each in asked.result(PATIENCE_S).topic_partitions}
 
 
-def told(place: Mounted, group: str) -> dict[str, int]:
+def reported(place: Mounted, group: str) -> dict[str, int]:
     rows = lines(place, f"groups/{group}/offsets.jsonl")
     return {f"{each['topic']}-{each['partition']}": each["offset"] for each in rows if not each["pending"]}
 
 
 def test_a_new_group_its_commits_and_its_end(broker, place):
-    assert told(place, "g") == {}
+    assert reported(place, "g") == {}
     for offset in (3, 1, 4):
         commit(broker, "g", "first", offset)
-        soon(lambda: told(place, "g") == {"first-0": offset})  # noqa: B023
+        soon(lambda: reported(place, "g") == {"first-0": offset})  # noqa: B023
         assert committed(broker, "g") == {"first-0": offset}
     (deleted,) = broker.admin.delete_consumer_groups(["g"]).values()
     deleted.result(PATIENCE_S)
@@ -156,10 +156,10 @@ def test_a_transaction_opens_and_ends(broker, place):
     reader = Consumer(client(broker, group_id="moved"))
     producer.send_offsets_to_transaction([TopicPartition("first", 0, 9)], reader.consumer_group_metadata(), PATIENCE_S)
     soon(lambda: row(place, "groups/moved/offsets.jsonl", offset=9, pending=True))
-    assert told(place, "moved") == {}
+    assert reported(place, "moved") == {}
     producer.commit_transaction(PATIENCE_S)
     wait_until(lambda: committed(broker, "moved") == {"first-0": 9}, PATIENCE_S)
-    soon(lambda: told(place, "moved") == {"first-0": 9} and not lines(place, "open-transactions.jsonl"))
+    soon(lambda: reported(place, "moved") == {"first-0": 9} and not lines(place, "open-transactions.jsonl"))
     soon(lambda: row(place, "transactions.jsonl", transactionalId="mover", state="CompleteCommit"))
     reader.close()
 
@@ -207,11 +207,11 @@ def test_the_cleaner_takes_old_commits_away_and_what_is_told_stays(broker, place
     groups = ["before", *(f"cleaned-{number}" for number in range(4))]
     for group in groups[1:]:
         commit(broker, group, "first", *range(24), metadata="x" * 30_000)
-        soon(lambda: told(place, group) == {"first-0": 23})  # noqa: B023
+        soon(lambda: reported(place, group) == {"first-0": 23})  # noqa: B023
     logs = [broker.data / f"__consumer_offsets-{number}/{0:020}.log" for number in range(2)]
     wait_until(lambda: min(log.stat().st_size for log in logs if segments(log.parent) > 1) < 500_000, 3 * PATIENCE_S)
     for group in groups:
-        soon(lambda: told(place, group) == committed(broker, group) != {})  # noqa: B023
+        soon(lambda: reported(place, group) == committed(broker, group) != {})  # noqa: B023
     assert lines(place, "state.json")[0]["problems"] == []
 
 
@@ -230,17 +230,17 @@ def test_a_snapshot_and_the_log_behind_it_tell_what_following_told(broker, place
 
     kinds = ("topics", "partitions", "configs", "brokers", "users", "features")
 
-    def told(tree) -> list[object]:
+    def reported(tree) -> list[object]:
         return [reading.lines(tree, f"{kind}.jsonl") for kind in kinds]
 
     def followed() -> list[object]:
         return [lines(place, f"{kind}.jsonl") for kind in kinds]
 
     wait_until(
-        lambda: told(Root([broker.data], ReadOptions())) == followed(), PATIENCE_S
+        lambda: reported(Root([broker.data], ReadOptions())) == followed(), PATIENCE_S
     )  # the mount is a moment behind
-    anew = Root([broker.data], ReadOptions())
-    state = reading.lines(anew, "state.json")[0]
+    again = Root([broker.data], ReadOptions())
+    state = reading.lines(again, "state.json")[0]
     assert state["metadata"]["snapshot"] in {each.name for each in directory.glob("*.checkpoint")}
     assert state["problems"] == []
     assert row(place, "topics.jsonl", topic="many-7")

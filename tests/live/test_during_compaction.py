@@ -53,8 +53,8 @@ def test_no_problem_is_named_in_the_midst_of_a_compaction(broker, keep):
     """An operator who looks at that moment must not be sent to mend a healthy partition."""
     compacting = broker()
     for step in compacting.compaction(2, keep):
-        told = json.loads(cat(tree(compacting.data), "t-0/info.json"))
-        assert (step, told["problems"]) == (step, [])
+        reported = json.loads(cat(tree(compacting.data), "t-0/info.json"))
+        assert (step, reported["problems"]) == (step, [])
 
 
 def test_an_audit_has_no_finding_whenever_a_compaction_overtakes_it(broker):
@@ -69,13 +69,13 @@ def test_an_audit_has_no_finding_whenever_a_compaction_overtakes_it(broker):
 
 def test_an_audit_has_no_finding_when_retention_overtakes_it(broker):
     retaining = broker()
-    assert audited(retaining.data, lambda: retaining.retain(told=True)) == []
+    assert audited(retaining.data, lambda: retaining.retain(reported=True)) == []
 
 
 def test_what_retention_leaves_for_a_minute_hides_no_gap(broker):
     """Files called `.deleted` are no sign of a compaction where they end in front of the log."""
     retaining = broker()
-    retaining.retain(told=True)
+    retaining.retain(reported=True)
     assert list(retaining.directory.glob("*.deleted"))
     lost = sorted(retaining.segments)[1]
     for kind in ("log", "index", "timeindex"):

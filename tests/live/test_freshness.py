@@ -62,7 +62,7 @@ def test_records_segments_and_partitions_come_and_go_within_a_second(mount, brok
         broker.roll()
         assert seconds_until(lambda: len(os.listdir(names)) == len(broker.segments)) < SOON_S
     oldest = min(broker.segments)
-    broker.retain(told=True)
+    broker.retain(reported=True)
     assert seconds_until(lambda: not (names / f"{oldest}").exists()) < SOON_S
     (broker.data / "new-7").mkdir()
     (broker.data / "new-7" / f"{0:020d}.log").write_bytes(b"")
@@ -109,7 +109,7 @@ def test_an_open_range_does_not_shrink_when_the_log_begins_later(mount, broker):
         broker.append([2, 2])
         whole += broker.path(broker.last, "log").read_bytes()
         assert seconds_until(lambda: os.fstat(descriptor).st_size == len(whole)) < SOON_S
-        broker.retain(told=False)
+        broker.retain(reported=False)
         broker.unlink_deleted()
         left = len(raw(broker))
         assert left < len(whole)

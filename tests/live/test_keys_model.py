@@ -62,10 +62,10 @@ class KeysBesideBroker(RuleBasedStateMachine):
     def tear(self, count: int, part: float) -> None:
         self.broker.tear(count, part)
 
-    @rule(told=st.booleans())
-    def retain(self, told: bool) -> None:
+    @rule(reported=st.booleans())
+    def retain(self, reported: bool) -> None:
         self._finish()
-        self.broker.retain(told)
+        self.broker.retain(reported)
 
     @rule(below=st.integers(0, 40))
     def delete_records(self, below: int) -> None:
@@ -193,9 +193,9 @@ def test_lookups_while_the_broker_goes_on(tmp_path):
             if found is None or not least <= found < broker.next_offset:
                 problems.append(f"{found} is not in {least}..{broker.next_offset}")
             with suppress(CorruptData):
-                told = history(root, "key-1")
-                if not isinstance(told, list) or told != sorted(set(told)):
-                    problems.append(f"history: {told}")
+                reported = history(root, "key-1")
+                if not isinstance(reported, list) or reported != sorted(set(reported)):
+                    problems.append(f"history: {reported}")
             answers[0] += 1
 
     def guarded(work: Callable[[], None]) -> None:
@@ -220,7 +220,7 @@ def test_lookups_while_the_broker_goes_on(tmp_path):
             for _ in broker.compaction(2, lambda base: base % 3 == 0 or base >= broker.next_offset - 10):
                 pass
         if moves % 8 == 0:
-            broker.retain(told=True)
+            broker.retain(reported=True)
         time.sleep(0.005)
     over.set()
     for thread in threads:

@@ -47,7 +47,7 @@ def retain(broker: Moves) -> None:
     """All that a reader has had, and no more."""
     broker.roll()
     while len(broker.segments) > 1:
-        broker.retain(told=True)
+        broker.retain(reported=True)
     broker.unlink_deleted()
 
 
@@ -85,7 +85,7 @@ def retain_too_little(broker: Moves) -> None:
     retain(broker)
 
 
-def create_anew(broker: Moves) -> None:
+def recreate(broker: Moves) -> None:
     """With the inode of the old directory, as file systems give them out."""
     inode = broker.directory.stat().st_ino
     for _ in range(20):
@@ -105,7 +105,7 @@ def elect_and_retain(broker: Moves) -> None:
     retain(broker)
 
 
-HARMFUL = (cut, cut_and_compact, cut_and_retain, retain_too_little, elect_and_retain, create_anew)
+HARMFUL = (cut, cut_and_compact, cut_and_retain, retain_too_little, elect_and_retain, recreate)
 
 
 def opened(broker: Moves, name: str) -> Callable[[], bytes]:
@@ -174,13 +174,13 @@ def test_a_reader_of_an_empty_log_goes_on(broker):
 def test_a_reader_gets_an_error_where_records_came_up_before_him(broker, name):
     """He began while the checkpoint still told the start from before a truncation to below it."""
     broker.delete_records(broker.next_offset)
-    end, told = broker.next_offset, broker.data / "log-start-offset-checkpoint"
-    stale = told.read_text()
+    end, reported = broker.next_offset, broker.data / "log-start-offset-checkpoint"
+    stale = reported.read_text()
     broker.truncate(batches=9)
-    told.write_text(stale)
+    reported.write_text(stale)
     read = opened(broker, name)
     assert read() == b""
-    told.unlink()
+    reported.unlink()
     broker.append([end])
     with pytest.raises(Vanished):
         read()

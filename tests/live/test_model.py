@@ -96,10 +96,10 @@ class BrokerBesideReader(Comparison):
     def roll(self) -> None:
         self.broker.roll()
 
-    @rule(told=st.booleans())
-    def retain(self, told: bool) -> None:
+    @rule(reported=st.booleans())
+    def retain(self, reported: bool) -> None:
         self._finish_compaction()
-        self.broker.retain(told)
+        self.broker.retain(reported)
 
     @rule(below=PLACES)
     def delete_records(self, below: int) -> None:

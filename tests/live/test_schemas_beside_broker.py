@@ -62,8 +62,8 @@ def test_a_follower_gets_what_new_schemas_tell(broker: Broker, mount: Mount) -> 
         writer.batch(TOPIC, [Record(payload)])
         wanted.append(shown)
         wait_until(lambda: len(following.lines()) >= len(wanted))
-        told = [{name: line[name] for name in line if name.startswith("value")} for line in following.lines()]
-        assert told == wanted
+        reported = [{name: line[name] for name in line if name.startswith("value")} for line in following.lines()]
+        assert reported == wanted
 
     try:
         early = prefix(2) + avro(ORDER_2, {"id": 1, "note": "early"})

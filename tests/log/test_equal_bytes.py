@@ -92,11 +92,11 @@ def test_old_clients_batches_are_left_to_the_walk(tmp_path, short):
 
 
 def _differences(old: Path, new: Path, windows: list[tuple[int, int]]) -> tuple[list[int], list[int], int, set[str]]:
-    told: set[str] = set()
-    found = [each for window in windows for each in steps(reader(old), reader(new), *window, told.add)]
+    reported: set[str] = set()
+    found = [each for window in windows for each in steps(reader(old), reader(new), *window, reported.add)]
     olds = [int(o) for each in found for o in each.old.rows["offset"][each.old_marks != SAME]]
     news = [int(o) for each in found for o in each.new.rows["offset"][each.new_marks != SAME]]
-    return olds, news, sum(each.equal for each in found), told
+    return olds, news, sum(each.equal for each in found), reported
 
 
 def trial(place: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

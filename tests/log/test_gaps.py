@@ -37,32 +37,32 @@ def test_what_is_whole_passes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("missing", "before", "told"),
+    ("missing", "before", "reported"),
     [
         ([0], [], "0 to 4"), ([15], [0, 5, 10], "15 to 19"), ([30, 35], [*range(0, 30, 5)], "30 to 39"),
         ([35], [*range(0, 35, 5)], "35 to 39"),
     ],
 )  # fmt: skip
-def test_a_hole_is_an_error_behind_what_stands_before_it(tmp_path, missing, before, told):
+def test_a_hole_is_an_error_behind_what_stands_before_it(tmp_path, missing, before, reported):
     """The index is that of the whole log: no entry proves that the hole is sound."""
     whole = segment_of(tmp_path, BATCHES)
     log = tmp_path / "t-0" / whole.log_name
     log.write_bytes(b"".join(each.data for each in BATCHES if each.base not in missing))
     segment = log_of(tmp_path).segments[0]
-    assert walked(segment, Start(0, 0)) == (before, f"it lacks the offsets {told}: it was cut")
+    assert walked(segment, Start(0, 0)) == (before, f"it lacks the offsets {reported}: it was cut")
 
 
 def test_one_who_passes_over_holes_hears_of_each_and_goes_on(tmp_path):
     whole = segment_of(tmp_path, BATCHES)
     kept = [each for each in BATCHES if each.base not in (0, 15, 35)]
     (tmp_path / "t-0" / whole.log_name).write_bytes(b"".join(each.data for each in kept))
-    segment, told = log_of(tmp_path).segments[0], list[str]()
+    segment, reported = log_of(tmp_path).segments[0], list[str]()
     file = segment.log()
-    holes = Holes("it", file, segment.indexes.offset_index, 0, lambda lost: told.append(str(lost)))
+    holes = Holes("it", file, segment.indexes.offset_index, 0, lambda lost: reported.append(str(lost)))
     items = holes.check(segment.walk(Start(0, 0), file.size), 0, segment.next_base)
     found = [base for item in items if isinstance(item, BatchRun) for base in item.rows["base_offset"].tolist()]
     assert found == [each.base for each in kept]
-    assert told == [f"it lacks the offsets {each}: it was cut" for each in ("0 to 4", "15 to 19", "35 to 39")]
+    assert reported == [f"it lacks the offsets {each}: it was cut" for each in ("0 to 4", "15 to 19", "35 to 39")]
 
 
 def test_holes_below_what_is_needed_do_not_matter(tmp_path):

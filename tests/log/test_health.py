@@ -83,8 +83,8 @@ def test_an_index_that_the_disk_refuses_is_no_padded_one(tmp_path, monkeypatch, 
         is_it = segment.base_offset == base
         states = {"index": found.offset_index, "timeindex": found.time_index}
         assert states == {"index": "ok", "timeindex": "ok"} | ({kind: "damaged"} if is_it else {})
-        told = f"{refused} cannot be read and not relied on; lookups take longer"
-        assert found.problems == ((told,) if is_it else ())
+        reported = f"{refused} cannot be read and not relied on; lookups take longer"
+        assert found.problems == ((reported,) if is_it else ())
 
 
 @pytest.mark.parametrize("compacted", [True, False])

@@ -18,10 +18,10 @@ from tests.live.moves import Moves
 from tests.live.test_lineage import (
     HARMLESS,
     compact,
-    create_anew,
     cut,
     cut_and_compact,
     cut_and_retain,
+    recreate,
     retain_too_little,
     two_closed_segments,
 )
@@ -43,7 +43,7 @@ def known(broker: Moves) -> LogIdentity:
 
 
 def retain_and_grow(broker: Moves) -> None:
-    broker.retain(told=True)
+    broker.retain(reported=True)
     broker.append([1, 1])
 
 
@@ -60,7 +60,7 @@ def test_a_log_that_lives_on_is_the_same(broker, move: Callable[[Moves], None]):
     assert before.difference(log_of(broker.data)) is None
 
 
-@pytest.mark.parametrize("move", [cut, cut_and_compact, create_anew])
+@pytest.mark.parametrize("move", [cut, cut_and_compact, recreate])
 def test_a_log_that_lost_its_past_is_another(broker, move: Callable[[Moves], None]):
     """Who goes on by offsets alone lacks its first records without a word."""
     before = known(broker)
@@ -71,11 +71,11 @@ def test_a_log_that_lost_its_past_is_another(broker, move: Callable[[Moves], Non
 
 def batches(values: list[str], *, first_ms: int = 1_000) -> list[Made]:
     """A batch of two records for each value."""
-    told = [
+    reported = [
         tuple(Record(2 * at + each, first_ms + 2 * at + each, 0, b"k", value.encode()) for each in (0, 1))
         for at, value in enumerate(values)
     ]
-    return [Made(v2_batch(records), records) for records in told]
+    return [Made(v2_batch(records), records) for records in reported]
 
 
 def metadata(number: int) -> str:
@@ -89,9 +89,9 @@ def test_a_topic_id_tells_even_of_the_same_records(tmp_path):
     before = LogIdentity.of(log_of(tmp_path), 0, 4)
     assert before.difference(log_of(tmp_path)) is None
     (partition / "partition.metadata").write_text(metadata(8))
-    told = before.difference(log_of(tmp_path))
-    assert told is not None
-    assert told.startswith("was deleted and created again: its topic id was BwcHBwcHBwcHBwcHBwcHBw and is CAgI")
+    reported = before.difference(log_of(tmp_path))
+    assert reported is not None
+    assert reported.startswith("was deleted and created again: its topic id was BwcHBwcHBwcHBwcHBwcHBw and is CAgI")
     (partition / "partition.metadata").unlink()
     assert before.difference(log_of(tmp_path)) is None
     write_partition(tmp_path, {0: batches(["a", "x"])})
@@ -169,7 +169,7 @@ def do_nothing(_: Moves) -> None:
 
 
 def retain_one(broker: Moves) -> None:
-    broker.retain(told=True)
+    broker.retain(reported=True)
 
 
 VERDICTS = [
@@ -177,7 +177,7 @@ VERDICTS = [
     (compact, Change.COMPACTED), (retain_one, Change.COMPACTED), (retain_and_grow, Change.COMPACTED),
     (retain_too_little, Change.COMPACTED),
     *((move, Change.COMPACTED) for move in HARMLESS if move is not compact),
-    *((move, Change.OTHER) for move in (cut, cut_and_compact, cut_and_retain, create_anew)),
+    *((move, Change.OTHER) for move in (cut, cut_and_compact, cut_and_retain, recreate)),
 ]  # fmt: skip
 
 

@@ -226,26 +226,26 @@ def test_points_lead_to_the_first_record_at_or_behind_them(tmp_path):
 @pytest.mark.parametrize("isolation", ISOLATIONS)
 def test_whoever_listens_changes_no_answer(tmp_path, isolation):
     write_partition(tmp_path, spread(BATCHES, 15))
-    log, told = log_of(tmp_path), list[str]()
+    log, reported = log_of(tmp_path), list[str]()
     lookup = lookup_of(log, isolation=isolation)
     for offset in range(158):
-        assert log.locate(offset, told.append) == log.locate(offset)
-    assert told
-    told.clear()
+        assert log.locate(offset, reported.append) == log.locate(offset)
+    assert reported
+    reported.clear()
     for time in range(990, 1410, 3):
-        assert lookup.batch_at(time, told.append) == lookup.batch_at(time)
-        aloud, quietly = lookup.before(time, told.append), lookup.before(time)
+        assert lookup.batch_at(time, reported.append) == lookup.batch_at(time)
+        aloud, quietly = lookup.before(time, reported.append), lookup.before(time)
         assert (row(aloud) if isinstance(aloud, Found) else aloud) == (
             row(quietly) if isinstance(quietly, Found) else quietly
         )
-    assert told
+    assert reported
 
 
 def test_the_steps_to_an_offset_name_the_segment_the_index_and_the_batch(tmp_path):
     write_partition(tmp_path, spread(BATCHES, 15))
-    told: list[str] = []
-    log_of(tmp_path).locate(70, told.append)
-    segment, index, batch = told
+    reported: list[str] = []
+    log_of(tmp_path).locate(70, reported.append)
+    segment, index, batch = reported
     assert segment.startswith(f"segment {60:020}.log: the last one with a base offset at or below 70")
     assert index.startswith(f"offset index {60:020}.index: slot 1 of 14: offset 69 -> position")
     assert "to the batch 72..73 at position" in batch

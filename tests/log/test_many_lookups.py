@@ -60,11 +60,11 @@ def test_a_walk_goes_on_to_the_next_offset_if_it_is_near(tmp_path, monkeypatch):
     reader = Reader(open_data_directory(tmp_path).partition("t-0").log(), ReadOptions(), OpenTransactions())
     started, batches_from = [], reader.visible.batches
 
-    def noted(start, end):
+    def recorded(start, end):
         started.append(start)
         return batches_from(start, end)
 
-    monkeypatch.setattr(reader.visible, "batches", noted)
+    monkeypatch.setattr(reader.visible, "batches", recorded)
     near, far = list(range(1, 2000, 40)), [3000, 3900]
     assert first_timestamps(reader, near + far) == {each: each for each in near + far}
     assert started == [1, 3000, 3900]
@@ -75,9 +75,9 @@ def test_offsets_by_time_are_those_that_a_broker_answers(dataset):
     """ListOffsets asks for the first record at or after a time; this, for the first one later than the one before."""
     checked = 0
     for name, reader in readers(dataset):
-        told = dataset.list_offsets(*name) or {}
-        found = offsets_after(reader, [asked - 1 for asked in told])
-        for asked, answer in told.items():
+        reported = dataset.list_offsets(*name) or {}
+        found = offsets_after(reader, [asked - 1 for asked in reported])
+        for asked, answer in reported.items():
             if name.topic in SPLIT:
                 continue
             expected = reader.log.end_offset if answer.offset < 0 else answer.offset

@@ -13,9 +13,9 @@ from tests.log.making import made, write_partition
 @pytest.mark.parametrize("release", ["2.8.0", "4.3.1"])
 def test_a_real_broker_is_known_by_its_file(release):
     directory = open_data_directory(Dataset(release, "stopped").path)
-    told = directory.meta_properties()
-    assert directory.node_id() == int(told.get("node.id", told.get("broker.id", "")))
-    assert cluster_ids([directory, directory]) == ([told["cluster.id"]], [])
+    reported = directory.meta_properties()
+    assert directory.node_id() == int(reported.get("node.id", reported.get("broker.id", "")))
+    assert cluster_ids([directory, directory]) == ([reported["cluster.id"]], [])
     assert node_ids([directory, directory]) == [directory.node_id()]
 
 

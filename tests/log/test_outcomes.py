@@ -198,8 +198,8 @@ def test_what_is_aborted_is_what_the_broker_noted(stopped: Dataset):
     tracker = Tracker()
 
     def follow(look: SegmentLook) -> list[tuple[int, int | None, int, int]]:
-        told = (tracker.follow(event) for run in look.runs() if isinstance(run, BatchRun) for event in events(run))
-        return [(each.producer, each.first, each.last, each.stable) for each in told if each is not None]
+        reported = (tracker.follow(event) for run in look.runs() if isinstance(run, BatchRun) for event in events(run))
+        return [(each.producer, each.first, each.last, each.stable) for each in reported if each is not None]
 
     units = [unit for unit in segments_of([stopped.path]) if unit.partition_directory == "transactions-0"]
     found = [aborted for unit in units for aborted in unit.ask(follow) or ()]

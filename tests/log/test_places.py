@@ -138,9 +138,9 @@ def test_the_record_before_a_time_is_the_last_of_the_range_up_to_it(tmp_path, se
         assert (found.offset, bytes(found.record.value(0) or b"")) == (wanted.offset, wanted.value), time_ms
         between = BetweenTimes(0, time_ms).offsets(view, isolated=True)
         assert rows(view.visible.records(*between))[-1] == wanted
-        plain, told = look(tmp_path), list[str]()
-        assert target.batch(plain, told.append)[1] == target.batch(plain)[1]
-        assert any("in front of it" in step for step in told)
+        plain, reported = look(tmp_path), list[str]()
+        assert target.batch(plain, reported.append)[1] == target.batch(plain)[1]
+        assert any("in front of it" in step for step in reported)
 
 
 def test_the_end_of_a_log_is_its_newest_data(tmp_path):

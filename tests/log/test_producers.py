@@ -29,9 +29,9 @@ def test_what_is_followed_from_the_first_batch_on_is_the_brokers_snapshot(releas
             for _, item in log.walk(0, log.end_offset):
                 assert isinstance(item, BatchRun)
                 states.follow(item)
-            told = {each.producer_id: each for each in parse_producer_snapshot(file.read_bytes())}
-            assert states.states == told, (release, name)
-            compared += len(told)
+            reported = {each.producer_id: each for each in parse_producer_snapshot(file.read_bytes())}
+            assert states.states == reported, (release, name)
+            compared += len(reported)
     assert compared > 10
 
 

@@ -35,9 +35,9 @@ def test_every_record_is_the_consumers(dataset, partitions, isolation):
 
 def test_the_log_begins_and_ends_where_the_broker_says(dataset, partitions):
     for (topic, number), log in partitions:
-        told = dataset.offsets(topic, number)
+        reported = dataset.offsets(topic, number)
         found = (log.start_offset, log.end_offset, OpenTransactions().last_stable_offset(log))
-        assert found == (told.earliest, told.latest, told.latest_committed), topic
+        assert found == (reported.earliest, reported.latest, reported.latest_committed), topic
 
 
 @pytest.mark.parametrize("isolation", ["read_uncommitted", "read_committed"])
@@ -64,8 +64,8 @@ def test_a_time_leads_to_the_first_record_at_or_after_it(dataset, partitions, is
     the log start cuts a batch; where ListOffsets looks far enough it says the same."""
     for (topic, number), log in partitions:
         truth, view = wanted(dataset.records(topic, number, isolation)), reader(log, isolation=isolation)
-        told = dataset.list_offsets(topic, number, isolation) or {}
-        asked = {time: found for time, found in told.items() if time >= 0}
+        reported = dataset.list_offsets(topic, number, isolation) or {}
+        asked = {time: found for time, found in reported.items() if time >= 0}
         data = {row.offset: row.timestamp for row in truth}
         every = wanted(dataset.records(topic, number))
         times = {*asked, *(row.timestamp + more for row in every[:: max(1, len(every) // SAMPLES)] for more in (0, 1))}
@@ -83,10 +83,10 @@ def test_a_time_leads_the_data_source_where_a_broker_would_lead(dataset, partiti
     look: it answers that nothing is there."""
     for (topic, number), log in partitions:
         view = reader(log, isolation=isolation)
-        for time, told in (dataset.list_offsets(topic, number, isolation) or {}).items():
-            if time >= 0 and (topic != "deleted-late" or told.offset >= 0):
+        for time, reported in (dataset.list_offsets(topic, number, isolation) or {}).items():
+            if time >= 0 and (topic != "deleted-late" or reported.offset >= 0):
                 found = view.lookup.offset_of_broker(time)
-                assert found == (told.offset if told.offset >= 0 else None), (topic, time)
+                assert found == (reported.offset if reported.offset >= 0 else None), (topic, time)
 
 
 def test_damage_is_named_with_its_file(tmp_path):

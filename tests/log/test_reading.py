@@ -10,7 +10,7 @@ from kafkafs.log import retries
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.reading import Window, records
 from tests.live.moves import Moves
-from tests.live.test_lineage import HARMLESS, compact, create_anew, cut, cut_and_compact, two_closed_segments
+from tests.live.test_lineage import HARMLESS, compact, cut, cut_and_compact, recreate, two_closed_segments
 from tests.log.making import made, partition_of, write_partition
 
 
@@ -48,7 +48,7 @@ def test_what_is_left_of_a_log_that_lives_on_is_read_once(broker, move):
     assert found[-1] == 13 or lost or move is not compact
 
 
-@pytest.mark.parametrize("move", [cut, cut_and_compact, create_anew])
+@pytest.mark.parametrize("move", [cut, cut_and_compact, recreate])
 def test_records_of_another_log_are_never_handed_out(broker, move):
     """The reading ends with an error, or it reads all of the old files, if it has them open."""
     log = partition_of(broker.data).log()

@@ -85,13 +85,13 @@ def naive(rows: Sequence[tuple[int, int, int]], interval: int) -> tuple[list[tup
     st.sampled_from((0, 100, 4096)), st.integers(1, 30),
 )  # fmt: skip
 def test_entries_are_those_of_one_batch_after_the_other(
-    told: list[tuple[int, int]], interval: int, together: int
+    reported: list[tuple[int, int]], interval: int, together: int
 ) -> None:
     """Small batches and large ones, mixed, in runs of any length."""
-    rows = np.zeros(len(told), BATCH)
-    rows["size"], rows["max_timestamp"] = np.array(told).T
+    rows = np.zeros(len(reported), BATCH)
+    rows["size"], rows["max_timestamp"] = np.array(reported).T
     rows["position"] = np.cumsum(rows["size"]) - rows["size"]
-    rows["base_offset"] = np.arange(len(told)) * 3
+    rows["base_offset"] = np.arange(len(reported)) * 3
     rows["last_offset"] = rows["base_offset"] + 2
     runs = [rows[first : first + together] for first in range(0, len(rows), together)]
     found = indexes(0, [BatchRun(b"", int(run["position"][0]), run) for run in runs], interval)

@@ -213,19 +213,19 @@ def test_who_may_read_a_log_is_told_as_it_is_now(tmp_path):
     log, segments = directory / segment_file(0, "log"), log_of(tmp_path).segments
     wait_until(lambda: is_settled(log.stat().st_ctime_ns))
 
-    def told():
+    def reported():
         found, about = segments_health(segments)[0].log, log.stat()
         assert found is not None
         assert (found.access.uid, found.access.gid, found.mtime_ns) == (about.st_uid, about.st_gid, about.st_mtime_ns)
         return found.access.mode
 
     log.chmod(0o640)
-    assert told() == 0o640
+    assert reported() == 0o640
     log.chmod(0o644)
-    assert told() == 0o644
+    assert reported() == 0o644
     os.chown(log, -1, log.stat().st_gid + 1)
-    assert told() == 0o644
+    assert reported() == 0o644
     subprocess.run(["setfacl", "-m", "u:1:-", str(log)], check=True)
-    assert told() == 0o600
+    assert reported() == 0o600
     subprocess.run(["setfacl", "-b", str(log)], check=True)
-    assert told() == 0o644
+    assert reported() == 0o644

@@ -42,18 +42,18 @@ def test_a_scan_starts_at_a_batch_with_nothing_wanted_before_it(segment):
 
 
 def test_steps_are_told(segment):
-    told: list[str] = []
-    batch_reaching(segment, 399, closed_end(segment), told.append)
-    assert "slot 98 of 199: offset 398 -> position" in told[0]
-    assert "to the batch 400..402" in told[1]
-    assert "probe 1: slot " in told[0]
+    reported: list[str] = []
+    batch_reaching(segment, 399, closed_end(segment), reported.append)
+    assert "slot 98 of 199: offset 398 -> position" in reported[0]
+    assert "to the batch 400..402" in reported[1]
+    assert "probe 1: slot " in reported[0]
 
 
 def test_entries_that_are_tried_behind_a_wrong_one_have_no_probes_of_their_own(segment):
     """The search was one; what follows is a look back."""
-    told: list[str] = []
-    scan_start(segment, 399, told.append)
-    assert sum("probe 1:" in step for step in told) == 1
+    reported: list[str] = []
+    scan_start(segment, 399, reported.append)
+    assert sum("probe 1:" in step for step in reported) == 1
 
 
 def forget_pages(segment: Segment) -> None:

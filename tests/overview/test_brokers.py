@@ -72,7 +72,7 @@ def test_a_broker_deletes_what_is_deletable(is_killed, tmp_path, monkeypatch):
         if is_killed:
             broker.stop(signal.SIGKILL)
     data = tmp_path / "data"
-    before, told = bases(data, cases), asked(data)
+    before, reported = bases(data, cases), asked(data)
     sizes = {
         name: [(data / f"{name}-0" / f"{base:020}.log").stat().st_size for base in found]
         for name, found in before.items()
@@ -92,6 +92,6 @@ def test_a_broker_deletes_what_is_deletable(is_killed, tmp_path, monkeypatch):
         time.sleep(3)  # some more runs of retention, which must find nothing
         assert wrong() == {}
     for name, case in cases.items():
-        assert told[name]["deletable"] == sum(sizes[name][: case.deleted]), name
-        assert sum(told[name]["kept"].values()) == sum(sizes[name][case.deleted :]), name
-        assert told[name]["records"] == len(case.ages) - case.below_start, name
+        assert reported[name]["deletable"] == sum(sizes[name][: case.deleted]), name
+        assert sum(reported[name]["kept"].values()) == sum(sizes[name][case.deleted :]), name
+        assert reported[name]["records"] == len(case.ages) - case.below_start, name

@@ -15,7 +15,7 @@ def image(**configs):
     made = Image()
     made.topics["id"], made.ids["t"] = TopicImage("t", "id", {}), "id"
     places = {"topic": (TOPIC_RESOURCE, "t"), "broker": (BROKER_RESOURCE, "1"), "cluster": (BROKER_RESOURCE, "")}
-    made.configs.update({places[place]: told for place, told in configs.items()})
+    made.configs.update({places[place]: setting for place, setting in configs.items()})
     return made
 
 
@@ -32,7 +32,9 @@ ORDER = (  # the first that is there counts
 def test_the_places_of_a_setting_have_an_order(first):
     places = dict(ORDER[first:])
     asked = {"t": places.pop("asked")} if "asked" in places else {}
-    found = Settings(image(**{name: told for name, told in places.items() if name != "file"}), 1, asked, places["file"])
+    found = Settings(
+        image(**{name: setting for name, setting in places.items() if name != "file"}), 1, asked, places["file"]
+    )
     assert found.of("t").limits.retention_ms == first + 1
     assert "retention.ms" not in found.of("t").defaults
 
@@ -52,9 +54,9 @@ def test_the_brokers_file_has_three_units_of_time(file, retention_ms):
 
 
 def test_settings_of_another_broker_do_not_count():
-    told = image(broker={"log.retention.ms": "3"})
-    assert Settings(told, 2).of("t").limits.retention_ms == WEEK_MS
-    assert Settings(told, None).of("t").limits.retention_ms == WEEK_MS
+    setting = image(broker={"log.retention.ms": "3"})
+    assert Settings(setting, 2).of("t").limits.retention_ms == WEEK_MS
+    assert Settings(setting, None).of("t").limits.retention_ms == WEEK_MS
 
 
 def test_what_was_taken_from_kafka_is_told():

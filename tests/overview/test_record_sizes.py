@@ -49,10 +49,10 @@ def measured(data, position=0):
 @pytest.mark.parametrize("codec", HOW)
 def test_a_record_has_the_size_that_it_has(codec):
     plain = [batch(0, 50), batch(50, 1), batch(51, 30), batch(90, LARGE[codec])]
-    told = [slow_records(data) for data in plain]
+    reported = [slow_records(data) for data in plain]
     how = HOW[codec]
     packed = [batch(0, 50, **how), batch(50, 1, **how), batch(51, 30), batch(90, LARGE[codec], **how)]
     sizes, headers = measured(b"".join(packed), 0)
-    expected = [record for records in told for record in records]
+    expected = [record for records in reported for record in records]
     assert sizes == [record.size for record in expected]
     assert headers == [record.headers for record in expected]

@@ -20,10 +20,10 @@ REASONS = {"time", "size", "compact-only", "future-timestamp", "high-watermark",
 
 
 def rows(*paths, image=None, **question):
-    told: list[str] = []
+    reported: list[str] = []
     directories = [open_data_directory(Path(path)) for path in paths]
-    found = report(directories, image, Question(question.pop("at_ms", NOW), **question), told.append)
-    assert told == []
+    found = report(directories, image, Question(question.pop("at_ms", NOW), **question), reported.append)
+    assert reported == []
     return found.rows
 
 

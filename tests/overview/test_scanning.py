@@ -19,9 +19,9 @@ DATA = Dataset("4.3.1", "stopped")
 
 def counted(path):
     """What is counted, and that nothing is told."""
-    told: list[str] = []
-    found = count(open_data_directory(path), told.append)
-    assert told == []
+    reported: list[str] = []
+    found = count(open_data_directory(path), reported.append)
+    assert reported == []
     return {each.name.directory: each for each in found.partitions}, {each.path: each.size for each in found.leftovers}
 
 

@@ -15,13 +15,13 @@ NOW = 1_900_000_000_000
 TOPIC_ID = "A" * 21 + "Q"
 
 
-def told(*paths):
+def reported(*paths):
     return triage([open_data_directory(path) for path in paths], NOW)
 
 
 def test_nothing_is_wrong_with_a_whole_cluster():
     cluster = Cluster("4.3.1", "stopped")
-    found = told(cluster.path)
+    found = reported(cluster.path)
     assert (found.damage, found.missing, found.problems) == ([], [], [])
     assert (found.brokers, found.registered, found.clean) == ([1], [1], [True])
     assert found.topics == len(cluster.truth["topics"])
@@ -32,14 +32,14 @@ def test_nothing_is_wrong_with_a_whole_cluster():
 
 
 def test_a_killed_cluster_was_not_stopped_cleanly():
-    found = told(Cluster("4.3.1", "killed").path)
+    found = reported(Cluster("4.3.1", "killed").path)
     assert (found.clean, found.damage, found.problems) == ([False], [], [])
     assert found.open_transactions > 0
     assert found.oldest_open is not None
 
 
 def test_a_tier_is_counted():
-    found = told(Tiered().left)
+    found = reported(Tiered().left)
     assert (found.tiered, found.in_tier) == (3, 4)
     assert found.damage == []
 
@@ -71,7 +71,7 @@ def checkpoint(path, kind, **ends):
 
 
 def test_what_is_missing_behind_and_open_is_told(data):
-    found = told(data)
+    found = reported(data)
     assert found.missing == ["of t partition 2 of 3 is not on these disks"]
     assert [(each.group, each.lag, each.lag_ms) for each in found.behind] == [("late", 3, 59_000)]
     assert found.groups == 2
@@ -124,26 +124,26 @@ def torn_checkpoint(path):
 )
 def test_damage_is_told(break_it, words, data):
     break_it(data)
-    damage = told(data).damage
+    damage = reported(data).damage
     assert damage
     assert any(words in sentence for sentence in damage), damage
 
 
 def test_times_in_the_future_are_no_newest_record(data):
     write_partition(data, {0: [made(0, [NOW + 10**10])]}, "t-1")
-    found = told(data)
+    found = reported(data)
     assert (found.newest_partition, found.future) == ("t-0", 1)
 
 
 def test_a_directory_without_anything_of_kafkas_own_is_told(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1])]})
-    found = told(tmp_path)
+    found = reported(tmp_path)
     assert (found.groups, found.open_transactions, found.registered, found.problems) == (None, None, [], [])
     assert found.topics == 1
 
 
 def test_an_answer_is_one_object(data):
-    told_json = told(data).as_json()
-    assert told_json["behind"][0]["lagMs"] == 59_000
+    reported_json = reported(data).as_json()
+    assert reported_json["behind"][0]["lagMs"] == 59_000
     shutil.rmtree(data / "t-0")
-    assert told(data).as_json()["missing"] == ["of t partitions 0, 2 of 3 are not on these disks"]
+    assert reported(data).as_json()["missing"] == ["of t partitions 0, 2 of 3 are not on these disks"]

@@ -123,9 +123,9 @@ class Zsh:
         os.close(self._terminal)
 
     def _seen(self) -> Iterator[str]:
-        told, deadline = b"", time.monotonic() + DEADLINE_S
+        reported, deadline = b"", time.monotonic() + DEADLINE_S
         while time.monotonic() < deadline:
             if select.select([self._terminal], [], [], 0.2)[0]:
                 with suppress(OSError):
-                    told += os.read(self._terminal, 1 << 16)
-                yield told.decode(errors="replace")
+                    reported += os.read(self._terminal, 1 << 16)
+                yield reported.decode(errors="replace")

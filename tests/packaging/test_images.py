@@ -76,9 +76,9 @@ def test_the_slim_image_is_smaller_by_half(images):
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reported"),
     [("audit --engine spark /data", ""), ("profile /data --html /tmp/page.html", "")],
     ids=["audit", "profile"],
 )
-def test_the_image_with_spark_runs_jobs_on_spark(images, data, command, told):
-    assert told in images.run("kafkafs-spark", "kafkafs", *command.split(), options=data)
+def test_the_image_with_spark_runs_jobs_on_spark(images, data, command, reported):
+    assert reported in images.run("kafkafs-spark", "kafkafs", *command.split(), options=data)

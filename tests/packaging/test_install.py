@@ -117,14 +117,14 @@ def test_the_metadata_bring_the_changelog(wheel):
     """An index, and `pip` after it, show what the metadata hold: there is no page that they could lead to."""
     with zipfile.ZipFile(wheel) as packed:
         name = next(name for name in packed.namelist() if name.endswith(".dist-info/METADATA"))
-        told = email.message_from_bytes(packed.read(name))
-    content = told.get_payload(decode=True)
+        reported = email.message_from_bytes(packed.read(name))
+    content = reported.get_payload(decode=True)
     assert isinstance(content, bytes)
     shown = content.decode()
-    assert told["Description-Content-Type"] == "text/markdown"
+    assert reported["Description-Content-Type"] == "text/markdown"
     assert [line for line in shown.splitlines() if line.startswith("# ")][:1] == ["# kafkafs"]
     assert CHANGELOG in shown
-    releases = {each.rpartition(" ")[2] for each in told.get_all("Classifier", []) if "Python :: 3." in each}
+    releases = {each.rpartition(" ")[2] for each in reported.get_all("Classifier", []) if "Python :: 3." in each}
     assert releases == {"3.11", "3.12", "3.13", "3.14"}
 
 

@@ -49,8 +49,8 @@ class Revived:
         command = ["java", jars.HEAP, *jars.QUICK_START, "-cp", classpath, "Facts", self.broker.address]
         done = subprocess.run([*command, self.broker.release, str(target)], capture_output=True, timeout=300)
         assert done.returncode == 0, done.stderr.decode()[-3000:]
-        told: dict[str, Any] = json.loads(target.read_text())
-        return told
+        reported: dict[str, Any] = json.loads(target.read_text())
+        return reported
 
     def complaints(self) -> list[str]:
         """Lines of the node's log that it would not write of a sound directory."""

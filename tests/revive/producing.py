@@ -55,6 +55,6 @@ def produce(address: str, topic: str, partition: int, batch: bytes) -> Answer:
     with socket.create_connection((host, int(port)), timeout=30) as connection, connection.makefile("rb") as answers:
         connection.sendall(struct.pack(">i", len(body)) + body)
         answer = answers.read(*struct.unpack(">i", answers.read(4)))
-    told = answer[4 + 4 + 2 + len(topic) + 4 :]  # behind correlation id, count, name and count
-    _, error, offset = struct.unpack_from(">ihq", told)
+    reported = answer[4 + 4 + 2 + len(topic) + 4 :]  # behind correlation id, count, name and count
+    _, error, offset = struct.unpack_from(">ihq", reported)
     return Answer(error, offset)

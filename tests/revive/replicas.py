@@ -24,7 +24,7 @@ class Made(NamedTuple):
 
     written: Sequence[tuple[int, int]]
     topic_id: str | None = None
-    noted: Sequence[tuple[int, int]] | None = None
+    recorded: Sequence[tuple[int, int]] | None = None
     start: int = 0
 
 
@@ -51,8 +51,8 @@ def _write(place: Path, made: Made) -> None:
     (place / segment_file(made.start, "log")).write_bytes(log)
     for kind in ("index", "timeindex"):
         (place / segment_file(made.start, kind)).touch()
-    noted = begins if made.noted is None else made.noted
-    if noted:
-        (place / LEADER_EPOCHS).write_bytes(leader_epochs_bytes([LeaderEpoch(*each) for each in noted]))
+    recorded = begins if made.recorded is None else made.recorded
+    if recorded:
+        (place / LEADER_EPOCHS).write_bytes(leader_epochs_bytes([LeaderEpoch(*each) for each in recorded]))
     if made.topic_id is not None:
         (place / PARTITION_METADATA).write_bytes(partition_metadata_bytes(made.topic_id))

@@ -6,7 +6,7 @@ from kafkafs.revive.plan import Choices
 from kafkafs.revive.topics import made_up_id
 from tests.cluster.writing import Data, commit, coordinator_record
 from tests.revive.replicas import UUID, Made, disk
-from tests.revive.test_fingerprint import told
+from tests.revive.test_fingerprint import topic_records
 
 ONE, TWO = made_up_id("one"), made_up_id("two")
 
@@ -15,7 +15,9 @@ def source(tmp_path, logs, metadata_ms=2_000_000_000_000):
     """A disk with a topic `a`, and `__consumer_offsets`; its metadata end at that time."""
     path = tmp_path / "disk"
     disk(path, 1, logs)
-    Data(path).write(METADATA_LOG, [*told("a", ONE), *told("__consumer_offsets", TWO)], timestamp=metadata_ms)
+    Data(path).write(
+        METADATA_LOG, [*topic_records("a", ONE), *topic_records("__consumer_offsets", TWO)], timestamp=metadata_ms
+    )
     return path
 
 

@@ -55,8 +55,8 @@ def test_of_sound_logs_every_offset_can_be(state):
         for name, parsed in directory.names().items():
             if not parsed.mark:
                 partition = directory.partition(name)
-                noted = BrokerNotes(partition, partition.log())
-                assert noted.end <= partition.log().end_offset
+                recorded = BrokerNotes(partition, partition.log())
+                assert recorded.end <= partition.log().end_offset
                 assert scanned(directory.path, name)[0].refused == []
 
 

@@ -51,7 +51,7 @@ def test_the_cluster_is_as_it_was(source, state, target, tmp_path):
     if has_users:
         ask_who_comes(place, doors)
     with started(target, place, tmp_path / "home", report) as node:
-        assert_told(node, before)
+        assert_reported(node, before)
         if has_users:
             assert_users_have_their_rights(doors)
         assert_producers_of_the_dead_have_their_places(node, before.path)
@@ -74,27 +74,31 @@ def assert_producers_of_the_dead_have_their_places(node: Revived, disk: Path) ->
     assert produce(address, "shop", 0, with_sequence(batch, count)) == (0, count)
 
 
-def assert_told(node: Revived, before: Cluster) -> None:
-    told, wanted = node.facts(), dict(before.truth)
+def assert_reported(node: Revived, before: Cluster) -> None:
+    reported, wanted = node.facts(), dict(before.truth)
     old, new = before.release, node.broker.release
     if old.startswith("2."):
         wanted["topics"] = [each | {"topicId": None} for each in wanted["topics"]]
-        told["topics"] = [each | {"topicId": None} for each in told["topics"]]
+        reported["topics"] = [each | {"topicId": None} for each in reported["topics"]]
     if not old.startswith("4.") and new.startswith(
         "4."
     ):  # 4.x makes a group of a commit, and keeps it at its tombstone
-        told["groups"] = [each for each in told["groups"] if each["group"] != "deleted"]
-    assert [node[3] for node in told["nodes"]] == [node[3] for node in wanted.get("nodes", told["nodes"])]  # racks
+        reported["groups"] = [each for each in reported["groups"] if each["group"] != "deleted"]
+    assert [node[3] for node in reported["nodes"]] == [
+        node[3] for node in wanted.get("nodes", reported["nodes"])
+    ]  # racks
     for name in sorted(wanted.keys() - set(OWN)):
         if name == "configs":
             left = [each for each in wanted[name] if not each["key"].startswith("listener.")]
-            assert _sorted(told[name]) == _sorted(left)
+            assert _sorted(reported[name]) == _sorted(left)
         elif name == "groups":
-            assert [_comparable(each, old) for each in told[name]] == [_comparable(each, old) for each in wanted[name]]
+            assert [_comparable(each, old) for each in reported[name]] == [
+                _comparable(each, old) for each in wanted[name]
+            ]
         elif isinstance(wanted[name], list):
-            assert _sorted(told[name]) == _sorted(wanted[name]), name
+            assert _sorted(reported[name]) == _sorted(wanted[name]), name
         else:
-            assert told[name] == wanted[name], name
+            assert reported[name] == wanted[name], name
 
 
 def lasting(facts: dict[str, Any]) -> dict[str, Any]:
@@ -166,10 +170,10 @@ def test_every_record_is_at_its_own_offset(source, state, target, tmp_path):
         topics = node.broker.admin.list_topics(timeout=30).topics
         assert {name: len(topic.partitions) for name, topic in topics.items()} == counts
         for isolation in ("read_uncommitted", "read_committed"):
-            told = truth.read(node.broker, [(each.topic, each.partition) for each in partitions], isolation)
+            reported = truth.read(node.broker, [(each.topic, each.partition) for each in partitions], isolation)
             for each in partitions:
                 wanted = before.records(*each, isolation)
-                assert [truth_record(row) for row in told[each]] == [*wanted], (each, isolation)
+                assert [truth_record(row) for row in reported[each]] == [*wanted], (each, isolation)
         for each in partitions:
             known = (
                 before.list_offsets(*each) or {}

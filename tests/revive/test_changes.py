@@ -185,5 +185,5 @@ def test_a_broker_that_is_started_meanwhile_is_noticed(tmp_path, is_left_running
         for each in running:
             each.stop()
     report = revive([home / "data"], Choices(to=to, corrupt="skip"))
-    told = planned([home / "data"], Choices(to=tmp_path / "other", corrupt="skip"))
-    assert report["revived"] == told["revived"]
+    reported = planned([home / "data"], Choices(to=tmp_path / "other", corrupt="skip"))
+    assert report["revived"] == reported["revived"]

@@ -21,8 +21,8 @@ def test_marked_directories_are_of_the_topic_that_has_their_id(tmp_path):
 def test_contents_are_told_in_words(tmp_path):
     logs = {"t-0": Made([(0, 25)], ONE), "t-1": Made([], ONE), "t-2": Made([(1, 1)], ONE, start=7)}
     claims = find_claims([disk(tmp_path / "a", 1, logs)], None)["t"]
-    told = [contents([each]) for each in claims]
-    assert told == ["25 records, offsets 0 to 24", "0 records", "1 record, offsets 7 to 7"]
+    reported = [contents([each]) for each in claims]
+    assert reported == ["25 records, offsets 0 to 24", "0 records", "1 record, offsets 7 to 7"]
     assert contents(claims) == "26 records"
 
 

@@ -17,7 +17,7 @@ from tests.revive.test_job import Interrupted, contents
 ONE, TWO, OTHER = (made_up_id(each) for each in ("one", "two", "other"))
 
 
-def told(name, topic_id):
+def topic_records(name, topic_id):
     partition = {"topicId": topic_id, "partitionId": 0, "replicas": (1,), "isr": (1,), "leader": 1}
     return [metadata("TopicRecord", name=name, topicId=topic_id), metadata("PartitionRecord", **partition)]
 
@@ -26,7 +26,7 @@ def sources(tmp_path):
     """Two brokers' disks with a topic `a`, one of them with `b` too."""
     disk(tmp_path / "one", 1, {"a-0": Made([(0, 50)], ONE), "b-0": Made([(0, 500)], TWO)})
     disk(tmp_path / "two", 2, {"a-0": Made([(0, 40)], ONE)})
-    Data(tmp_path / "one").write(METADATA_LOG, [*told("a", ONE), *told("b", TWO)])
+    Data(tmp_path / "one").write(METADATA_LOG, [*topic_records("a", ONE), *topic_records("b", TWO)])
     return [tmp_path / "one", tmp_path / "two"]
 
 
@@ -40,11 +40,11 @@ def grown(place, node, **logs):
     shutil.rmtree(made)
 
 
-def made_anew(one, two):
+def remade(one, two):
     grown(one, 1, a=Made([(0, 5)], OTHER))
     shutil.rmtree(two / "a-0")
     data = Data(one)
-    data.write(METADATA_LOG, [metadata("RemoveTopicRecord", topicId=ONE), *told("a", OTHER)], at=4)
+    data.write(METADATA_LOG, [metadata("RemoveTopicRecord", topicId=ONE), *topic_records("a", OTHER)], at=4)
 
 
 def deleted(one, two):
@@ -60,7 +60,7 @@ CHANGES = {
     "another replica": lambda one, two: grown(two, 2, a=Made([(0, 50), (2, 9)], ONE)),
     "records deleted": lambda one, two: (one / "log-start-offset-checkpoint").write_text("0\n1\na 0 10\n"),
     "led anew": lambda one, two: (one / "a-0/leader-epoch-checkpoint").write_text("0\n2\n0 0\n4 50\n"),
-    "made anew": made_anew,
+    "made anew": remade,
     "deleted": deleted,
 }
 

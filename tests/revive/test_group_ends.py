@@ -53,7 +53,7 @@ def revived(tmp_path, path, way="skip"):
     """What `revive.json` says of the partition, and its records: offset, type, group, member and whether it is one that
     removes."""
     report = revive([path], Choices(to=tmp_path / way, corrupt=way))
-    (told,) = report["revived"]
+    (member_value,) = report["revived"]
     log, found = open_data_directory(tmp_path / way).partition(GROUPS).log(), []
     for _, item in log.walk(0, log.end_offset):
         assert isinstance(item, BatchRun)
@@ -68,7 +68,7 @@ def revived(tmp_path, path, way="skip"):
                 assert record.key is not None
                 name, member = record.key.get("groupId", record.key.get("group")), record.key.get("memberId")
                 found.append((int(piece.rows["offset"][number]), record.name, name, member, value is None))
-    return told, found
+    return member_value, found
 
 
 @pytest.mark.parametrize("protocol", ["ConsumerGroup", "ShareGroup", "StreamsGroup"])
@@ -77,14 +77,14 @@ def test_members_left_before_their_group_was_deleted(tmp_path, protocol):
         tmp_path, [commit("g", "t", 0, 5)], joined(protocol, "g", "a", "b"), left(protocol, "g", "a", "b"),
         deleted(protocol, "g"), lost=[2],
     )  # fmt: skip
-    told, records = revived(tmp_path, path)
+    member_value, records = revived(tmp_path, path)
     made = [each[1:] for each in records if 9 <= each[0] <= 14]
     assert [each for each in made if each[-1]] == made
     assert sorted(made) == sorted((f"{protocol}{name}", "g", each, True) for name in MEMBERS for each in "ab")
     assert [each[0] for each in made[-2:]] == [f"{protocol}MemberMetadata"] * 2
-    assert told["endedGroups"] == ["g"]
-    assert [(each["first"], each["last"]) for each in told["losses"]] == [(9, 14)]
-    assert told["endOffset"] == 17
+    assert member_value["endedGroups"] == ["g"]
+    assert [(each["first"], each["last"]) for each in member_value["losses"]] == [(9, 14)]
+    assert member_value["endOffset"] == 17
 
 
 def test_a_member_whose_first_record_is_lost_too_left(tmp_path):
@@ -94,11 +94,11 @@ def test_a_member_whose_first_record_is_lost_too_left(tmp_path):
         tmp_path, joined(protocol, "g", "a"), [pair(name, key("", "g", "a"), {"memberEpoch": 3})],
         left(protocol, "g", "a"), deleted(protocol, "g"), lost=[0, 2],
     )  # fmt: skip
-    told, records = revived(tmp_path, path)
+    member_value, records = revived(tmp_path, path)
     assert [each[1:] for each in records if 6 <= each[0] <= 8] == [
         (name, "g", "a", True), ("ConsumerGroupMemberMetadata", "g", "a", True)
     ]  # fmt: skip
-    assert told["endedGroups"] == ["g"]
+    assert member_value["endedGroups"] == ["g"]
 
 
 def test_a_member_that_left_and_of_which_the_last_word_is_kept(tmp_path):
@@ -129,16 +129,16 @@ def test_what_another_member_owned_it_has_given_back(tmp_path):
 
     def owning(member, epoch, *partitions):
         """That the member owns those."""
-        told = {"memberEpoch": epoch, "assignedPartitions": [{"topicId": topic, "partitions": [*partitions]}]}
-        return pair(name, key("", "g", member), told)
+        member_value = {"memberEpoch": epoch, "assignedPartitions": [{"topicId": topic, "partitions": [*partitions]}]}
+        return pair(name, key("", "g", member), member_value)
 
     path = damaged(
         tmp_path, [owning("a", 3, 0, 1), owning("b", 3, 2)], left("ConsumerGroup", "g", "a"), [owning("c", 2, 1)],
         lost=[1],
     )  # fmt: skip
-    told, records = revived(tmp_path, path)
+    member_value, records = revived(tmp_path, path)
     assert [each for each in records if each[-1]] == [(2, name, "g", "a", True)]
-    assert told["endedGroups"] == ["g"]
+    assert member_value["endedGroups"] == ["g"]
 
 
 @pytest.mark.parametrize("before", ["classic", "ShareGroup"])
@@ -149,8 +149,8 @@ def test_a_group_that_had_another_protocol_ended_as_one_of_that(tmp_path, before
     protocol = "ConsumerGroup"
     path = damaged(tmp_path, first, joined(protocol, "g", "b") + left(protocol, "g", "c"),
                    joined(protocol, "g", "b")[:1], lost=[1])  # fmt: skip
-    told, records = revived(tmp_path, path)
-    assert told["endedGroups"] == ["g"]
+    member_value, records = revived(tmp_path, path)
+    assert member_value["endedGroups"] == ["g"]
     made = [each[1] for each in records if each[-1]]
     if before == "classic":
         assert made == ["GroupMetadata"]
@@ -169,9 +169,9 @@ def test_what_is_whole_or_cut_stays_as_it_is(tmp_path):
         joined(protocol, "stays", "a"), joined(protocol, "g", "a"), left(protocol, "g", "a"), deleted(protocol, "g"),
         [commit("g", "t", 0, 5)],
     )  # fmt: skip
-    told, records = revived(tmp_path, damaged(tmp_path, *batches, lost=[4]))
-    assert told["endedGroups"] == []
+    member_value, records = revived(tmp_path, damaged(tmp_path, *batches, lost=[4]))
+    assert member_value["endedGroups"] == []
     assert len(records) == sum(map(len, batches[:4]))
-    told, records = revived(tmp_path, damaged(tmp_path / "two", *batches, lost=[2]), "cut")
-    assert told["endedGroups"] == []
+    member_value, records = revived(tmp_path, damaged(tmp_path / "two", *batches, lost=[2]), "cut")
+    assert member_value["endedGroups"] == []
     assert len(records) == sum(map(len, batches[:2]))

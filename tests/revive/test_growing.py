@@ -107,8 +107,8 @@ class Growing:
         self.stop(settings)
         at = self.first + 2 * [FIRST, SECOND, THIRD].index(settings)
         home = self.scratch / f"home-{settings}"
-        told = {**self.report, "listen": f"127.0.0.1:{at}"}
-        self.running[settings] = start(self.release, self.place, home, told, settings=settings)
+        reported = {**self.report, "listen": f"127.0.0.1:{at}"}
+        self.running[settings] = start(self.release, self.place, home, reported, settings=settings)
         return self.running[settings]
 
     def stop(self, settings: str) -> None:

@@ -55,9 +55,9 @@ def test_a_cluster_is_written_whole_and_the_disks_are_not_touched(tmp_path):
     assert files(tmp_path / "new") == NEEDED
     assert len(list((tmp_path / "new/__cluster_metadata-0").iterdir())) == 1
     assert (plan["revived"], plan["leftOut"]) == (report["revived"], report["leftOut"])
-    told = json.loads((tmp_path / "new/revive.json").read_text())
-    assert told["state"] == "finished"
-    assert told["revived"] == report["revived"]
+    reported = json.loads((tmp_path / "new/revive.json").read_text())
+    assert reported["state"] == "finished"
+    assert reported["revived"] == report["revived"]
     for place in (tmp_path / "new/revive.json", tmp_path / "new/server.properties"):
         assert "SECRET" not in place.read_text()  # secrets are where a controller looks for them, and nowhere else
     assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
@@ -232,10 +232,10 @@ def test_damage_is_refused_by_name_unless_it_may_be_passed_over(tmp_path):
                 if each["topic"] == "test")  # fmt: skip
     for way in ("skip", "cut"):
         report = revive([source], Choices(to=tmp_path / way, corrupt=way))
-        (told,) = (each for each in report["revived"] if each["topic"] == "test")
-        assert told["lost"] == 1
-        assert told["records"] < whole["records"]
-        assert (told["endOffset"] == whole["endOffset"]) == (way == "skip")
+        (reported,) = (each for each in report["revived"] if each["topic"] == "test")
+        assert reported["lost"] == 1
+        assert reported["records"] < whole["records"]
+        assert (reported["endOffset"] == whole["endOffset"]) == (way == "skip")
 
 
 def test_the_way_out_that_a_refusal_names_leads_on(tmp_path):

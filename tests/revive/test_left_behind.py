@@ -43,8 +43,8 @@ def test_what_was_set_aside_comes_back(mark, target, tmp_path):
     with revived(target, tmp_path, [disk], include=(WORDS[mark],)) as node:
         assert [each["records"] for each in node.report["revived"]] == [each["records"] for each in whole["revived"]]
         facts = node.facts()
-        told = [each["group"] for each in facts["groups"]]
-        assert sorted(told) == sorted(each["group"] for each in source.truth["groups"])
+        reported = [each["group"] for each in facts["groups"]]
+        assert sorted(reported) == sorted(each["group"] for each in source.truth["groups"])
         (shop,) = {each["records"] for each in whole["revived"] if (each["topic"], each["partition"]) == ("shop", 0)}
         assert len(consumed(node, "shop", 0)) == shop
         assert node.complaints() == []
@@ -102,7 +102,7 @@ def test_what_an_unclean_election_lost_is_told(written, tmp_path):
     disks = [cluster.data(number) for number in replicated.NODES]
     two, three = (str(cluster.data(number) / "parted-0") for number in (2, 3))
     with revived("4.4.0", tmp_path, disks) as node:
-        (told,) = (each for each in node.report["revived"] if each["topic"] == "parted")
+        (reported,) = (each for each in node.report["revived"] if each["topic"] == "parted")
         sentences = [each for each in node.report["leftOut"] if each.startswith("parted-0:")]
         values = [int((each or b"").decode().split(":")[1].split("}")[0]) for each in consumed(node, "parted", 0)]
         assert node.complaints() == []
@@ -111,11 +111,11 @@ def test_what_an_unclean_election_lost_is_told(written, tmp_path):
     assert two in sentences[0]
     assert three in sentences[0]
     if written:
-        assert told["replica"] == three
+        assert reported["replica"] == three
         assert "offsets 60 to 99" in sentences[0]
         assert values == [*range(60), *range(1000, 1007)]
     else:
-        assert told["replica"] == two
+        assert reported["replica"] == two
         assert "not in sync" in sentences[0]
         assert values == [*range(100)]
 

@@ -22,8 +22,8 @@ def test_where_a_marker_is_lost_the_brokers_own_index_tells_of_it(segments):
     directory = segments / "transactions-0"
     log = open_data_directory(segments).partition("transactions-0").log()
     segment = next(each for each in log.segments if "txnindex" in each.listed)
-    noted = brokers_aborts(segment)
-    (first, *_) = np.frombuffer(noted, ABORTED)
+    recorded = brokers_aborts(segment)
+    (first, *_) = np.frombuffer(recorded, ABORTED)
     rows = np.concatenate([
         item.rows for at, item in log.walk(0, log.end_offset) if at is segment and isinstance(item, BatchRun)
     ])  # fmt: skip
@@ -34,7 +34,7 @@ def test_where_a_marker_is_lost_the_brokers_own_index_tells_of_it(segments):
     scan, kept = scanned(segments, "transactions-0", "skip")
     assert [(each.first, each.last) for each in scan.tally.losses] == [(int(first["last"]),) * 2]
     (made,) = (each.indexes.transaction_index for each, _ in kept if each.segment.base_offset == segment.base_offset)
-    assert made == noted
+    assert made == recorded
 
 
 def test_a_producer_whose_clock_is_ahead_leaves_no_transaction_open(segments):

@@ -116,7 +116,7 @@ def aborted(producer: int, first: int, last: int) -> AbortedTransaction:
 
 
 @pytest.mark.parametrize(
-    ("begun", "noted", "behind", "over", "wanted"),
+    ("begun", "recorded", "behind", "over", "wanted"),
     [
         ({}, [], {}, {1}, []),
         ({1: 5}, [aborted(1, 5, 12)], {}, set(), [Marker(12, 1, True)]),
@@ -132,18 +132,18 @@ def aborted(producer: int, first: int, last: int) -> AbortedTransaction:
          [Marker(17, 2, False), Marker(18, 1, False), Marker(19, 3, True)]),
     ],
 )  # fmt: skip
-def test_which_ends_were_among_lost_offsets(begun, noted, behind, over, wanted):
+def test_which_ends_were_among_lost_offsets(begun, recorded, behind, over, wanted):
     """10 to 19 are lost."""
-    assert lost_between(10, 19, begun, noted, behind, over.__contains__) == wanted
+    assert lost_between(10, 19, begun, recorded, behind, over.__contains__) == wanted
 
 
 def test_which_ends_were_behind():
     begun = {1: 3, 2: 5, 3: 4, 4: 6}
-    noted = [aborted(2, 5, 12), aborted(1, 8, 14), aborted(4, 0, 2)]
-    found = lost_behind(10, begun, noted, {}, {3}.__contains__)
+    recorded = [aborted(2, 5, 12), aborted(1, 8, 14), aborted(4, 0, 2)]
+    found = lost_behind(10, begun, recorded, {}, {3}.__contains__)
     assert found == [Marker(10, 1, False), Marker(11, 3, False), Marker(12, 2, True)]
     behind = {1: Event(14, 1, "abort"), 3: Event(12, 3, "abort"), 4: Event(20, 4, "begin")}
-    found = lost_behind(10, begun, noted, behind, set[int]().__contains__)
+    found = lost_behind(10, begun, recorded, behind, set[int]().__contains__)
     assert found == [Marker(10, 1, False), Marker(11, 3, True), Marker(12, 2, True)]
 
 

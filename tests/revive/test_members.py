@@ -111,8 +111,8 @@ def test_streams_count_each_record_once(tmp_path):
     kept = [each for each in properties.read_text().splitlines() if not each.startswith(line)]
     properties.write_text("\n".join([*kept, ""]))
     with started("4.4.0", place, tmp_path / "home", report) as node:
-        told = truth.read(node.broker, [("in", 0), ("in", 1)], "read_committed")
-        wanted = Counter(value_of(row)[:1] for rows in told.values() for row in rows)
+        reported = truth.read(node.broker, [("in", 0), ("in", 1)], "read_committed")
+        wanted = Counter(value_of(row)[:1] for rows in reported.values() for row in rows)
         with member("Counter", node.broker.address, "streams", tmp_path / "later"):
 
             def counted() -> list[tuple[bytes, int]]:

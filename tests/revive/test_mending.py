@@ -12,8 +12,8 @@ def test_a_segment_that_is_gone_is_told(segments):
     """Of a topic that was never compacted; whether it was, the plan knows."""
     log = open_data_directory(segments).partition("segments-0").log()
     (segments / "segments-0" / log.segments[1].log_name).unlink()
-    told = planned([segments], Choices(to=segments.with_name("new")))["revived"]
-    (losses,) = (each["losses"] for each in told if each["topic"] == "segments")
+    reported = planned([segments], Choices(to=segments.with_name("new")))["revived"]
+    (losses,) = (each["losses"] for each in reported if each["topic"] == "segments")
     first, behind = log.segments[1].base_offset, log.segments[2].base_offset
     assert losses == [{"first": first, "last": behind - 1, "reason": "no segment has them"}]
 

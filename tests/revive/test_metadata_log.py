@@ -101,7 +101,7 @@ def damaged_at(path: Path, share: float, at: int = BODY_AT, by: int = 0x55) -> i
     return int(row["base_offset"])
 
 
-def told(*paths: Path):
+def reported(*paths: Path):
     """What the metadata of these disks are together, and what is said of them."""
     found = read_metadata([open_data_directory(path) for path in paths], ReadOptions())
     image = found.image
@@ -116,7 +116,7 @@ def test_a_log_that_lost_its_end_is_not_whole(tmp_path, share):
     path = Cluster("4.3.1", "stopped").copy_to(tmp_path / "data")
     content = (path / LOG).read_bytes()
     os.truncate(path / LOG, int(len(content) * share))
-    _, as_of, (problem,) = told(path)
+    _, as_of, (problem,) = reported(path)
     assert as_of is not None
     assert f"offsets {as_of.offset + 1} to " in problem
     assert "the broker recorded its end at" in problem
@@ -130,7 +130,7 @@ def test_a_last_batch_with_an_offset_where_none_can_be_is_damaged(tmp_path):
     """No CRC is about it, and the new controller would go on behind it."""
     path = Cluster("4.3.1", "stopped").copy_to(tmp_path / "data")
     last = damaged_at(path, 0.999, at=0, by=0x40)
-    _, as_of, (problem,) = told(path)
+    _, as_of, (problem,) = reported(path)
     assert as_of is not None
     assert as_of.offset == last - 1
     assert "says that it begins at" in problem
@@ -139,17 +139,17 @@ def test_a_last_batch_with_an_offset_where_none_can_be_is_damaged(tmp_path):
 def test_the_epoch_is_one_that_the_broker_knew(tmp_path):
     """That of a batch is under no CRC."""
     path = Cluster("4.3.1", "stopped").copy_to(tmp_path / "data")
-    whole = told(path)
+    whole = reported(path)
     damaged_at(path, 0.999, at=EPOCH_AT, by=0x7F)
-    assert told(path) == whole
+    assert reported(path) == whole
 
 
 def test_what_one_disk_has_lost_of_it_another_has(tmp_path):
     disks = [shutil.copytree(each, tmp_path / each.name) for each in replicated.directories()]
-    whole = told(*disks)
+    whole = reported(*disks)
     first = damaged_at(disks[0], 0.3)
     damaged_at(disks[1], 0.6)
-    assert told(*disks) == whole
+    assert reported(*disks) == whole
     found = read_metadata([open_data_directory(path) for path in disks], ReadOptions())
     assert any(f"offsets {first} to " in each and str(disks[1]) in each for each in found.sentences)
 
@@ -171,7 +171,7 @@ def test_a_snapshot_that_another_disk_has_whole_counts(tmp_path):
     one = with_snapshot(tmp_path / "1", 9, whole[:-1])
     one.write(METADATA_LOG, [topic("behind")], at=9)
     two = with_snapshot(tmp_path / "2", 9, whole)
-    (ids, *_), as_of, problems = told(one.path, two.path)
+    (ids, *_), as_of, problems = reported(one.path, two.path)
     assert [*ids] == ["t", "behind"]
     assert as_of is not None
     assert (as_of.offset, problems) == (9, ())
@@ -188,7 +188,7 @@ def test_the_beginning_that_one_log_has_lost_comes_from_another(tmp_path):
     (one.path / LOG).unlink()
     one.write(METADATA_LOG, [topic("third")], at=2)
     one.write(METADATA_LOG, [topic("fourth")])
-    (ids, *_), as_of, problems = told(tmp_path / "1", tmp_path / "2")
+    (ids, *_), as_of, problems = reported(tmp_path / "1", tmp_path / "2")
     assert [*ids] == ["first", "second", "third", "fourth"]
     assert as_of is not None
     assert (as_of.offset, problems) == (3, ())
@@ -199,7 +199,7 @@ def test_of_a_snapshot_that_is_not_whole_counts_what_is_left(tmp_path):
     whole = snapshot(topic("t"), topic("u"))
     data = with_snapshot(tmp_path, 9, whole[:-1])
     data.write(METADATA_LOG, [topic("behind")], at=9)
-    (ids, *_), as_of, problems = told(data.path)
+    (ids, *_), as_of, problems = reported(data.path)
     assert [*ids] == ["t", "u", "behind"]
     assert as_of is not None
     assert as_of.offset == 9
@@ -211,7 +211,7 @@ def test_what_is_left_of_a_snapshot_another_disk_may_have(tmp_path):
     one = with_snapshot(tmp_path / "1", 9, bytes(100))
     one.write(METADATA_LOG, [topic("behind")], at=9)
     two = with_snapshot(tmp_path / "2", 9, snapshot(topic("t"))[:-1])
-    (ids, *_), _, problems = told(one.path, two.path)
+    (ids, *_), _, problems = reported(one.path, two.path)
     assert [*ids] == ["t", "behind"]
     assert any("what is left of" in each for each in problems)
 
@@ -220,11 +220,11 @@ def test_a_log_without_its_beginning_tells_what_it_has(tmp_path):
     """As it does behind a gap between two segments."""
     data = Data(tmp_path)
     data.write(METADATA_LOG, [topic("late")], at=7)
-    (ids, *_), _, problems = told(data.path)
+    (ids, *_), _, problems = reported(data.path)
     assert [*ids] == ["late"]
     assert any("offsets 0 to 6 are missing" in each for each in problems)
     with_snapshot(tmp_path, 5, snapshot(topic("t")))
-    (ids, *_), _, problems = told(data.path)
+    (ids, *_), _, problems = reported(data.path)
     assert [*ids] == ["t", "late"]
     assert problems == (f"{METADATA_LOG}: offsets 5 to 6 are missing: no segment has them",)
 

@@ -171,11 +171,11 @@ def test_what_was_acknowledged_is_there(tmp_path, lost):
         for isolation in truth.ISOLATIONS:
             found = truth.read(node.broker, [*load.acknowledged], isolation)
             for where, wanted in load.acknowledged.items():
-                told = {row[0]: value_of(row) for row in found[where]}
+                reported = {row[0]: value_of(row) for row in found[where]}
                 if where[0] == "state":  # of which the cleaner may have taken older ones
                     wanted = dict(sorted(wanted.items())[-KEYS:])
                 if where[0] != "paid":
-                    assert wanted.items() <= told.items(), where
+                    assert wanted.items() <= reported.items(), where
             values = [value_of(row) for where, rows in found.items() if where[0] == "paid" for row in rows]
             assert len(values) == len({*values})
             assert all(each <= {*values} for each in load.committed)

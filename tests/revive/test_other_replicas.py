@@ -47,7 +47,7 @@ def damage(disk, share, at=70, by=1):
     return int(row["base_offset"]), int(row["last_offset"])
 
 
-def told(report):
+def reported(report):
     (found,) = (each for each in report["revived"] if each["topic"] == TOPIC)
     return found
 
@@ -63,15 +63,15 @@ def test_what_one_has_lost_another_has(tmp_path, disks, method):
     for file in (tmp_path / "whole" / PARTITION).iterdir():
         if file.suffix in (".log", ".index", ".timeindex"):
             assert (tmp_path / "new" / PARTITION / file.name).read_bytes() == file.read_bytes()
-    assert told(report)["fromOthers"] == [{"first": first, "last": last, "replica": str(disks[2] / PARTITION)}]
+    assert reported(report)["fromOthers"] == [{"first": first, "last": last, "replica": str(disks[2] / PARTITION)}]
     same = {"records", "endOffset", "losses", "lost", "bytes"}
-    assert {name: told(report)[name] for name in same} == {name: told(whole)[name] for name in same}
+    assert {name: reported(report)[name] for name in same} == {name: reported(whole)[name] for name in same}
 
 
 def test_what_none_has_is_told(tmp_path, disks):
     lost, *_ = [damage(each, 0.3) for each in disks]
     damage(disks[0], 0.5)
-    found = told(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
+    found = reported(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
     assert [(each["first"], each["last"]) for each in found["losses"]] == [lost]
     with pytest.raises(CorruptData, match=f"damage in 1 place: {PARTITION} at offset {lost[0]}:"):
         revive(disks, Choices(to=tmp_path / "new"))
@@ -82,7 +82,7 @@ def test_a_batch_of_another_epoch_is_another_batch(tmp_path, disks):
     lost = damage(disks[0], 0.3)
     damage(disks[1], 0.3, at=15)  # the epoch's last byte
     damage(disks[2], 0.3, at=15)
-    found = told(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
+    found = reported(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
     assert [(each["first"], each["last"]) for each in found["losses"]] == [lost]
     assert found["fromOthers"] == []
 
@@ -100,8 +100,8 @@ def test_a_segment_that_one_has_not_another_has(tmp_path, disks, method, is_empt
     (disks[1] / PARTITION / open_data_directory(disks[1]).partition(PARTITION).log().segments[1].log_name).unlink()
     report = revive(disks, Choices(to=tmp_path / "new", method=method))
     same = {"records", "endOffset", "losses", "lost", "bytes"}
-    assert {name: told(report)[name] for name in same} == {name: told(whole)[name] for name in same}
-    borrowed = told(report)["fromOthers"]
+    assert {name: reported(report)[name] for name in same} == {name: reported(whole)[name] for name in same}
+    borrowed = reported(report)["fromOthers"]
     assert (borrowed[0]["first"], borrowed[-1]["last"]) == (gone.base_offset, behind.base_offset - 1)
     assert {each["replica"] for each in borrowed} <= {str(disk / PARTITION) for disk in disks[1:]}
     again = open_data_directory(tmp_path / "new").partition(PARTITION).log()
@@ -121,7 +121,7 @@ def test_the_first_segment_that_one_has_not_another_has(tmp_path, disks, is_anyw
     gone, behind = open_data_directory(disks[0]).partition(PARTITION).log().segments[:2]
     for each in disks if not is_anywhere else disks[:1]:
         (each / PARTITION / gone.log_name).unlink()
-    found, wanted = told(revive(disks, Choices(to=tmp_path / "new"))), told(whole)
+    found, wanted = reported(revive(disks, Choices(to=tmp_path / "new"))), reported(whole)
     again = open_data_directory(tmp_path / "new").partition(PARTITION).log()
     if is_anywhere:
         same = {"records", "startOffset", "endOffset", "losses", "lost", "bytes"}
@@ -139,7 +139,7 @@ def test_what_one_replica_has_of_a_gap_and_another_of_its_rest(tmp_path, disks):
     gone = open_data_directory(disks[1]).partition(PARTITION).log().segments[0]
     (disks[1] / PARTITION / gone.log_name).write_bytes(b"")
     report = revive(disks, Choices(to=tmp_path / "new"))
-    assert told(report)["fromOthers"] == [{"first": first, "last": last, "replica": str(disks[2] / PARTITION)}]
+    assert reported(report)["fromOthers"] == [{"first": first, "last": last, "replica": str(disks[2] / PARTITION)}]
 
 
 def test_where_the_log_starts_inside_a_batch_another_has_its_rest(tmp_path):
@@ -168,7 +168,7 @@ def test_of_batches_that_are_read_together_each_counts_by_its_own_epoch(tmp_path
     for each in (disks[0], disks[2]):
         (each / PARTITION / gone.log_name).write_bytes(b"")
     lost = damage(disks[1], 0.3, at=15)  # the epoch's last byte
-    found = told(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
+    found = reported(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))
     assert [(each["first"], each["last"]) for each in found["losses"]] == [lost]
 
 

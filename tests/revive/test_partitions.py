@@ -40,10 +40,10 @@ def test_the_files_are_the_brokers_own(tmp_path, name):
             assert file.read_bytes() == theirs.read_bytes(), file.name
         elif file.suffix == ".snapshot":
             ours = {each.producer_id: each for each in parse_producer_snapshot(file.read_bytes())}
-            told = {each.producer_id: each for each in parse_producer_snapshot(theirs.read_bytes())}
-            assert ours.keys() == told.keys()
+            reported = {each.producer_id: each for each in parse_producer_snapshot(theirs.read_bytes())}
+            assert ours.keys() == reported.keys()
             assert {each.transaction_first_offset for each in ours.values()} == {
-                each.transaction_first_offset for each in told.values()
+                each.transaction_first_offset for each in reported.values()
             }
     logs = [file.name for file in source.glob("*.log")]
     assert sorted(file.name for file in place.glob("*.log")) == sorted(logs)
@@ -74,8 +74,12 @@ def test_nothing_is_kept_and_a_log_is_there(tmp_path):
 
 def test_what_is_told_of_it(tmp_path):
     _, scan, replica, _ = written(tmp_path, "transactions-0")
-    told = report_of(scan, replica)
-    assert told["records"] == len(SOURCE.records("transactions"))
-    assert (told["endOffset"], told["lost"], told["losses"]) == (SOURCE.offsets("transactions").latest, 0, [])
-    assert told["replica"] == str(SOURCE.path / "transactions-0")
-    assert told["largestProducerId"] >= 0
+    reported = report_of(scan, replica)
+    assert reported["records"] == len(SOURCE.records("transactions"))
+    assert (reported["endOffset"], reported["lost"], reported["losses"]) == (
+        SOURCE.offsets("transactions").latest,
+        0,
+        [],
+    )
+    assert reported["replica"] == str(SOURCE.path / "transactions-0")
+    assert reported["largestProducerId"] >= 0

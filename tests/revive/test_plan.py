@@ -26,18 +26,18 @@ def plan(paths, to, **more):
 
 def test_a_clusters_plan_tells_what_it_is(tmp_path):
     found = plan([Cluster("4.3.1", "stopped").path], tmp_path / "new")
-    told = found.report()
-    assert json.loads(json.dumps(told)) == told
-    assert (told["kafka"], told["nodeId"], told["topics"], told["lostPartitions"]) == ("4.4", 1, 6, 0)
-    assert told["clusterId"] == Cluster("4.3.1", "stopped").truth["clusterId"]
-    assert told["problems"] == []
+    records = found.report()
+    assert json.loads(json.dumps(records)) == records
+    assert (records["kafka"], records["nodeId"], records["topics"], records["lostPartitions"]) == ("4.4", 1, 6, 0)
+    assert records["clusterId"] == Cluster("4.3.1", "stopped").truth["clusterId"]
+    assert records["problems"] == []
     assert not (tmp_path / "new").exists()
 
 
 def test_disks_without_metadata_say_so(tmp_path):
-    told = plan([unpack(tmp_path)], tmp_path / "new").report()
-    assert any("no metadata" in sentence for sentence in told["leftOut"])
-    assert told["nextProducerId"] >= 1000  # behind those that transactions are known of
+    records = plan([unpack(tmp_path)], tmp_path / "new").report()
+    assert any("no metadata" in sentence for sentence in records["leftOut"])
+    assert records["nextProducerId"] >= 1000  # behind those that transactions are known of
 
 
 def test_groups_of_newer_protocols_are_known_without_metadata(tmp_path):
@@ -61,8 +61,8 @@ def test_a_share_group_of_later_does_not_keep_from_an_older_release(tmp_path):
     logs = [source.partition(name).log() for name in source.names() if name.startswith("__consumer_offsets-")]
     runs = (item for log in logs for _, item in log.walk(0, log.end_offset) if isinstance(item, BatchRun))
     first = min(int(run.rows["max_timestamp"].min()) for run in runs)
-    told = plan([source.path], tmp_path / "new", kafka="3.9", until_ms=first).report()
-    assert not any("keeps its offsets" in sentence for sentence in told["leftOut"])
+    records = plan([source.path], tmp_path / "new", kafka="3.9", until_ms=first).report()
+    assert not any("keeps its offsets" in sentence for sentence in records["leftOut"])
 
 
 def test_an_empty_cluster_is_nothing_to_revive(tmp_path):
@@ -149,13 +149,13 @@ def test_a_link_in_place_of_a_partition_is_told(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("states", "is_told"), [((2,), True), ((2, 1), False), ((2, 1, 3), False), ((0,), False), ((), False)]
+    ("states", "is_reported"), [((2,), True), ((2, 1), False), ((2, 1, 3), False), ((0,), False), ((), False)]
 )
-def test_a_migration_from_zookeeper_that_had_only_begun_is_told(tmp_path, states, is_told):
+def test_a_migration_from_zookeeper_that_had_only_begun_is_told(tmp_path, states, is_reported):
     """Regression: there were metadata, and nothing said that rights and users were elsewhere."""
     data = Data(unpack(tmp_path))
-    told = [metadata("ZkMigrationStateRecord", zkMigrationState=state) for state in states]
-    data.write("__cluster_metadata-0", [metadata("NoOpRecord"), *told])
+    records = [metadata("ZkMigrationStateRecord", zkMigrationState=state) for state in states]
+    data.write("__cluster_metadata-0", [metadata("NoOpRecord"), *records])
     found = plan([data.path], tmp_path / "new").report()
     assert found["topics"] == 7
-    assert any("migration from ZooKeeper had not copied" in each for each in found["leftOut"]) == is_told
+    assert any("migration from ZooKeeper had not copied" in each for each in found["leftOut"]) == is_reported

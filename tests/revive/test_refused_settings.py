@@ -12,7 +12,7 @@ from kafkafs.revive.refused_settings import is_taken
 from kafkafs.revive.topics import made_up_id
 from tests.cluster.writing import Data, metadata
 from tests.revive.replicas import Made, disk
-from tests.revive.test_fingerprint import told
+from tests.revive.test_fingerprint import topic_records
 
 ONE = made_up_id("one")
 TAKEN = {
@@ -44,7 +44,7 @@ def test_a_refused_value_is_named_and_its_topic_keeps_its_records(tmp_path):
     settings = {"retention.ms": "x\ny", "segment.bytes": "2000000"}
     records = [metadata("ConfigRecord", resourceType=2, resourceName="a", name=name, value=value)
                for name, value in settings.items()]  # fmt: skip
-    Data(path).write(METADATA_LOG, [*told("a", ONE), *records])
+    Data(path).write(METADATA_LOG, [*topic_records("a", ONE), *records])
     report = revive([path], Choices(to=tmp_path / "new"))
     assert r"the setting retention.ms='x\ny' of a is left out: no Kafka takes such a value" in report["leftOut"]
     assert report["retentionAdded"] == ["a"]

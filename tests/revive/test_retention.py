@@ -21,21 +21,21 @@ OWN = {"with": "86400000", "without": None, "kept": "-1", "compacted": None}
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     """Topics with a `retention.ms` of their own and without one."""
-    data, told = Data(tmp_path / "data"), []
+    data, reported = Data(tmp_path / "data"), []
     for name, retention in OWN.items():
         topic = made_up_id(name)
-        told += [
+        reported += [
             metadata("TopicRecord", name=name, topicId=topic),
             metadata("PartitionRecord", topicId=topic, partitionId=0, replicas=(1,), isr=(1,), leader=1, leaderEpoch=1),
         ]
         if retention is not None:
-            told.append(
+            reported.append(
                 metadata("ConfigRecord", resourceType=2, resourceName=name, name="retention.ms", value=retention)
             )
-    told.append(
+    reported.append(
         metadata("ConfigRecord", resourceType=2, resourceName="compacted", name="cleanup.policy", value="compact")
     )
-    data.write(METADATA_LOG, told)
+    data.write(METADATA_LOG, reported)
     return data.path
 
 

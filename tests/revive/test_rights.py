@@ -46,7 +46,7 @@ def tool(broker: nodes.Broker, command: str, *words: str) -> str:
     return jars.run(jars.NEWEST, command, "--bootstrap-server", broker.address, *words).stdout.decode()
 
 
-def told(broker: nodes.Broker) -> dict[str, list[list[str]]]:
+def reported(broker: nodes.Broker) -> dict[str, list[list[str]]]:
     """By kind the words of its lines, without their order, and without what else a setting could have been."""
     asked: dict[str, tuple[str, ...]] = {kind: ("--describe", "--entity-type", kind) for kind in KINDS}
     asked |= {"all brokers": ("--describe", "--entity-type", "brokers", "--entity-default")}
@@ -68,9 +68,9 @@ def test_quotas_users_rights_and_settings_are_told_as_before(source, target, tmp
             tool(broker, CONFIGS, "--alter", "--entity-type", kind, *whose, "--add-config", values)
         for words in ALLOWED:
             tool(broker, ACLS, "--add", *words)
-        before = told(broker)
+        before = reported(broker)
         broker.stop(signal.SIGKILL)
     with revived(target, tmp_path, [home / "data"]) as node:
-        assert told(node.broker) == before
+        assert reported(node.broker) == before
         Writer(node.broker, settings={"acks": "all"}).batch("t", [Record(b"new")])
     assert node.complaints() == []

@@ -115,11 +115,11 @@ def test_a_log_that_ends_before_its_start_is_empty(tmp_path):
 
 def test_epochs_that_the_broker_did_not_note_are_read_from_the_log(tmp_path):
     SOURCE.copy_to(tmp_path / "data", "segments-0")
-    noted, _ = scanned(tmp_path / "data", "segments-0")
+    recorded, _ = scanned(tmp_path / "data", "segments-0")
     (tmp_path / "data/segments-0/leader-epoch-checkpoint").unlink()
-    told, _ = scanned(tmp_path / "data", "segments-0")
-    assert noted.tally.epochs == told.tally.epochs
-    assert noted.tally.epochs
+    reported, _ = scanned(tmp_path / "data", "segments-0")
+    assert recorded.tally.epochs == reported.tally.epochs
+    assert recorded.tally.epochs
 
 
 def test_a_first_segment_of_which_compaction_left_nothing_stays(segments):

@@ -149,6 +149,6 @@ def test_producer_ids_of_transactions_that_were_set_aside_are_not_given_out_agai
     data.write(METADATA_LOG, [metadata("TopicRecord", name="new", topicId=TWO)])
     report = revive([path], Choices(to=tmp_path / "new", include=("stray",)))
     assert "__transaction_state" in {each["topic"] for each in report["revived"]}
-    told = read_metadata([open_data_directory(tmp_path / "new")], ReadOptions()).image
-    assert told is not None
-    assert told.next_producer_id == report["nextProducerId"] == 42_000
+    reported = read_metadata([open_data_directory(tmp_path / "new")], ReadOptions()).image
+    assert reported is not None
+    assert reported.next_producer_id == report["nextProducerId"] == 42_000

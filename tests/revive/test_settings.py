@@ -24,33 +24,33 @@ NODE = Node(3, made_up_id("d"), made_up_id("i"), "127.0.0.1", 9192)
 TOPICS = [RevivedTopic("__consumer_offsets", made_up_id("o"), {}, (RevivedPartition(0, None, None),) * 4)]
 
 
-def told(**more):
+def reported(**more):
     given = {"is_dynamic": True, "has_acls": False, "has_shares": True}
     return settings(NODE, Path("/srv/revived"), TOPICS, **{**given, **more})
 
 
 def test_the_controller_listens_one_port_further():
-    assert told()["listeners"] == "PLAINTEXT://127.0.0.1:9192,CONTROLLER://127.0.0.1:9193"
-    assert told()["controller.quorum.bootstrap.servers"] == "127.0.0.1:9193"
-    assert told(is_dynamic=False)["controller.quorum.voters"] == "3@127.0.0.1:9193"
+    assert reported()["listeners"] == "PLAINTEXT://127.0.0.1:9192,CONTROLLER://127.0.0.1:9193"
+    assert reported()["controller.quorum.bootstrap.servers"] == "127.0.0.1:9193"
+    assert reported(is_dynamic=False)["controller.quorum.voters"] == "3@127.0.0.1:9193"
 
 
 def test_the_node_stands_in_the_rack_of_the_old_one():
-    assert "broker.rack" not in told()
+    assert "broker.rack" not in reported()
     node = replace(NODE, rack="rack-1")
     assert settings(node, Path("/x"), [], is_dynamic=True, has_acls=False, has_shares=True)["broker.rack"] == "rack-1"
 
 
 def test_coordinators_topics_keep_their_number_of_partitions():
     """A group's partition follows from it."""
-    assert told()["offsets.topic.num.partitions"] == "4"
-    assert "transaction.state.log.num.partitions" not in told()
-    assert not any(name.startswith("share.") for name in told(has_shares=False))
+    assert reported()["offsets.topic.num.partitions"] == "4"
+    assert "transaction.state.log.num.partitions" not in reported()
+    assert not any(name.startswith("share.") for name in reported(has_shares=False))
 
 
 def test_rights_are_checked_where_there_are_any():
-    assert "authorizer.class.name" not in told()
-    assert told(has_acls=True)["super.users"] == "User:ANONYMOUS"
+    assert "authorizer.class.name" not in reported()
+    assert reported(has_acls=True)["super.users"] == "User:ANONYMOUS"
 
 
 def test_threads_are_as_many_from_the_first_moment():
@@ -77,7 +77,7 @@ def test_the_key_of_tokens_waits_behind_a_mark():
 
 
 def test_all_that_destroys_is_off_each_with_a_word_about_it():
-    text = server_properties(told()).decode()
+    text = server_properties(reported()).decode()
     for name, (value, effect) in OFF.items():
         assert f"# {effect}\n{name}={value}\n" in text
 

@@ -18,7 +18,7 @@ LATE_MS = 2_000_000_000_000
 """The metadata end then: no record is later."""
 
 
-def told(name, topic_id):
+def topic_records(name, topic_id):
     partition = {"topicId": topic_id, "partitionId": 0, "replicas": (1,), "isr": (1,), "leader": 1, "leaderEpoch": 3}
     return [metadata("TopicRecord", name=name, topicId=topic_id), metadata("PartitionRecord", **partition)]
 
@@ -28,7 +28,11 @@ def source(tmp_path, logs, metadata_ms=LATE_MS):
     path = tmp_path / "disk"
     disk(path, 1, logs)
     next_id = metadata("ProducerIdsRecord", brokerId=1, brokerEpoch=1, nextProducerId=7000)
-    Data(path).write(METADATA_LOG, [*told("a", ONE), *told("__consumer_offsets", TWO), next_id], timestamp=metadata_ms)
+    Data(path).write(
+        METADATA_LOG,
+        [*topic_records("a", ONE), *topic_records("__consumer_offsets", TWO), next_id],
+        timestamp=metadata_ms,
+    )
     return path
 
 

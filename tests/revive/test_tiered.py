@@ -54,14 +54,14 @@ def objects(tier: Path, name: str) -> list[Path]:
     return sorted(folder.glob("*.log"))
 
 
-def told(report: dict[str, Any], name: str) -> dict[str, Any]:
+def reported(report: dict[str, Any], name: str) -> dict[str, Any]:
     """What a report says of a partition."""
     (found,) = (each for each in report["revived"] if f"{each['topic']}-{each['partition']}" == name)
     return dict(found)
 
 
 def losses(report: dict[str, Any], name: str) -> list[tuple[int, int]]:
-    return [(each["first"], each["last"]) for each in told(report, name)["losses"]]
+    return [(each["first"], each["last"]) for each in reported(report, name)["losses"]]
 
 
 @pytest.mark.parametrize("kind", tiers.KINDS)
@@ -143,7 +143,7 @@ def test_the_log_start_may_be_inside_a_remote_segment(tmp_path):
     starts = (disk / "log-start-offset-checkpoint").read_text()
     (disk / "log-start-offset-checkpoint").write_text(starts.replace("orders 0 0", "orders 0 777"))
     report = revive([disk], Choices(to=tmp_path / "new", tiered=LOCAL))
-    found = told(report, "orders-0")
+    found = reported(report, "orders-0")
     assert (found["startOffset"], found["records"], found["losses"]) == (777, 3000 - 777, [])
     assert bases(tmp_path / "new/orders-0")[0] <= 777
     new = parse_offset_checkpoint((tmp_path / "new/log-start-offset-checkpoint").read_bytes())
@@ -265,7 +265,7 @@ def test_a_partition_that_no_disk_has_comes_from_the_tier(tmp_path, tier_sources
     assert f"orders-0: no disk has a replica, and the tier ends at offset {end}" in report["leftOut"]
     assert losses(report, "orders-0") == [(end, RECORDS - 1)]
     assert log_of(TIERED.whole / "orders-0").startswith(log_of(tmp_path / "new/orders-0"))
-    assert [told(report, "orders-0")[name] for name in ("replica", "endOffset")] == ["s3://zstd", end]
+    assert [reported(report, "orders-0")[name] for name in ("replica", "endOffset")] == ["s3://zstd", end]
     ids = {(tmp_path / "new" / name / "partition.metadata").read_bytes() for name in ("orders-0", "orders-1")}
     assert len(ids) == 1
 
@@ -350,7 +350,7 @@ def test_a_partition_that_only_a_tier_has_is_revived_past_an_upload_that_is_lost
     wanted = choices(tmp_path / "new", corrupt="skip", tiered=TierSource(str(tier)), topics=("t",))
     first = int(log.name[:20])
     for each in (wanted, replace(wanted, to=tmp_path / "copied", method="copy")):
-        found = told(revive([disk], each), "t-0")
+        found = reported(revive([disk], each), "t-0")
         assert (found["records"], found["endOffset"]) == (90, 120)
         assert [(loss["first"], loss["last"]) for loss in found["losses"]] == [(first, first + 29)]
     with pytest.raises(CorruptData, match="damage in 1 place"):
@@ -366,6 +366,6 @@ def test_a_sound_hole_at_the_end_of_an_object_refuses_no_revival(tmp_path):
     ]
     tier, disk = made.write_tier(tmp_path / "tier"), made.write_disk(tmp_path / "disk", True, True)
     wanted = choices(tmp_path / "new", tiered=TierSource(str(tier)), topics=("t",))
-    found = told(revive([disk], wanted), "t-0")
+    found = reported(revive([disk], wanted), "t-0")
     assert found["records"] == 125
     assert found["losses"] == [{"first": 55, "last": 59, "reason": "no segment has them"}]

@@ -59,8 +59,8 @@ def test_a_token_is_good_with_the_old_key(release, target, tmp_path):
     for key, is_good in (("old", True), ("new", False)):
         properties.write_text(f"{properties.read_text()}{SECRET}={key}\n")
         with started(target, place, tmp_path / key, report):
-            told = jars.run(
+            reported = jars.run(
                 release, "org.apache.kafka.tools.GetOffsetShell", "--bootstrap-server", doors, "--topic", "t",
                 "--command-config", client(tmp_path / "token", token, hmac, " tokenauth=true"), check=False,
             )  # fmt: skip
-            assert (b"t:0:0" in told.stdout) == is_good, told
+            assert (b"t:0:0" in reported.stdout) == is_good, reported

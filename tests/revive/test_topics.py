@@ -157,11 +157,11 @@ def test_what_lies_in_a_tier_is_not_asked_for(tmp_path):
 def test_that_only_a_replica_out_of_sync_is_left_is_told(tmp_path):
     """As one that was being moved there: a tenth of the partition, and nothing of it damaged."""
     one, other = disk(tmp_path / "a", {"t-0": ONE}, node=3), disk(tmp_path / "b", {"t-0": ONE}, node=1)
-    told = (
+    reported = (
         "t-0: no disk has a replica that was in sync (of broker 1, 2), so its last records may be missing;"
         f" '{tmp_path}/a/t-0' (offsets 0 to 0, last leader epoch 0) is used"
     )
-    assert chosen([one], image(("t", ONE, 1), isr=(2, 1))).sentences == [told]
+    assert chosen([one], image(("t", ONE, 1), isr=(2, 1))).sentences == [reported]
     assert chosen([one, other], image(("t", ONE, 1), isr=(2, 1))).sentences == []
     assert chosen([one], image(("t", ONE, 1), isr=())).sentences == []
 

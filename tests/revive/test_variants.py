@@ -51,10 +51,10 @@ def test_settings_that_only_an_older_release_takes(target, tmp_path):
         first = next(disk / "cleaned-0" for disk in disks if (disk / "cleaned-0").is_dir()) / f"{0:020}.log"
         nodes.wait_until(lambda: first.stat().st_size == 0, "the cleaner to leave nothing of the first segment")
         time.sleep(1.5)  # checkpoints are written each second
-        before = told(source)
+        before = reported(source)
         source.stop(signal.SIGKILL)
     with revived(target, tmp_path, disks) as node:
-        assert told(node.broker) == before
+        assert reported(node.broker) == before
         writer = Writer(node.broker)
         for name in WRITTEN:
             writer.batch(name, [Record(b"new", b"k")])
@@ -113,7 +113,7 @@ def again(source: nodes.Broker) -> None:
     Writer(source).batch("again", [Record(b"new")])
 
 
-def told(source: nodes.Broker) -> dict[str, object]:
+def reported(source: nodes.Broker) -> dict[str, object]:
     """Records in both isolation levels, and where partitions begin and end."""
     partitions = [each for each in truth.all_partitions(source) if not each[0].startswith("__")]
     found: dict[str, object] = {each: truth.read(source, partitions, each) for each in truth.ISOLATIONS}

@@ -38,8 +38,8 @@ def test_logs_that_are_linked_stay_as_they_were(tmp_path):
     with revived("4.4.0", tmp_path, [data], method="link", corrupt="skip") as node:
         assert any(path.stat().st_nlink > 1 for path in node.place.rglob("*.log"))
         each = next(each for each in SOURCE.partitions() if each.topic == "segments")
-        told = truth.read(node.broker, [(each.topic, each.partition)], "read_uncommitted")
-        assert [truth_record(row) for row in told[each]] == [*SOURCE.records(*each)]
+        reported = truth.read(node.broker, [(each.topic, each.partition)], "read_uncommitted")
+        assert [truth_record(row) for row in reported[each]] == [*SOURCE.records(*each)]
     assert state(data) == before
 
 
@@ -61,16 +61,18 @@ def test_every_sound_record_of_a_damaged_disk_is_there(tmp_path):
         index.unlink()
     with revived("4.3.1", tmp_path, [data], corrupt="skip") as node:
         gone = {
-            (told["topic"], told["partition"]): [range(loss["first"], loss["last"] + 1) for loss in told["losses"]]
-            for told in node.report["revived"]
+            (reported["topic"], reported["partition"]): [
+                range(loss["first"], loss["last"] + 1) for loss in reported["losses"]
+            ]
+            for reported in node.report["revived"]
         }
         assert sum(map(len, gone.values())) >= 2
         partitions = [each for each in SOURCE.partitions() if each.directory in os.listdir(node.place)]
-        told = truth.read(node.broker, [(each.topic, each.partition) for each in partitions], "read_uncommitted")
+        reported = truth.read(node.broker, [(each.topic, each.partition) for each in partitions], "read_uncommitted")
         for each in partitions:
             lost = gone[each.topic, each.partition]
             wanted = [one for one in SOURCE.records(*each) if not any(one.offset in some for some in lost)]
-            assert [truth_record(row) for row in told[each]] == wanted, each
+            assert [truth_record(row) for row in reported[each]] == wanted, each
     assert node.complaints() == []
 
 
@@ -87,10 +89,10 @@ def test_with_damaged_metadata_topics_and_groups_are_there(tmp_path, lost):
     with pytest.raises(CorruptData, match=r"the cluster's metadata is not whole.*--corrupt skip"):
         revive([data], choices(tmp_path / "refused", "4.3"))
     with revived("4.3.1", tmp_path, [data], corrupt="skip") as node:
-        told = node.facts()
-    topics = {each["topic"]: each["topicId"] for each in told["topics"]}
+        reported = node.facts()
+    topics = {each["topic"]: each["topicId"] for each in reported["topics"]}
     assert {each["topic"]: each["topicId"] for each in before.truth["topics"]}.items() <= topics.items()
-    assert sorted(map(str, told["offsets"])) == sorted(map(str, before.truth["offsets"]))
+    assert sorted(map(str, reported["offsets"])) == sorted(map(str, before.truth["offsets"]))
     assert node.complaints() == []
 
 
@@ -108,21 +110,21 @@ def test_groups_beside_one_that_lost_how_its_members_left_are_there(tmp_path):
         file.write(gone[:-1] + b"\x55" + ended)
     with revived("4.3.1", tmp_path, [data], corrupt="skip") as node:
         assert [each["endedGroups"] for each in node.report["revived"] if each.get("endedGroups")] == [[group]]
-        told = node.facts()
-    assert {each["group"] for each in told["groups"]} == known.keys() - {group}
+        reported = node.facts()
+    assert {each["group"] for each in reported["groups"]} == known.keys() - {group}
     assert node.complaints() == []
 
 
 def test_without_the_controllers_disk_the_others_tell_as_much(tmp_path):
     disks = replicated.directories()[1:]
     with revived("4.4.0", tmp_path, disks) as node:
-        for told in node.report["revived"]:
-            if told["replica"]:
-                where = told["topic"], told["partition"]
+        for reported in node.report["revived"]:
+            if reported["replica"]:
+                where = reported["topic"], reported["partition"]
                 (answer,) = truth.ask(node.broker.admin, {where: OffsetSpec.latest()}).values()
                 assert answer is not None
-                assert answer[0] == told["endOffset"]
-        assert {told["topic"] for told in node.report["revived"]} >= {"plain", "compacted", "parted"}
+                assert answer[0] == reported["endOffset"]
+        assert {reported["topic"] for reported in node.report["revived"]} >= {"plain", "compacted", "parted"}
     assert node.complaints() == []
 
 
@@ -186,7 +188,7 @@ def test_two_months_later_nothing_has_expired(tmp_path, monkeypatch):
     clock = "env", f"LD_PRELOAD={FAKETIME}", f"FAKETIME=+{LATE_MS // 1000}s", *WALL_CLOCK_ALONE
     with started("4.4.0", place, tmp_path / "home", report, under=clock) as node:
         time.sleep(5)  # that is the promise: nothing happens, ten times
-        told = node.facts()
+        reported = node.facts()
         shop = truth.ask(node.broker.admin, {("shop", 0): OffsetSpec.earliest()})
         assert shop == {("shop", 0): [0, -1]}
         assert produce(node.broker.address, "shop", 0, first_batch(before.path, "shop-0")) == (
@@ -194,7 +196,7 @@ def test_two_months_later_nothing_has_expired(tmp_path, monkeypatch):
             0,
         )  # known as repeated
     for name in ("offsets", "ends", "producers", "transactions"):
-        assert sorted(map(str, told[name])) == sorted(map(str, before.truth[name])), name
+        assert sorted(map(str, reported[name])) == sorted(map(str, before.truth[name])), name
     assert node.complaints() == []
 
 

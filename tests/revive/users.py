@@ -58,11 +58,11 @@ def assert_users_have_their_rights(address: str) -> None:
 
 def assert_is_refused(settings: Mapping[str, object]) -> None:
     """By the broker, at the door."""
-    told: list[int] = []
-    stranger = Producer({**settings, "error_cb": lambda error: told.append(error.code())})
+    reported: list[int] = []
+    stranger = Producer({**settings, "error_cb": lambda error: reported.append(error.code())})
 
     def is_refused() -> bool:
         stranger.poll(0.1)
-        return KafkaError._AUTHENTICATION in told
+        return KafkaError._AUTHENTICATION in reported
 
     wait_until(is_refused, "a refusal")

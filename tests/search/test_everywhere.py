@@ -62,12 +62,12 @@ PLANTED = [
 
 
 def test_an_id_is_found_in_every_hiding_place(planted):
-    code, lines, told = grep("--everywhere", "-F", "k7", "one", "two", cwd=planted)
+    code, lines, reported = grep("--everywhere", "-F", "k7", "one", "two", cwd=planted)
     wanted = [f"one/{each}" for each in PLANTED] + [f"two/orders-0/{LOG}"]
     assert places(lines) == {path: [7] for path in wanted}
     assert code == 2, "the rubbish between two valid batches of a live log may have held more"
-    assert told.count("\n") == 1
-    assert f"one/orders-0/{20:020}.log" in told
+    assert reported.count("\n") == 1
+    assert f"one/orders-0/{20:020}.log" in reported
     for line in lines:
         shown = json.loads(line)
         name = shown["path"].split("/")[1].split(".")[0]
@@ -75,10 +75,10 @@ def test_an_id_is_found_in_every_hiding_place(planted):
 
 
 def test_options_count_by_file(planted):
-    code, lines, told = grep("-l", "--everywhere", "-F", "k7", "--topics", "old,orders", "two/", "one", cwd=planted)
+    code, lines, reported = grep("-l", "--everywhere", "-F", "k7", "--topics", "old,orders", "two/", "one", cwd=planted)
     assert sorted(lines) == sorted([f"two/orders-0/{LOG}", *(f"one/{each}" for each in PLANTED)])
-    code, lines, told = grep("-c", "--everywhere", "-F", "k7", "--topics", "old", "one", cwd=planted)
-    assert (code, lines, told) == (0, [f"one/old-0.{UUID}-stray/{LOG}:1"], "")
+    code, lines, reported = grep("-c", "--everywhere", "-F", "k7", "--topics", "old", "one", cwd=planted)
+    assert (code, lines, reported) == (0, [f"one/old-0.{UUID}-stray/{LOG}:1"], "")
     code, lines, _ = grep("-c", "-m", "2", "--everywhere", "k[5-8]", "--topics", "orders", planted / "two")
     assert lines == [f"{planted}/two/orders-0/{LOG}:2", f"{planted}/two/orders-0/{20:020}.log:0"]
     assert code == 0
@@ -98,20 +98,20 @@ def test_a_plain_search_tells_what_it_leaves_out(planted):
     left = {each: size for each, size in sizes.items() if not re.fullmatch(r"orders-0/\d*\.log", each)}
     (planted / "two" / "orders-0" / f"{8:020}.log.deleted").write_bytes(made(8, [1]).data)
 
-    def told(count: int, size: int, text: str) -> None:
+    def reported(count: int, size: int, text: str) -> None:
         assert text.count("\n") == 1
         assert re.findall(r"\d+", text) == [str(count), str(size)]
         assert "--everywhere" in text
 
     code, lines, text = grep("-F", "k22", "one", cwd=planted)
-    told(len(left), sum(left.values()), text.splitlines(True)[-2] if "not a valid" in text else text)
+    reported(len(left), sum(left.values()), text.splitlines(True)[-2] if "not a valid" in text else text)
     orders = {each: size for each, size in left.items() if each.startswith("orders")}
     (planted / "one" / "orders-0" / f"{20:020}.log").write_bytes(made(20, [2] * 5).data)
     code, lines, text = grep("-c", "-F", "k22", "--topics", "orders", "one", "two", cwd=planted)
     assert (code, lines) == (0, ["orders-0:1"])
-    told(len(orders), sum(orders.values()), text)
+    reported(len(orders), sum(orders.values()), text)
     code, lines, text = grep("-F", "nobody", "--topics", "orders", "one", cwd=planted)
-    told(len(orders), sum(orders.values()), text)
+    reported(len(orders), sum(orders.values()), text)
     assert code == 1
     code, lines, text = grep("-F", "k7", "--topics", "old", "one", cwd=planted)
     assert (code, lines) == (2, [])
@@ -133,9 +133,9 @@ def test_only_a_leftover_may_end_in_anything(tmp_path, name, torn, code):
     end[80] ^= 1
     write_partition(tmp_path / "data", {0: []}, name)
     (tmp_path / "data" / name / LOG).write_bytes(data + (end[:60] if torn else end))
-    found, lines, told = grep("--everywhere", "-c", ".", tmp_path / "data")
+    found, lines, reported = grep("--everywhere", "-c", ".", tmp_path / "data")
     assert (found, lines) == (code, [f"{tmp_path}/data/{name}/{LOG}:2"])
-    assert told.count("\n") == (code == 2)
+    assert reported.count("\n") == (code == 2)
 
 
 def test_a_damaged_batch_inside_of_a_file_is_named(tmp_path):
@@ -143,17 +143,17 @@ def test_a_damaged_batch_inside_of_a_file_is_named(tmp_path):
     two[80] ^= 1
     write_partition(tmp_path, {0: []}, "orders-0")
     (tmp_path / "orders-0" / LOG).write_bytes(one + two + made(4, [5]).data)
-    code, lines, told = grep("--everywhere", "-c", ".", tmp_path)
+    code, lines, reported = grep("--everywhere", "-c", ".", tmp_path)
     assert (code, lines) == (2, [f"{tmp_path}/orders-0/{LOG}:3"])
-    assert f"{len(two)} bytes at position {len(one)}" in told
+    assert f"{len(two)} bytes at position {len(one)}" in reported
 
 
 def test_a_brokers_leftovers_hold_what_was_written():
     """A deleted topic, and compacted segments that were to be deleted."""
     data = next(each.path for each in every() if each.release == "3.9.1" and each.state == "stopped")
-    code, lines, told = grep("--everywhere", ".", "--topics", "doomed", data)
+    code, lines, reported = grep("--everywhere", ".", "--topics", "doomed", data)
     values = [json.loads(line)["value"] for line in lines]
-    assert (code, told) == (0, "")
+    assert (code, reported) == (0, "")
     assert sorted(values) == sorted(f"{batch}/{number}" for batch in range(20) for number in range(5))
     _, lines, _ = grep("--everywhere", "-F", "hot-", "--topics", "compacted", data)
     deleted = {json.loads(line)["offset"] for line in lines if json.loads(line)["path"].endswith(".deleted")}
@@ -163,20 +163,20 @@ def test_a_brokers_leftovers_hold_what_was_written():
 
 def test_all_replicas_of_a_cluster_are_searched():
     places = replicated.directories()
-    code, lines, told = grep("--everywhere", "-c", ".", "--topics", "plain", *places)
+    code, lines, reported = grep("--everywhere", "-c", ".", "--topics", "plain", *places)
     counts = dict.fromkeys(map(str, places), 0)
     for line in lines:
         path, count = line.rsplit(":", 1)
         counts[str(Path(path).parent.parent)] += int(count)
     one = [grep("-c", ".", "--topics", "plain", each)[1] for each in places]
-    assert (code, told) == (0, "")
+    assert (code, reported) == (0, "")
     assert all(count >= int(only[0].split(":")[1]) for count, only in zip(counts.values(), one, strict=True))
 
 
 def test_remote_segments_are_searched_by_their_objects():
     tiered = Tiered()
     words = ("-F", "value 2", "--topics", "orders")
-    code, lines, told = grep("--everywhere", *words, "-o", f"tiered={tiered.tier}", tiered.left)
+    code, lines, reported = grep("--everywhere", *words, "-o", f"tiered={tiered.tier}", tiered.left)
 
     def record(line: str) -> str:
         shown = json.loads(line)
@@ -184,7 +184,7 @@ def test_remote_segments_are_searched_by_their_objects():
         return json.dumps(shown)
 
     remote = [line for line in lines if json.loads(line)["path"].startswith(f"{tiered.tier}/")]
-    assert (code, told) == (0, "")
+    assert (code, reported) == (0, "")
     assert remote
     assert {record(line) for line in lines} >= {record(line) for line in grep(*words, tiered.whole)[1]}
 
@@ -231,9 +231,9 @@ def test_an_id_is_found_in_all_that_real_brokers_leave(tmp_path):
         for number in (1, 2):
             cluster.kill(number)
     data = [cluster.data(number) for number in (1, 2)]
-    code, lines, told = grep("--everywhere", "-F", "jane@example.com", *data)
-    assert (code, told) == (0, "")
+    code, lines, reported = grep("--everywhere", "-F", "jane@example.com", *data)
+    assert (code, reported) == (0, "")
     assert places(lines) == {str(left(topic)[0]): [0, 1, 2] for topic in leftovers}
-    code, lines, told = grep("-F", "jane@example.com", *data)
+    code, lines, reported = grep("-F", "jane@example.com", *data)
     assert (code, lines) == (1, [])
-    assert "--everywhere" in told
+    assert "--everywhere" in reported

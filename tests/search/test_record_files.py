@@ -31,9 +31,9 @@ def data(tmp_path):
 
 
 def files(data, topics=ALL_TOPICS):
-    told: list[str] = []
-    found = list(record_files([NamedDirectory(open_data_directory(data), "given/")], topics, told.append))
-    assert told == []
+    reported: list[str] = []
+    found = list(record_files([NamedDirectory(open_data_directory(data), "given/")], topics, reported.append))
+    assert reported == []
     return found
 
 
@@ -88,7 +88,7 @@ def test_what_a_search_leaves_out_is_counted(data):
 
 
 def test_a_directory_that_may_not_be_read_is_told(data, monkeypatch):
-    told: list[str] = []
+    reported: list[str] = []
     directory = open_data_directory(data)
     names = directory.names_on_disk()
     assert len(names) == 5
@@ -98,9 +98,10 @@ def test_a_directory_that_may_not_be_read_is_told(data, monkeypatch):
 
     monkeypatch.setattr(directory.root, "scan", denied)
     assert (
-        list(record_files([NamedDirectory(directory, "given")], TopicChoice(frozenset(["other"])), told.append)) == []
+        list(record_files([NamedDirectory(directory, "given")], TopicChoice(frozenset(["other"])), reported.append))
+        == []
     )
-    assert told == ["given/other-0: may not be read"]
+    assert reported == ["given/other-0: may not be read"]
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -109,13 +110,13 @@ def test_an_object_whose_size_nothing_tells_is_named_and_the_others_are_searched
     tier = lives.in_layout(one_epoch().write_tier(tmp_path / "local"), tmp_path / "tier", "aiven")
     manifest = sorted(tier.rglob("*.rsm-manifest"))[number]
     manifest.write_bytes(b"")
-    told: list[str] = []
+    reported: list[str] = []
     found = record_files(
-        [NamedDirectory(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), told.append
+        [NamedDirectory(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), reported.append
     )
     bases = [each.remote.base_offset for each in found if each.remote is not None]
     assert bases == [base for base in (0, 30, 60, 90) if base != 30 * number]
-    assert [manifest.name in each for each in told] == [True]
+    assert [manifest.name in each for each in reported] == [True]
 
 
 def test_each_partitions_gap_is_told(tmp_path):
@@ -124,9 +125,9 @@ def test_each_partitions_gap_is_told(tmp_path):
     del past.uploads[1]
     tier = past.write_tier(tmp_path)
     shutil.copytree(tier / lives.FOLDER, tier / lives.FOLDER.replace("t-0", "t-1"))
-    told: list[str] = []
+    reported: list[str] = []
     found = record_files(
-        [NamedDirectory(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), told.append
+        [NamedDirectory(open_data_directory(tier), "tier", "tier")], TopicChoice(frozenset(["t"])), reported.append
     )
     assert [(each.name.partition, each.remote.base_offset) for each in found if each.remote is not None] == [
         (partition, base) for partition in (0, 1) for base in (0, 30, 60, 90)

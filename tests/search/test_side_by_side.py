@@ -159,18 +159,18 @@ def test_small_partitions_are_looked_at_together_and_the_large_ones_among_them_a
     assert {each[0] for each in given if isinstance(each, tuple)} == {"t-0", "t-1"}
 
 
-@pytest.mark.parametrize(("window", "is_told"), [
+@pytest.mark.parametrize(("window", "is_reported"), [
     (Between(), True), (Between(from_offset=1000), False), (Between(from_offset=500), True),
     (Between(to_time=-5), False),
     (Between(to_offset=0), False),
 ])  # fmt: skip
-def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_told):
+def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_reported):
     """It is a gap for a range; for who looks for something, not finding it there is no answer."""
     monkeypatch.setattr(Segment, "is_readable", lambda segment: segment.base_offset != 0)
     events = list(search(partitions, SearchTask(Selection(Pattern("v")), window), lambda _: False, 2))
     wanted = [Trouble(name, f"{name}: {0:020}.log may not be read") for name in ("t-0", "t-1")]
-    told = [each for each in events if isinstance(each, Trouble)]  # by two processes, in any order
-    assert sorted(told, key=str) == (wanted if is_told else [])
+    reported = [each for each in events if isinstance(each, Trouble)]  # by two processes, in any order
+    assert sorted(reported, key=str) == (wanted if is_reported else [])
 
 
 def test_what_is_forked_shares_no_buffer():

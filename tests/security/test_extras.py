@@ -50,11 +50,11 @@ def test_every_topic_is_served_whatever_is_installed(tmp_path: Path, absent: str
             for _ in range(2):
                 lines = run("cat", mounted / f"{topic}-0/by-offset/0...decoded.jsonl").stdout.splitlines()
                 for case, line in zip(cases, lines, strict=True):
-                    told, is_protobuf = json.loads(line), "PROTOBUF" in str(case.shown)
+                    reported, is_protobuf = json.loads(line), "PROTOBUF" in str(case.shown)
                     if has_protobuf or not is_protobuf:
-                        assert told.get("value") == case.shown.get("value")
+                        assert reported.get("value") == case.shown.get("value")
                     else:
-                        assert INSTALL in told.get("valueError", "") + told.get("keyError", ""), told
+                        assert INSTALL in reported.get("valueError", "") + reported.get("keyError", ""), reported
         assert "Traceback" not in mounted.log
         assert "bug" not in mounted.log
 

@@ -75,18 +75,18 @@ class Cluster:
         for broker in brokers or self.brokers:
             self.disks[broker].write(f"{TOPIC}-{number}", pairs, at=base, epoch=epoch)
 
-    def elect(self, number: int, broker: int, told: Iterable[int] | None = None) -> None:
+    def elect(self, number: int, broker: int, reported: Iterable[int] | None = None) -> None:
         """Another leader, as some brokers hear; all unless some are given."""
         self.leaders[number] = broker
         record = metadata("PartitionChangeRecord", partitionId=number, topicId=ORDERS, leader=broker)
-        self._tell(record, told=told)
+        self._tell(record, reported=reported)
 
     def truth(self) -> Counter[tuple[Place, bytes]]:
         """Every record, once."""
         return Counter(self.values.items())
 
-    def _tell(self, *records: Pair, told: Iterable[int] | None = None) -> None:
-        for broker in told or self.brokers:
+    def _tell(self, *records: Pair, reported: Iterable[int] | None = None) -> None:
+        for broker in reported or self.brokers:
             if self.has_metadata:
                 self.disks[broker].write(METADATA, records)
 

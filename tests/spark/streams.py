@@ -25,6 +25,6 @@ def finish(query: Callable[[], object]) -> None:
                 raise
 
 
-def offsets(told: Mapping[str, Any]) -> dict[str, Any]:
+def offsets(progress: Mapping[str, Any]) -> dict[str, Any]:
     """The offsets of a stream as Spark's own source would write them: without what they know of the logs."""
-    return {topic: partitions for topic, partitions in told.items() if not topic.startswith(LOGS)}
+    return {topic: partitions for topic, partitions in progress.items() if not topic.startswith(LOGS)}

@@ -391,8 +391,8 @@ def test_the_command_reports_and_ends_with_the_right_code(command, capsys, tmp_p
     assert command("audit", data) == 1
     found = capsys.readouterr()
     (line,) = found.out.splitlines()
-    told = json.loads(line)
-    assert (told["file"], told["kind"], told["offset"]) == ("segments-0/00000000000000000100.log", "crc", 101)
+    row = json.loads(line)
+    assert (row["file"], row["kind"], row["offset"]) == ("segments-0/00000000000000000100.log", "crc", 101)
     assert "1 findings (1 crc)" in found.err
     assert command("audit", tmp_path / "nowhere") == 2
     nowhere = capsys.readouterr()

@@ -38,15 +38,15 @@ def tables(out: Path) -> dict[str, object]:
 
 def test_the_report_is_that_of_spark_byte_for_byte(damaged, spark, command: Command, capsys, tmp_path):
     """Who compares two audits must not see which engine made them."""
-    told = []
+    reported = []
     for engine in ENGINES:
         code = command("audit", damaged, "--deep", "--engine", engine, "--report", tmp_path / engine)
-        told.append((code, (tmp_path / engine).read_bytes(), capsys.readouterr().err))
-    assert told[0] == told[1]
-    assert told[0][0] == 1
-    assert len(told[0][1].splitlines()) > 10
+        reported.append((code, (tmp_path / engine).read_bytes(), capsys.readouterr().err))
+    assert reported[0] == reported[1]
+    assert reported[0][0] == 1
+    assert len(reported[0][1].splitlines()) > 10
     assert command("audit", damaged, "--deep", "--engine", "local") == 1
-    assert capsys.readouterr().out.encode() == told[0][1], "as they were found, in the same order"
+    assert capsys.readouterr().out.encode() == reported[0][1], "as they were found, in the same order"
 
 
 def test_indexes_are_those_of_spark(spark, command: Command, tmp_path):
@@ -79,14 +79,14 @@ def test_the_files_are_those_of_spark(words, command: Command, tmp_path, capsys)
     places = {"BROKER": BROKER.path, "TIERED": Tiered().left, "TIER": Tiered().tier}
     if "SAMPLE" in words:
         places["SAMPLE"] = unpack(tmp_path)
-    made, told = [], []
+    made, reported = [], []
     for engine in ENGINES:
         out = tmp_path / engine
         assert command("export", *(places.get(word, word) for word in words), "--to", out, "--engine", engine) == 0
         made.append(tables(out))
-        told.append(capsys.readouterr().err.replace(str(out), "OUT").rpartition(" files, ")[0])
+        reported.append(capsys.readouterr().err.replace(str(out), "OUT").rpartition(" files, ")[0])
     assert made[0] == made[1]
-    assert told[0] == told[1]
+    assert reported[0] == reported[1]
     assert sum(name.endswith(".parquet") for name in made[0]) >= 2
 
 

@@ -215,10 +215,10 @@ def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, s
                 try:
                     code = job(store.address(data.name))
                 except StoreError as error:
-                    code, told = 1, str(error).encode()
+                    code, reported = 1, str(error).encode()
                 else:
-                    told = capfdbinary.readouterr().err
-                assert code, (name, key, told)
-                assert b"s3://disks" in told, (name, key, told)
-                assert not any(word in told for word in (b"Traceback", b"bug"))
+                    reported = capfdbinary.readouterr().err
+                assert code, (name, key, reported)
+                assert b"s3://disks" in reported, (name, key, reported)
+                assert not any(word in reported for word in (b"Traceback", b"bug"))
             shutil.rmtree(out)

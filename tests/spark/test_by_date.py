@@ -53,10 +53,10 @@ def rows(out: Path) -> list[tuple[object, ...]]:
     """(topic, partition, offset, ms, key, value, period) of all files, a row as often as it stands there."""
     found = []
     for file in out.rglob("*.parquet"):
-        told = dict(part.split("=") for part in file.relative_to(out).parts[:-1])
+        reported = dict(part.split("=") for part in file.relative_to(out).parts[:-1])
         columns = pq.ParquetFile(file).read().to_pydict()
         times = [round(each.timestamp() * 1000) for each in columns["timestamp"]]
-        place = (told["topic"], int(told["partition"]))
+        place = (reported["topic"], int(reported["partition"]))
         some = zip(columns["offset"], times, columns["key"], columns["value"], strict=True)
         found += [(*place, *each, period(file, out)) for each in some]
     return sorted(found, key=lambda row: row[:3])
@@ -81,9 +81,9 @@ def data(tmp_path: Path) -> Path:
 def test_each_record_stands_once_under_its_date(data, tmp_path, export, by, form, capsys):
     assert export(data, "--by", by) == 0
     assert rows(tmp_path / "out") == truth(form)
-    told = capsys.readouterr().err.splitlines()[-1]
+    reported = capsys.readouterr().err.splitlines()[-1]
     files = len(list((tmp_path / "out").rglob("*.parquet")))
-    assert told.startswith(f"{len(truth(form)):,} records in {files:,} files, ")
+    assert reported.startswith(f"{len(truth(form)):,} records in {files:,} files, ")
     assert export(data, "--by", by) == 0
     assert f" in {files:,} files ({files:,} of them from an earlier run), " in capsys.readouterr().err
 
@@ -124,8 +124,8 @@ def test_a_later_run_adds_late_records_to_an_earlier_day(tmp_path, export, spark
     dates = {row.offset: row.date and row.date.isoformat() for row in read.select("offset", "date").collect()}
     assert read.count() == 6
     assert dates == {0: "2024-10-04", 1: None, 2: "2024-10-05", 3: "2024-10-04", 4: None, 5: "2024-10-04"}
-    told = capsys.readouterr().err
-    assert ("4 values do not fit their topic's columns" in told) == (value == "json")
+    reported = capsys.readouterr().err
+    assert ("4 values do not fit their topic's columns" in reported) == (value == "json")
 
 
 @pytest.mark.parametrize("length", [190, 208, 249])
@@ -144,9 +144,9 @@ def test_another_by_is_refused(tmp_path, export, first, second, capsys):
     write_partition(tmp_path / "data", {0: [batch(0, NOON_MS)]}, "t-0")
     assert export(tmp_path / "data", *first) == 0
     assert export(tmp_path / "data", *second) == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith(f"kafkafs: '{tmp_path / 'out'}' holds an export ")
-    assert told.endswith("; name another directory, or the same --by")
+    reported = capsys.readouterr().err.splitlines()[-1]
+    assert reported.startswith(f"kafkafs: '{tmp_path / 'out'}' holds an export ")
+    assert reported.endswith("; name another directory, or the same --by")
     assert len(list((tmp_path / "out").rglob("*.parquet"))) == 1
 
 

@@ -28,11 +28,11 @@ def data(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("words", [("--topics", "segments"), ("--topic-pattern", "s[eg]+ments")])
 def test_an_audit_of_a_topic_finds_what_is_wrong_with_it(data, command, capsys, words):
     assert command("audit", data, *words) == 1
-    told = capsys.readouterr()
-    findings = [json.loads(line) for line in told.out.splitlines()]
+    reported = capsys.readouterr()
+    findings = [json.loads(line) for line in reported.out.splitlines()]
     assert {each["kind"] for each in findings} >= {"crc", "checkpoint-offset"}
     assert not [each for each in findings if "disorder" in each["file"] + each["message"] or "notes" in each["file"]]
-    assert "in 1 partitions, 25 segments" in told.err
+    assert "in 1 partitions, 25 segments" in reported.err
 
 
 def test_indexes_of_a_topic_are_made_and_no_others(data, tmp_path, command):

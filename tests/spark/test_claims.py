@@ -54,8 +54,8 @@ def test_of_two_exports_at_once_one_is_refused_and_nothing_stands_twice(tmp_path
         second = start(out)
         refused = second.communicate(timeout=300)[1]
         os.killpg(first.pid, signal.SIGCONT)
-        told = first.communicate(timeout=300)[1]
-    assert (first.returncode, second.returncode) == (0, 2), (told, refused)
+        reported = first.communicate(timeout=300)[1]
+    assert (first.returncode, second.returncode) == (0, 2), (reported, refused)
     assert refused.startswith(f"kafkafs: another export writes to '{out}': process ")
     assert set(offsets(out).values()) == {1}
     assert names(out) == []
@@ -84,10 +84,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Output:
 
 def claim_of(out: Output, **changes: object) -> str:
     """A claim of this process, but for some of what it tells."""
-    told = outputs._myself()._asdict() | changes
+    reported = outputs._myself()._asdict() | changes
     name = f"{CLAIM}other"
     with out.writing(name) as file:
-        file.write(json.dumps(told).encode())
+        file.write(json.dumps(reported).encode())
     return name
 
 
@@ -269,9 +269,9 @@ def test_a_claim_that_ends_while_it_is_read_is_no_error(tmp_path, monkeypatch):
 
         def get_file_info(self, path: str) -> object:
             """That of the file, which goes then."""
-            told = system.get_file_info(path)
+            reported = system.get_file_info(path)
             out.remove(name)
-            return told
+            return reported
 
         def __getattr__(self, call: str) -> object:
             return getattr(system, call)
@@ -295,6 +295,6 @@ def test_a_doubled_destination_is_told(tmp_path, command, capsys):
     twice = file.with_name(file.name.replace("250.parquet", "200.parquet"))
     twice.write_bytes(file.read_bytes())
     assert command(*words) == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert f"holds a file that its plan does not name, first 'topic=segments/partition=0/{twice.name}'" in told
-    assert "records may be there twice; name a new directory" in told
+    reported = capsys.readouterr().err.splitlines()[-1]
+    assert f"holds a file that its plan does not name, first 'topic=segments/partition=0/{twice.name}'" in reported
+    assert "records may be there twice; name a new directory" in reported

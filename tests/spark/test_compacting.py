@@ -278,9 +278,9 @@ def test_files_of_an_earlier_release_stay_as_they_are(tmp_path):
     plan = export_plan.settle(out, wanted)
     plan.id = ""
     export_plan.save(out, wanted, plan)
-    told = json.loads((tmp_path / "out" / PLAN).read_text())
-    del told["id"]
-    (tmp_path / "out" / PLAN).write_text(json.dumps(told))
+    reported = json.loads((tmp_path / "out" / PLAN).read_text())
+    del reported["id"]
+    (tmp_path / "out" / PLAN).write_text(json.dumps(reported))
     run(tmp_path / "data", out)
     grow(tmp_path / "data", 21)
     run(tmp_path / "data", out)

@@ -19,11 +19,11 @@ def reader(data) -> Reader:
 
 def compared(old, new, start=0, end=1 << 40):
     """The offsets that only the old and only the new side have, how many are equal, and the sentences."""
-    told: list[str] = []
-    found = list(steps(old, new, start, end, told.append))
+    reported: list[str] = []
+    found = list(steps(old, new, start, end, reported.append))
     olds = [int(o) for each in found for o in each.old.rows["offset"][each.old_marks != SAME]]
     news = [int(o) for each in found for o in each.new.rows["offset"][each.new_marks != SAME]]
-    return olds, news, sum(each.equal for each in found), told
+    return olds, news, sum(each.equal for each in found), reported
 
 
 def damaged(data, number):
@@ -50,11 +50,11 @@ def test_offsets_that_are_damaged_on_one_side_are_compared_on_neither(tmp_path, 
     for name in ("old", "new"):
         write_partition(tmp_path / name, {0: [made(at, [1, 2, 3]) for at in range(0, 12, 3)]}, indexed=False)
     damaged(tmp_path / side, 1)
-    olds, news, equal, told = compared(reader(tmp_path / "old"), reader(tmp_path / "new"))
+    olds, news, equal, reported = compared(reader(tmp_path / "old"), reader(tmp_path / "new"))
     assert (olds, news, equal) == ([], [], 9)
-    assert len(told) == 1
-    assert "t-0" in told[0]
-    assert told[0].endswith("its offsets are not compared")
+    assert len(reported) == 1
+    assert "t-0" in reported[0]
+    assert reported[0].endswith("its offsets are not compared")
 
 
 def test_windows_together_are_the_whole(tmp_path):

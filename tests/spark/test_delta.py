@@ -53,6 +53,6 @@ def test_each_run_adds_what_is_new_once(tmp_path):
     write_partition(tmp_path / "data", {0: old}, "orders-0")
     run(recipe, tmp_path)
     write_partition(tmp_path / "data", {0: old + new}, "orders-0")
-    told = run(recipe * 2 + READ, tmp_path)
+    reported = run(recipe * 2 + READ, tmp_path)
     dates = ("2024-10-04", "2024-10-05", "2024-10-04", "2024-10-06")
-    assert told.split() == [*(f"{at}:{date}" for at, date in enumerate(dates)), "1"]
+    assert reported.split() == [*(f"{at}:{date}" for at, date in enumerate(dates)), "1"]

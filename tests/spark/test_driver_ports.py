@@ -66,10 +66,10 @@ def stranger() -> Iterator[Stranger]:
     with subprocess.Popen([sys.executable, "-c", STRANGER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as running:  # fmt: skip
 
-        def ask(told: dict[str, object]) -> object:
+        def ask(reported: dict[str, object]) -> object:
             assert running.stdin
             assert running.stdout
-            running.stdin.write(json.dumps([told["rpc"], told["blocks"]]) + "\n")
+            running.stdin.write(json.dumps([reported["rpc"], reported["blocks"]]) + "\n")
             running.stdin.flush()
             return json.loads(running.stdout.readline())
 
@@ -86,10 +86,10 @@ def holder(request: pytest.FixtureRequest, spark: SparkSession) -> Iterator[tupl
     with subprocess.Popen([sys.executable, "-c", HOLDER, request.param], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as running:  # fmt: skip
         assert running.stdout
-        told = json.loads(running.stdout.readline())
-        yield running.pid, told
+        reported = json.loads(running.stdout.readline())
+        yield running.pid, reported
         running.communicate(timeout=300)
-        assert not any(map(os.path.exists, told["directories"])), "they are gone with it"
+        assert not any(map(os.path.exists, reported["directories"])), "they are gone with it"
 
 
 def test_a_client_that_has_not_the_sessions_secret_is_refused(holder, stranger):
@@ -98,21 +98,21 @@ def test_a_client_that_has_not_the_sessions_secret_is_refused(holder, stranger):
 
 
 def test_no_secret_stands_on_a_command_line(holder):
-    pid, told = holder
+    pid, reported = holder
     for each in jvm.below([pid]):
         words = Path(f"/proc/{each}/cmdline").read_bytes()
         assert b"authenticate.secret=" not in words
-        assert not told["secret"] or str(told["secret"]).encode() not in words
+        assert not reported["secret"] or str(reported["secret"]).encode() not in words
 
 
 def test_what_is_spilled_is_nobody_elses(holder):
     """Regression: /tmp/blockmgr-* was open to all."""
-    _, told = holder
-    for place in [*told["spilled"], told["user"]]:
-        parents = [each for each in told["directories"] if Path(place).is_relative_to(each)]
+    _, reported = holder
+    for place in [*reported["spilled"], reported["user"]]:
+        parents = [each for each in reported["directories"] if Path(place).is_relative_to(each)]
         assert parents, place
         assert stat.S_IMODE(os.stat(parents[0]).st_mode) == 0o700
-    assert told["ui"] is None
+    assert reported["ui"] is None
 
 
 @pytest.mark.slow
@@ -123,8 +123,8 @@ def test_the_stranger_of_these_tests_reaches_an_open_driver(stranger):
     with subprocess.Popen([sys.executable, "-c", program, "local[2]"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as running:  # fmt: skip
         assert running.stdout
-        told = json.loads(running.stdout.readline())
-        answers = stranger(told)
+        reported = json.loads(running.stdout.readline())
+        answers = stranger(reported)
         running.communicate(timeout=300)
     assert answers == ["answered", "answered"]
 

@@ -110,8 +110,8 @@ def test_answers_are_those_of_the_kafka_source(running_broker, spark):
     # each run of the suite draws others
     reads = READS if RUNS_SLOW in os.environ else dict(random.sample(list(READS.items()), SOME))
     theirs, ours = {}, {}
-    for name, (told, _) in reads.items():
-        options = {option: _option(value) for option, value in told.items()}
+    for name, (reported, _) in reads.items():
+        options = {option: _option(value) for option, value in reported.items()}
         place = {"kafka.bootstrap.servers": node.address, "kafka.fetch.max.wait.ms": "20"}
         theirs[name] = answer(spark, "kafka", place, options)
         ours[name] = answer(spark, "kafkafs", {"path": str(node.data)}, options)

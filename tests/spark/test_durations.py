@@ -24,9 +24,9 @@ def test_each_type_is_written_as_spark_writes_it():
     inner = [pa.struct([pa.field(f"{number}", each) for number, each in enumerate(EVERY)]), LENGTH]
     inner += [kind for each in EVERY for kind in (pa.list_(each), pa.map_(pa.string(), each))]
     columns = pa.schema([pa.field(f"column {number}", each) for number, each in enumerate([*EVERY, *inner])])
-    (told,) = with_durations(columns).metadata.values()
+    (reported,) = with_durations(columns).metadata.values()
     in_spark = pa.schema([each.with_type(as_spark(each.type)) for each in columns])
-    assert StructType.fromJson(json.loads(told)) == from_arrow_schema(in_spark, prefer_timestamp_ntz=True)
+    assert StructType.fromJson(json.loads(reported)) == from_arrow_schema(in_spark, prefer_timestamp_ntz=True)
 
 
 def test_without_a_duration_nothing_is_added():

@@ -157,11 +157,11 @@ def test_the_order_of_topics_and_directories_does_not_matter():
     assert request("a", paths=(one, two)).words() != words
 
 
-def documents(first: int, *told: str) -> list[Made]:
+def documents(first: int, *texts: str) -> list[Made]:
     """A batch for each value."""
     return [
         Made(v2_batch([golden.Record(first + at, 1_000 + at, 0, b"k", value.encode())]), ())
-        for at, value in enumerate(told)
+        for at, value in enumerate(texts)
     ]
 
 
@@ -249,9 +249,9 @@ def test_a_plan_names_nothing_that_no_run_wrote(at, value, tmp_path):
     out, wanted = output(str(tmp_path / "out")), request("partitions")
     export_plan.save(out, wanted, export_plan.settle(out, wanted))
     file = tmp_path / "out" / export_plan.PLAN
-    told = json.loads(file.read_text())
-    told["files"][0][at] = value
-    file.write_text(json.dumps(told))
+    texts = json.loads(file.read_text())
+    texts["files"][0][at] = value
+    file.write_text(json.dumps(texts))
     with pytest.raises(UsageError, match="is not the plan of an export"):
         export_plan.load(out, wanted)
 

@@ -32,6 +32,6 @@ def test_files_are_those_of_the_request(tmp_path):
     out, wanted = output(str(tmp_path / "out")), request("partitions")
     made = export_plan.settle(out, wanted)
     export_plan.save(out, wanted, made)
-    told, units = export_plan.units_of(out, (tmp_path / "out" / export_plan.PLAN).read_bytes())
+    reported, units = export_plan.units_of(out, (tmp_path / "out" / export_plan.PLAN).read_bytes())
     assert units == made.units
-    assert told["request"] == wanted.words()
+    assert reported["request"] == wanted.words()

@@ -109,20 +109,24 @@ def order(number: int) -> dict[str, Any]:
 
 def as_row(number: int) -> dict[str, Any]:
     """An order as Spark has it in Python: local times without a zone, unions of several types as objects."""
-    told = order(number)
+    order_row = order(number)
     members = [None, {"member0": number, "member1": None}, {"member0": None, "member1": "tea"}]
-    return told | {"at": told["at"].astimezone().replace(tzinfo=None), "lines": members, "crc": bytearray(told["crc"])}
+    return order_row | {
+        "at": order_row["at"].astimezone().replace(tzinfo=None),
+        "lines": members,
+        "crc": bytearray(order_row["crc"]),
+    }
 
 
 def register(writer: Writer, *versions: Mapping[str, Any]) -> None:
     """In the registry's topic, with the ids 1, 2, ..., and a key's schema with 10."""
-    told = [
+    order_row = [
         registered.registered(f"{topic}-value", number, number, json.dumps(schema))
         for topic in FORMATS
         for number, schema in enumerate(versions, 1)
     ]
-    told += [registered.registered(f"{topic}-key", 1, 10, '"long"') for topic in FORMATS]
-    writer.batch("_schemas", [Record(value, key) for key, value in told])
+    order_row += [registered.registered(f"{topic}-key", 1, 10, '"long"') for topic in FORMATS]
+    writer.batch("_schemas", [Record(value, key) for key, value in order_row])
 
 
 def beside_sparks_own(spark: SparkSession, place: Path) -> tuple[DataFrame, DataFrame]:

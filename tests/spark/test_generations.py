@@ -108,8 +108,8 @@ def test_a_task_is_one_moment_or_fails(cut, tmp_path):
     except Vanished:
         found = rows(read())  # as Spark tries it again
     assert happening.happened
-    assert [(row.offset, row.value) for row in found] == told(AFTER)
+    assert [(row.offset, row.value) for row in found] == reported(AFTER)
 
 
-def told(batches: list[Made]) -> list[tuple[int, bytes | None]]:
+def reported(batches: list[Made]) -> list[tuple[int, bytes | None]]:
     return [(record.offset, record.value) for batch in batches for record in batch.records]

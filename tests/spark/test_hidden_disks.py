@@ -33,7 +33,10 @@ DEPLOY = "org.apache.spark.deploy"
 @contextmanager
 def _process(log: Path, *command: str | Path) -> Iterator["subprocess.Popen[bytes]"]:
     environment = os.environ | KEYS | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
-    with log.open("wb") as told, subprocess.Popen(command, stdout=told, stderr=told, env=environment) as process:
+    with (
+        log.open("wb") as log_file,
+        subprocess.Popen(command, stdout=log_file, stderr=log_file, env=environment) as process,
+    ):
         try:
             yield process
         finally:

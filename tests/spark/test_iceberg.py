@@ -201,8 +201,8 @@ def test_the_table_is_what_a_consumer_gets(tmp_path, capsys):
     words = ["export", str(BROKER.path), "--to", str(tmp_path / "out"), "--topics", topics, "--iceberg", TABLE]
     for _ in range(2):
         assert main(words) == 0
-    told = capsys.readouterr().err
-    assert "0 records in 0 files are new in the table lake.records" in told
+    reported = capsys.readouterr().err
+    assert "0 records in 0 files are new in the table lake.records" in reported
     table = load_catalog().load_table(TABLE).scan().to_arrow().to_pylist()
     found = sorted(
         (each["topic"], each["partition"], each["offset"], round(each["timestamp"].timestamp() * 1000), each["key"],

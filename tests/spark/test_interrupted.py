@@ -138,5 +138,5 @@ except KafkafsError as error:
 def test_a_java_that_was_killed_is_a_sentence():
     """Regression: `ConnectionRefusedError`, and "this is a bug, please report it"."""
     done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=300, check=False)
-    told = "the Spark job failed: its Java was ended by SIGKILL, as the system does where memory runs out\n"
-    assert (done.stdout, done.stderr) == (told, "")
+    reported = "the Spark job failed: its Java was ended by SIGKILL, as the system does where memory runs out\n"
+    assert (done.stdout, done.stderr) == (reported, "")

@@ -263,7 +263,7 @@ def executors() -> set[int]:
     """The executors below this process: each worker has one."""
     return {
         pid for pid in jvm.below([os.getpid()])
-        if b"CoarseGrainedExecutorBackend" in _told(Path(f"/proc/{pid}/cmdline"))
+        if b"CoarseGrainedExecutorBackend" in _reported(Path(f"/proc/{pid}/cmdline"))
     }  # fmt: skip
 
 
@@ -273,7 +273,7 @@ def at_work(running: "subprocess.Popen[bytes]", out: Path, killed: set[int]) -> 
     return lambda: running.poll() is not None or bool(executors() - killed and {*out.rglob("*.parquet*")} - before)
 
 
-def _told(file: Path) -> bytes:
+def _reported(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError:  # it has ended

@@ -43,8 +43,8 @@ def test_every_record_once(tmp_path, seed, has_metadata):
             if chance.random() < 0.7:
                 cluster.append(number, chance.randint(1, 12))
             if chance.random() < 0.4:
-                told = chance.sample(cluster.brokers, chance.randint(1, 3))  # the others hear of it later, or never
-                cluster.elect(number, chance.choice(cluster.brokers), told)
+                reported = chance.sample(cluster.brokers, chance.randint(1, 3))  # the others hear of it later, or never
+                cluster.elect(number, chance.choice(cluster.brokers), reported)
         running = [
             beside(partial(export, cluster, broker, out), chance.choice([None, chance.randint(1, 14)]))
             for broker in chance.sample(cluster.brokers, chance.randint(1, 3))
@@ -66,9 +66,9 @@ def test_real_brokers_beside_each_other(tmp_path, capsys):
     out, paths = tmp_path / "out", [str(path) for path in replicated.directories()]
     words = [[KAFKAFS, "export", path, "--to", out, "--led-by", str(node)] for node, path in enumerate(paths, 1)]
     running = [subprocess.Popen(each, stderr=subprocess.PIPE, text=True) for each in words]
-    told = [each.communicate(timeout=300)[1] for each in running]
-    assert running[0].returncode == 0, told
-    assert {each.returncode for each in running[1:]} in ({0, 2}, {2}), told  # one met the other, or both
+    reported = [each.communicate(timeout=300)[1] for each in running]
+    assert running[0].returncode == 0, reported
+    assert {each.returncode for each in running[1:]} in ({0, 2}, {2}), reported  # one met the other, or both
     codes = [main(["export", path, "--to", str(out), "--led-by", str(node)]) for node, path in enumerate(paths, 1)]
     assert (codes[0], sorted(codes[1:])) == (0, [0, 2])
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("kafkafs: ")]
@@ -124,7 +124,7 @@ def test_a_broker_that_led_before_adds_nothing(tmp_path):
     cluster, out = Cluster(tmp_path, brokers=2, partitions=1), tmp_path / "out"
     cluster.append(0, 5)
     assert export(cluster, 1, out).done.records == 5
-    cluster.elect(0, 2, told=[2])
+    cluster.elect(0, 2, reported=[2])
     cluster.append(0, 4, brokers=[2], epoch=1)
     assert export(cluster, 2, out).done.records == 9
     said = ["t-0 was exported up to offset 9 from another replica; this one ends at 5"]
@@ -157,8 +157,8 @@ def test_other_exports_and_requests_are_refused(cluster, tmp_path, capsys):
     def refused(*words: object) -> str:
         """The sentence of an export that ends with 2."""
         assert run(*words) == 2
-        told: str = capsys.readouterr().err.splitlines()[-1]
-        return told
+        reported: str = capsys.readouterr().err.splitlines()[-1]
+        return reported
 
     led, plain = tmp_path / "led", tmp_path / "plain"
     assert run("--to", led, "--led-by", 1) == 0

@@ -60,9 +60,9 @@ def test_a_plan_names_no_file_of_another_partition_or_of_the_machine(cluster, tm
     out = tmp_path / "out"
     export(cluster, 1, out)
     plan = out / LED / "partition=0.json"
-    told = json.loads(plan.read_text())
+    reported = json.loads(plan.read_text())
     for files in ([["/", "t", 1, 0, 3, 9]], [["/etc", "t", 0, 0, 3, 9]], [["/", "../t", 0, 0, 3, 9]]):
-        plan.write_text(json.dumps(told | {"files": files}))
+        plan.write_text(json.dumps(reported | {"files": files}))
         with pytest.raises(UsageError, match="is not the plan of"):
             export(cluster, 1, out)
 
@@ -86,7 +86,7 @@ def test_the_type_of_a_topic_is_waited_for(cluster, tmp_path):
     with claimed_in_parts(output(str(out)), timing) as other:
         other.claim(["topic/t"])
         other._ended.set()
-        told = json.loads((out / other.name).read_text()) | {"machine": "another"}
-        (out / other.name).write_text(json.dumps(told))
+        reported = json.loads((out / other.name).read_text()) | {"machine": "another"}
+        (out / other.name).write_text(json.dumps(reported))
         export(cluster, 1, out, timing, value="json")
     assert sum(exported(out).values()) == 3

@@ -53,14 +53,14 @@ def test_the_first_trigger_waits_for_nothing(monkeypatch):
 def test_a_run_that_reads_nothing_of_what_is_there_says_so(caplog, first):
     """Regression: a job with availableNow and without startingOffsets ended at once, and nothing told why; then it
     was told twice, as Spark asks twice where a stream begins."""
-    for start, told in ((None, True), ("earliest", False)):
+    for start, reported in ((None, True), ("earliest", False)):
         caplog.clear()
         options = {"subscribe": "partitions"} | ({"startingOffsets": start} if start else {})
         stream = reader(LATEST.path, **options)
         steps = [stream.prepareForTriggerAvailableNow, stream.initialOffset]
         for step in [*(steps if first == "prepare" else steps[::-1]), stream.initialOffset]:
             step()
-        assert ["reads none of the records" in each.message for each in caplog.records] == [True] * told
+        assert ["reads none of the records" in each.message for each in caplog.records] == [True] * reported
     caplog.clear()
     reader(LATEST.path, subscribe="partitions").prepareForTriggerAvailableNow()
     assert not caplog.records, "one that goes on from a checkpoint is not asked where it begins"

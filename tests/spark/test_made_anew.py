@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
     return data
 
 
-def make_anew(data: Path, with_id: bool = True) -> None:
+def remake(data: Path, with_id: bool = True) -> None:
     shutil.rmtree(data / "orders-0")
     BROKER.copy_to(data, NEW)
     (data / NEW).rename(data / "orders-0")
@@ -59,12 +59,12 @@ def rows(out: Path) -> int:
 def test_a_topic_made_anew_is_not_gone_on_with(data, tmp_path, export: Command, capsys, with_id, end):
     """Regression: the next day's run gave exit 0, and the new topic's first 150 records were missing."""
     assert export(data, *end) == 0
-    make_anew(data, with_id)
+    remake(data, with_id)
     assert export(data, *end) == 2
-    told = capsys.readouterr().err.splitlines()[-1]
+    reported = capsys.readouterr().err.splitlines()[-1]
     wanted = "orders-0 was deleted and created again: its topic id was " if with_id else "orders-0 has another batch"
-    assert told.startswith(f"kafkafs: {wanted}")
-    assert told.endswith("; name a new directory for an export")
+    assert reported.startswith(f"kafkafs: {wanted}")
+    assert reported.endswith("; name a new directory for an export")
     assert rows(tmp_path / "out") == RECORDS
     assert export(data, *end, to="other") == 0
 
@@ -74,7 +74,7 @@ def test_a_run_that_was_ended_is_not_finished_with_another_topics_records(data, 
     assert export() == 0
     (file,) = (tmp_path / "out").rglob("*.parquet")
     file.unlink()
-    make_anew(data)
+    remake(data)
     assert export() == 2
     assert not file.exists()
 
@@ -85,7 +85,7 @@ def test_a_topic_made_anew_under_a_running_export_is_told(data, export: Command,
 
     def meanwhile(*job: Any) -> object:
         found = run(*job)
-        make_anew(data)
+        remake(data)
         locations.open_directories.close()
         return found
 
@@ -97,7 +97,7 @@ def test_a_topic_made_anew_under_a_running_export_is_told(data, export: Command,
 def test_another_partition_of_a_topic_made_anew_is_none_of_the_export(data, export: Command, capsys):
     """The partition that was exported may be on a disk that is not here."""
     assert export() == 0
-    make_anew(data)
+    remake(data)
     (data / "orders-0").rename(data / "orders-1")
     assert export() == 2
     assert "orders-1 was deleted and created again" in capsys.readouterr().err

@@ -28,8 +28,8 @@ def words(version: int) -> dict[str, Any]:
 
 
 def test_a_newer_version_is_named():
-    (told,) = newer_schemas(registry(ONE, TWO), {"t": words(1)})
-    assert told.startswith("the columns of t follow version 1 of t-value, and there is version 2 by now")
+    (reported,) = newer_schemas(registry(ONE, TWO), {"t": words(1)})
+    assert reported.startswith("the columns of t follow version 1 of t-value, and there is version 2 by now")
     assert newer_schemas(registry(ONE, TWO), {"t": words(2)}) == []
     assert newer_schemas(registry(ONE), {"t": words(1), "u": ReaderSchema().words()}) == []
 
@@ -69,8 +69,10 @@ def test_an_added_field_of_avro_is_told_and_the_table_stays_readable(tmp_path, c
     write_partition(tmp_path / "data", {0: of(0, *schemas)}, "_schemas-0")
     write_partition(tmp_path / "data", {0: of(0, *records)}, "t-0")
     run(tmp_path, "registry")
-    told = capsys.readouterr().err
-    assert "kafkafs: the columns of t follow version 1 of t-value, and there is version 2 by now: fields that" in told
+    reported = capsys.readouterr().err
+    assert (
+        "kafkafs: the columns of t follow version 1 of t-value, and there is version 2 by now: fields that" in reported
+    )
     assert values(tmp_path) == [{"a": 1}, {"a": 2}]
 
 
@@ -80,9 +82,9 @@ def test_a_field_of_json_that_becomes_text_is_told_and_the_table_stays_readable(
     run(tmp_path, "json")
     write_partition(tmp_path / "data", {0: of(0, *records)}, "t-0")
     run(tmp_path, "json")
-    told = capsys.readouterr().err
-    assert "kafkafs: 1 new values of t do not fit the columns that its first run made: valueBytes has" in told
-    assert "1 values do not fit their topic's columns: see valueBytes" in told
+    reported = capsys.readouterr().err
+    assert "kafkafs: 1 new values of t do not fit the columns that its first run made: valueBytes has" in reported
+    assert "1 values do not fit their topic's columns: see valueBytes" in reported
     assert values(tmp_path) == [{"a": 1}, None, {"a": 2}]
     files = f"'{tmp_path}/out/**/*.parquet'"
     read = duckdb.execute(f'select value.a, valueBytes from {files} order by "offset"').fetchall()

@@ -108,12 +108,12 @@ def test_tables_fit_a_window_and_sort_by_a_click(tmp_path, width):
     numbers = profile(data.path)
     html = str(page(numbers, [str(data.path)]))  # Markup would escape what is put in
     (tmp_path / "page.html").write_text(html.replace("</body>", _ASK + "</body>"))
-    told = re.search(r"<title>(\[.*\])</title>", browse(tmp_path, f"{width},1000", "--dump-dom"))
-    assert told
+    reported = re.search(r"<title>(\[.*\])</title>", browse(tmp_path, f"{width},1000", "--dump-dom"))
+    assert reported
     topics: dict[str, int] = {}
     for place, each in numbers.items():
         topics[place.topic] = topics.get(place.topic, 0) + each.records
-    wide, last, first, most = json.loads(told[1])
+    wide, last, first, most = json.loads(reported[1])
     assert wide == 0
     assert {first, last} <= topics.keys()
     assert first.strip("_").lower() < last.strip("_").lower()

@@ -148,10 +148,10 @@ def test_a_timestamp_that_no_column_can_hold_is_null_and_counted(tmp_path, by):
     place, columns = output(str(tmp_path / "out")), parquet.columns_of(each, {})
     write_files = parquet.write_dated if by else parquet.write
     write_files(each, place, "read_uncommitted", "none", columns)
-    told = parquet.files_of(place, each) if by else {each.file: parquet.counts(place, each.file)}
-    assert (sum(one.rows for one in told.values()), sum(one.without_time for one in told.values())) == (7, 3)
-    assert {name: parquet.counts(place, name) for name in told} == told
-    tables = [pq.ParquetFile(tmp_path / "out" / name).read() for name in told]
+    reported = parquet.files_of(place, each) if by else {each.file: parquet.counts(place, each.file)}
+    assert (sum(one.rows for one in reported.values()), sum(one.without_time for one in reported.values())) == (7, 3)
+    assert {name: parquet.counts(place, name) for name in reported} == reported
+    tables = [pq.ParquetFile(tmp_path / "out" / name).read() for name in reported]
     rows = [
         pair for each in tables
         for pair in zip(each["offset"].to_pylist(), each["timestamp"].is_null().to_pylist(), strict=True)
@@ -163,8 +163,8 @@ def test_a_mark_of_an_earlier_kafkafs_is_understood(tmp_path):
     each = unit(tmp_path / "data", in_order(1))
     with output(str(tmp_path)).writing(each.mark) as file:
         file.write(json.dumps({f"topic=t/date=2026-01-01/partition=0/{NAME.format(3)}": [3, 1]}).encode())
-    (told,) = parquet.files_of(output(str(tmp_path)), each).values()
-    assert told == (3, 1, 0)
+    (reported,) = parquet.files_of(output(str(tmp_path)), each).values()
+    assert reported == (3, 1, 0)
 
 
 def test_a_range_that_shows_nothing_is_written_too(tmp_path):

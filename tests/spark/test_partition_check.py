@@ -56,12 +56,12 @@ TOLD = [(3, 10, 19), (5, 20, 29)]
 """The batches' epochs: 3 from offset 10 on, 5 from 20 on."""
 
 
-def epochs(tmp_path: Path, text: str | None, told: list[tuple[int, int, int]]) -> list[Finding]:
+def epochs(tmp_path: Path, text: str | None, reported: list[tuple[int, int, int]]) -> list[Finding]:
     """What a checkpoint of that text gives reason to say; None: there is none."""
     directory = write_partition(tmp_path, {10: [made(10, [1] * 20)]})
     if text is not None:
         (directory / CHECKPOINT).write_text(text)
-    return check_epochs(partition_of(tmp_path), str(tmp_path), told)
+    return check_epochs(partition_of(tmp_path), str(tmp_path), reported)
 
 
 @pytest.mark.parametrize(

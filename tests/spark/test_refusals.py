@@ -48,10 +48,10 @@ def test_spark_shows_the_sentence_alone(spark: SparkSession, data: Path, refused
     """Regression: it stood below a traceback, and in a stream above pyspark's UnboundLocalError."""
     with pytest.raises(PySparkException) as raised:
         refused(spark, data)
-    told = str(raised.value)
-    assert f"kafkafs.errors.{sentence}" in told
-    assert "Traceback (most recent call last)" not in told
-    assert "UnboundLocalError" not in told
+    reported = str(raised.value)
+    assert f"kafkafs.errors.{sentence}" in reported
+    assert "Traceback (most recent call last)" not in reported
+    assert "UnboundLocalError" not in reported
     assert sentence.partition(": ")[2] in str(in_one_sentence(raised.value))
 
 

@@ -191,7 +191,7 @@ def data(tmp_path: Path) -> Data:
     return Data(tmp_path / "data")
 
 
-def told(data: Data) -> dict[str, int]:
+def reported(data: Data) -> dict[str, int]:
     """The intervals, by topic."""
     return topic_intervals(open_data_directory(data.path))
 
@@ -215,13 +215,13 @@ def test_a_setting_counts_as_long_as_it_holds(data: Data, records: list[Pair], i
     """Regression: a topic that was deleted and made anew got the interval of its namesake, and an aborted transaction
     of metadata counted; the index rebuilt by it is none that a broker would make."""
     data.write(NAME, records)
-    assert told(data) == intervals
+    assert reported(data) == intervals
 
 
 def test_what_a_snapshot_tells_goes_on_in_the_log(data: Data) -> None:
     data.write_snapshot(5, snapshot(setting("t", "100"), setting("u", "7")))
     data.write(NAME, [setting("u", None)], at=5)
-    assert told(data) == {"t": 100}
+    assert reported(data) == {"t": 100}
 
 
 def test_a_snapshot_that_is_not_whole_gives_way_to_the_one_before(data: Data) -> None:
@@ -229,7 +229,7 @@ def test_a_snapshot_that_is_not_whole_gives_way_to_the_one_before(data: Data) ->
     data.write_snapshot(5, snapshot(setting("t", "100")))
     data.write_snapshot(9, snapshot(setting("t", "200"))[:-1])
     data.write(NAME, [setting("u", "7")], at=5)
-    assert told(data) == {"t": 100, "u": 7}
+    assert reported(data) == {"t": 100, "u": 7}
 
 
 def test_damage_leaves_what_can_be_read(data: Data) -> None:
@@ -237,12 +237,12 @@ def test_damage_leaves_what_can_be_read(data: Data) -> None:
     data.write(NAME, [setting("u", "7")])
     log = data.path / NAME / f"{0:020}.log"
     log.write_bytes(log.read_bytes()[:-1] + b"!")
-    assert told(data) == {"t": 100}
+    assert reported(data) == {"t": 100}
 
 
 def test_a_data_directory_without_metadata_tells_none(data: Data) -> None:
     """One of ZooKeeper's times, or another disk of the same broker."""
-    assert told(data) == {}
+    assert reported(data) == {}
 
 
 def test_what_a_swap_file_has_of_the_next_segment_is_valid(tmp_path):

@@ -156,9 +156,9 @@ def test_a_place_for_no_indexes_is_a_sentence(reindex_command: Told, tmp_path: P
     """Inside the data, where nothing is written; a file; where nobody may write."""
     write_partition(tmp_path / "data", segments(2))
     (tmp_path / "file").write_bytes(b"")
-    code, told = reindex_command(tmp_path / "data", tmp_path / place)
-    assert (code, told.count("\n")) == (2, 1)
-    assert "the index directory" in told
+    code, reported = reindex_command(tmp_path / "data", tmp_path / place)
+    assert (code, reported.count("\n")) == (2, 1)
+    assert "the index directory" in reported
 
 
 def test_an_index_that_cannot_be_written_is_a_sentence(reindex_command: Told, tmp_path: Path) -> None:
@@ -167,8 +167,8 @@ def test_an_index_that_cannot_be_written_is_a_sentence(reindex_command: Told, tm
     write_partition(data, segments(3))
     target.mkdir()
     (target / "t-0").write_bytes(b"in the way")
-    code, told = reindex_command(data, target)
-    assert (code, told.count("\n")) == (1, 1)
-    assert "cannot be written" in told
+    code, reported = reindex_command(data, target)
+    assert (code, reported.count("\n")) == (1, 1)
+    assert "cannot be written" in reported
     (target / "t-0").unlink()
     assert reindex_command(data, target)[1].startswith("2 key indexes, 2 of them new")

@@ -123,10 +123,10 @@ def test_one_standalone_master_that_answers_is_enough(monkeypatch):
         own.check_standalone(f"spark://127.0.0.1:1,127.0.0.1:{port}")
     with pytest.raises(UsageError) as raised:
         own.check_standalone(f"spark://127.0.0.1:{port},nowhere.invalid:7077,127.0.0.1:99999,host")
-    told = str(raised.value)
-    assert told.startswith("no Spark master answers at 'spark://127.0.0.1:")
+    reported = str(raised.value)
+    assert reported.startswith("no Spark master answers at 'spark://127.0.0.1:")
     assert all(
-        f"{place}: " in told for place in (f"127.0.0.1:{port}", "nowhere.invalid:7077", "127.0.0.1:99999", "host")
+        f"{place}: " in reported for place in (f"127.0.0.1:{port}", "nowhere.invalid:7077", "127.0.0.1:99999", "host")
     )
 
 
@@ -175,9 +175,9 @@ def test_else_the_last_error_is_why_spark_does_not_start():
         "Cannot call methods on a stopped SparkContext.\n\tat java.lang.Thread",
         "Job 0 cancelled because SparkContext was shut down",
     ):
-        told = "the logs of its workers say why"
-        assert str(own.cannot_start("spark://a:1", f"{ended}\n\tat a.b(C)")).endswith(told)
-        assert str(in_one_sentence(RuntimeError(f": java.lang.IllegalStateException: {ended}"))).endswith(told)
+        reported = "the logs of its workers say why"
+        assert str(own.cannot_start("spark://a:1", f"{ended}\n\tat a.b(C)")).endswith(reported)
+        assert str(in_one_sentence(RuntimeError(f": java.lang.IllegalStateException: {ended}"))).endswith(reported)
     assert str(own.cannot_start("yarn", "An error of py4j\n: java.lang.Error: why\n\tat a.b(C)")).endswith(": why")
     said = "WARN x\njava.lang.Exception: first\nCaused by: java.net.BindException: Address already in use\n\tat a.b(C)"
     assert str(own.cannot_start("local[2]", said)) == "Spark does not start on 'local[2]': Address already in use"

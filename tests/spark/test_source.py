@@ -138,8 +138,8 @@ def test_times_lead_to_the_first_record_at_or_after_them(topic):
 
 def test_a_time_leads_to_a_marker_where_a_broker_says_so():
     """Spark's own source asks the broker, which counts markers and aborted records."""
-    told = LATEST.list_offsets("transactions") or {}
-    asked = {time: found.offset for time, found in told.items() if time >= 0 and found.offset >= 0}
+    reported = LATEST.list_offsets("transactions") or {}
+    asked = {time: found.offset for time, found in reported.items() if time >= 0 and found.offset >= 0}
     for time, offset in asked.items():
         ended = planned(LATEST.path, subscribe="transactions", endingTimestamp=time)
         assert [end for _, _, end in ranges(ended)] == ([offset] if offset else [])

@@ -19,7 +19,7 @@ from kafkafs.spark.tasks import Task
 from kafkafs.tables import locations
 from kafkafs.tables.ranges import data_loss, records_of
 from tests.live.moves import Moves
-from tests.live.test_lineage import HARMLESS, create_anew, cut, cut_and_compact, two_closed_segments
+from tests.live.test_lineage import HARMLESS, cut, cut_and_compact, recreate, two_closed_segments
 from tests.log.making import made, write_partition
 from tests.log.reading import rows
 from tests.spark.test_limited_stream import reader
@@ -100,7 +100,7 @@ def test_a_stream_goes_on_in_a_log_that_lives_on(broker, move: Callable[[Moves],
 
 @pytest.mark.parametrize("most", [None, 4], ids=["all", "limited"])
 @pytest.mark.parametrize("grown", [False, True], ids=["shorter", "longer"])
-@pytest.mark.parametrize("move", [cut, cut_and_compact, create_anew])
+@pytest.mark.parametrize("move", [cut, cut_and_compact, recreate])
 def test_a_stream_does_not_go_on_in_another_log(broker, move: Callable[[Moves], None], grown, most):
     """Regression: it read on by offset, and what the new log has before that was missing without a word."""
     stream = Followed(broker.data, most)
@@ -227,7 +227,7 @@ def test_whatever_a_broker_does_no_record_is_missed_without_a_word(tmp_path_fact
             case "roll":
                 broker.roll()
             case "retain":
-                broker.retain(told=True)
+                broker.retain(reported=True)
                 is_lost |= position is not None and broker.start > position
             case "elect":
                 broker.elect()

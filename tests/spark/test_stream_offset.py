@@ -40,9 +40,9 @@ def test_offsets_come_back_as_they_were(offset):
 @given(_offsets)
 def test_others_read_the_offsets_alone(offset):
     """Spark's source and earlier releases flatten {topic: {partition: offset}}; `startingOffsets` takes a copy, too."""
-    told = offset.to_json()
-    assert from_dict(told) == parse_offsets(json.dumps(told)) == offset.at
-    assert all(told[name] == {} for name in told if name.startswith(LOGS))
+    reported = offset.to_json()
+    assert from_dict(reported) == parse_offsets(json.dumps(reported)) == offset.at
+    assert all(reported[name] == {} for name in reported if name.startswith(LOGS))
 
 
 @given(_offsets)

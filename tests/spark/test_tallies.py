@@ -61,8 +61,8 @@ def test_a_memory_that_is_none_is_no_memory(text, written):
 
 def test_a_file_of_another_size_or_of_another_name_is_asked_again(written, asked):
     each, out, size = written
-    for mark, told in ((each.mark, [size + 1, {each.file: [7]}]), (each.mark, [size, {"/etc/x": [7]}])):
+    for mark, content in ((each.mark, [size + 1, {each.file: [7]}]), (each.mark, [size, {"/etc/x": [7]}])):
         with out.writing(TALLIES) as file:
-            file.write(json.dumps({mark: told}).encode())
+            file.write(json.dumps({mark: content}).encode())
         assert sum(one.rows for one in Tallies(out).files_of(each, size).values()) == 9
     assert len(asked) == 2

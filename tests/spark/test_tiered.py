@@ -56,8 +56,8 @@ def test_rows_are_as_if_all_were_local(spark: SparkSession, sources, kind):
 
 def test_a_plan_tells_nothing_of_what_opens_the_tier(sources):
     options = batch_options({"path": str(TIERED.left), "subscribe": "orders", **sources["bucket"]})
-    told = repr(options) + repr(BatchReader(options, None).partitions())  # type: ignore[arg-type]
-    assert not any(secret in told for secret in ("secret", "k1.pem"))
+    reported = repr(options) + repr(BatchReader(options, None).partitions())  # type: ignore[arg-type]
+    assert not any(secret in reported for secret in ("secret", "k1.pem"))
 
 
 def test_an_export_has_what_is_remote(command, tmp_path: Path, sources):

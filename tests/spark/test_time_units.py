@@ -28,8 +28,8 @@ def test_the_probable_unit_is_named_once_a_partition(tmp_path):
 
 
 def test_each_unit_of_a_mixed_partition_is_named(tmp_path):
-    told = units(tmp_path, SECOND * 1000, SECOND, SECOND * 1000, SECOND * 10**9, SECOND * 10**9, SECOND + 1)
-    assert [each.partition(",")[0] for each in told] == [
+    reported = units(tmp_path, SECOND * 1000, SECOND, SECOND * 1000, SECOND * 10**9, SECOND * 10**9, SECOND + 1)
+    assert [each.partition(",")[0] for each in reported] == [
         "1: times look like seconds in 2 of 6 batches", "3: times look like nanoseconds in 2 of 6 batches",
     ]  # fmt: skip
 

@@ -48,7 +48,7 @@ def record_batches(some, topic: str, partition: int, headers: bool):
     return map(BatchMaker(topic, partition, headers).batch, groups(some))
 
 
-def told_of(record: Record) -> tuple[tuple[str, bytes | None], ...]:
+def reported_of(record: Record) -> tuple[tuple[str, bytes | None], ...]:
     """Its headers as Spark has them: names are text, as Kafka's consumer reads it."""
     return tuple((name.decode(errors="replace"), value) for name, value in record.headers)
 
@@ -61,12 +61,12 @@ def test_a_row_is_its_record(first, second, headers):
     made = list(record_batches(pieces(first, second), "t\u00e4", 3, headers))
     table = pa.Table.from_batches(made, schema(headers))
     assert rows_of(table) == [
-        ("t\u00e4", 3, each.offset, each.timestamp, 0, each.key, each.value, told_of(each) if headers else ())
+        ("t\u00e4", 3, each.offset, each.timestamp, 0, each.key, each.value, reported_of(each) if headers else ())
         for each in [*first, *second]
     ]
     if headers:
-        told = dict(zip(table.column("offset").to_pylist(), table.column("headers").to_pylist(), strict=True))
-        assert all((told[each.offset] is None) == (not each.headers) for each in [*first, *second])
+        reported = dict(zip(table.column("offset").to_pylist(), table.column("headers").to_pylist(), strict=True))
+        assert all((reported[each.offset] is None) == (not each.headers) for each in [*first, *second])
 
 
 def test_no_records_are_no_batch():

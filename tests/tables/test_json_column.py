@@ -22,9 +22,9 @@ from tests.tables.test_json_values import DRAWN, OBJECTS, ODD
 )  # fmt: skip
 def test_an_object_that_columns_cannot_hold_keeps_its_bytes(value):
     """Regression: one such value ended the whole export with an error of Python's."""
-    told = [b'{"a":1}', value, b'{"a":"\\ud83d\\ude00"}']
-    kind = kind_of_values(told)
-    objects, others = json_columns(kind, told)
+    reported = [b'{"a":1}', value, b'{"a":"\\ud83d\\ude00"}']
+    kind = kind_of_values(reported)
+    objects, others = json_columns(kind, reported)
     assert objects == [{"a": "1"}, None, {"a": "\U0001f600"}]
     assert others == [None, value, None]
 
@@ -48,21 +48,21 @@ def test_types_of_json_meet():
     assert others == [None, None, None, b"\xff", None]
 
 
-def json_columns(kind, told):
+def json_columns(kind, reported):
     """The two columns that these values become."""
     column = JsonColumn("value", kind)
-    (made,) = column.parts([records(told, "value")], pa.array(told, pa.binary()))
+    (made,) = column.parts([records(reported, "value")], pa.array(reported, pa.binary()))
     for array, field in zip(made, column.fields, strict=True):
         array.validate(full=True)
         assert array.type == field.type
     return [array.to_pylist() for array in made]
 
 
-def one_by_one(kind, told):
+def one_by_one(kind, reported):
     """The same by Python's parser, a value at a time."""
     (field, _), convert = JsonColumn("value", kind).fields, converter(kind)
     objects, others = [], []
-    for value in told:
+    for value in reported:
         document = None if value is None else parsed(value)
         try:
             objects.append(None if document is None else convert(document))
@@ -73,17 +73,17 @@ def one_by_one(kind, told):
     return [pa.array(objects, field.type).to_pylist(), others]
 
 
-def is_checked(before, told):
+def is_checked(before, reported):
     kind = kind_of_values(before)
-    assert repr(json_columns(kind, told)) == repr(one_by_one(kind, told)), (before, told)
+    assert repr(json_columns(kind, reported)) == repr(one_by_one(kind, reported)), (before, reported)
 
 
 @given(st.lists(DRAWN, max_size=4), st.lists(DRAWN, max_size=6))
 @example([b'{"a":1.5}'], [b'{"a":9007199254740994}', b'{"a":9007199254740993}', b'{"a":-0}', b'{"a":[]}'])
 @example([b'{"a":[{"b":1.5}]}'], [b'{"a":[{"b":9007199254740994},null]}', b'{"a":[{"b":1,"b":2}]}', b'{"a":[{"c":1}]}'])
-def test_columns_are_those_of_one_value_at_a_time(before, told):
-    is_checked(before, told)
-    is_checked([*before, *told], told)
+def test_columns_are_those_of_one_value_at_a_time(before, reported):
+    is_checked(before, reported)
+    is_checked([*before, *reported], reported)
 
 
 def test_no_odd_value_changes_others():
@@ -101,15 +101,15 @@ SPACE = st.sampled_from(["", " ", "\n", "\r\t"])
 @given(st.lists(NUMBER, min_size=1, max_size=6), SPACE)
 @example(["1.5", "1e-400", "4.9e-324", "1e308", "0.1", "-0.0", "2.2250738585072011e-308"], "\n")
 def test_numbers_are_those_of_python(numbers, space):
-    told = [f'{{"a":{space}{each}{space}}}'.encode() for each in numbers]
-    for before in ([b'{"a":1}'], [b'{"a":0.5}'], [b'{"a":"x"}'], told):
-        is_checked(before, told)
+    reported = [f'{{"a":{space}{each}{space}}}'.encode() for each in numbers]
+    for before in ([b'{"a":1}'], [b'{"a":0.5}'], [b'{"a":"x"}'], reported):
+        is_checked(before, reported)
 
 
 @given(st.lists(TEXT.map("".join), min_size=1, max_size=6), SPACE)
 def test_texts_are_those_of_python(texts, space):
-    told = [f'{{{space}"a":"{each}","":["{each}"]{space}}}'.encode() for each in texts]
-    is_checked(told, told)
+    reported = [f'{{{space}"a":"{each}","":["{each}"]{space}}}'.encode() for each in texts]
+    is_checked(reported, reported)
 
 
 @pytest.mark.parametrize("most", [0, 1 << 16])
@@ -124,14 +124,14 @@ def test_python_parses_one_value_of_each_shape_that_arrow_reads(monkeypatch, mos
     monkeypatch.setattr(json_column, "all_parsed", asking)
     column = JsonColumn("value", ["object", {"a": "long", "b": "string"}], most_shapes=most)
     for number in range(3):
-        told: list[bytes | None] = [b'{"a":%d}' % number, b'{"b":"x","a":%d}' % number, b'{"a":5}', b'{"a":"x"}']
-        list(column.parts([records(told[:1], "value"), records(told[1:], "value")], pa.array(told)))
+        reported: list[bytes | None] = [b'{"a":%d}' % number, b'{"b":"x","a":%d}' % number, b'{"a":5}', b'{"a":"x"}']
+        list(column.parts([records(reported[:1], "value"), records(reported[1:], "value")], pa.array(reported)))
     assert len([value for value in asked if value != b'{"a":"x"}']) == (2 if most else 6)
 
 
-def by_one_type(*told: bytes) -> list[tuple[object, bytes | None]]:
+def by_one_type(*reported: bytes) -> list[tuple[object, bytes | None]]:
     """Values beside what of them stays bytes, where these are all that a topic has."""
-    return list(zip(*json_columns(kind_of_values(told), told), strict=True))
+    return list(zip(*json_columns(kind_of_values(reported), reported), strict=True))
 
 
 @given(st.lists(OBJECTS, max_size=2), OBJECTS)

@@ -24,12 +24,12 @@ def passes(path: Path, field: FieldName) -> list[Pass]:
 
 
 def test_a_topic_has_one_type_over_all_its_partitions(tmp_path: Path) -> None:
-    told: dict[str, list[object]] = {
+    reported: dict[str, list[object]] = {
         "t-0": [{"a": 1}, {"a": 2}, {"b": True}],
         "t-1": [{"a": 0.5}, {"a": 1}, [1]],
         "u-0": [{"a": "x"}] * 3,
     }
-    for name, values in told.items():
+    for name, values in reported.items():
         records = [
             Record(number, 0, 0, b'{"k":%d}' % number, json.dumps(value).encode(), ())
             for number, value in enumerate(values)

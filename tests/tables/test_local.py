@@ -67,11 +67,11 @@ def test_findings_are_told_as_they_are_found():
     """The first of a terabyte within a second."""
     units, seen = segments_of([LATEST.path]), []
 
-    def told() -> Iterator[int]:
+    def reported() -> Iterator[int]:
         for number, _ in enumerate(jobs.each(LocalEngine(2), "audit", units, _weight, lambda step: seen.append(step))):
             yield number
 
-    first = next(told())
+    first = next(reported())
     assert first == 0
     assert seen == [] or seen[-1].done < len(units)
 
@@ -147,10 +147,10 @@ def test_ctrl_c_ends_all_of_it_at_once(tmp_path):
         wait_until(lambda: len(below(running.pid)) > 1 or running.poll() is not None)
         processes = below(running.pid)
         os.killpg(running.pid, signal.SIGINT)
-        _, told = running.communicate(timeout=300)
+        _, reported = running.communicate(timeout=300)
     if running.returncode in (0, 1):
         return  # it was done before
-    assert (running.returncode, told.splitlines()[-1]) == (130, "kafkafs: interrupted")
+    assert (running.returncode, reported.splitlines()[-1]) == (130, "kafkafs: interrupted")
     assert [pid for pid in processes if runs(pid)] == []
 
 
@@ -212,17 +212,17 @@ def test_every_unit_is_in_one_bundle_in_its_order(weights, enough):
 
 
 def test_units_are_begun_before_those_in_front_of_them_are_done():
-    told: list[tuple[str, int]] = []
+    reported: list[tuple[str, int]] = []
     units = [Unit(number, 1) for number in range(4)]
 
     def work(unit: Unit) -> int:
-        told.append(("done", unit.number))
+        reported.append(("done", unit.number))
         return unit.number
 
-    assert list(in_turn(units, work, lambda unit: told.append(("begun", unit.number)))) == [0, 1, 2, 3]
-    assert [number for what, number in told if what == "done"] == [0, 1, 2, 3]
-    assert [number for what, number in told if what == "begun"] == [0, 1, 2, 3]
+    assert list(in_turn(units, work, lambda unit: reported.append(("begun", unit.number)))) == [0, 1, 2, 3]
+    assert [number for what, number in reported if what == "done"] == [0, 1, 2, 3]
+    assert [number for what, number in reported if what == "begun"] == [0, 1, 2, 3]
     for number in range(4):
-        before = told[: told.index(("done", max(0, number - 1)))]
+        before = reported[: reported.index(("done", max(0, number - 1)))]
         assert ("begun", number) in before
         assert max(each for _, each in before) <= max(number + 1, 2)

@@ -21,15 +21,15 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def told(found: dict[TopicPartition, Location]) -> set[str]:
+def reported(found: dict[TopicPartition, Location]) -> set[str]:
     return {str(each) for each in found}
 
 
 def test_names_partitions_and_patterns_choose_what_they_say(data):
-    assert told(every_location((data,))) == {"a-0", "a-1", "b-0", "__consumer_offsets-0"}
-    assert told(chosen((data,), Choice(pattern="."))) == {"a-0", "a-1", "b-0"}
-    assert told(chosen((data,), Choice(topics=("__consumer_offsets",)))) == {"__consumer_offsets-0"}
-    assert told(chosen((data,), Choice(assign=(TopicPartition("a", 1),)))) == {"a-1"}
+    assert reported(every_location((data,))) == {"a-0", "a-1", "b-0", "__consumer_offsets-0"}
+    assert reported(chosen((data,), Choice(pattern="."))) == {"a-0", "a-1", "b-0"}
+    assert reported(chosen((data,), Choice(topics=("__consumer_offsets",)))) == {"__consumer_offsets-0"}
+    assert reported(chosen((data,), Choice(assign=(TopicPartition("a", 1),)))) == {"a-1"}
 
 
 @pytest.mark.parametrize("choice", [Choice(topics=("nope",)), Choice(assign=(TopicPartition("a", 7),))])

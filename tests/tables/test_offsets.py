@@ -34,7 +34,7 @@ def test_equal_offsets_are_the_same_text(offsets):
     backwards = dict(reversed(offsets.items()))
     assert json.dumps(to_dict(offsets)) == json.dumps(to_dict(backwards))
     assert [
-        TopicPartition(topic, int(number)) for topic, told in to_dict(offsets).items() for number in told
+        TopicPartition(topic, int(number)) for topic, reported in to_dict(offsets).items() for number in reported
     ] == sorted(offsets)
 
 

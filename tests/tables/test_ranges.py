@@ -30,15 +30,15 @@ def test_a_range_has_its_own_records_only(location):
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "told"),
+    ("start", "end", "reported"),
     [(3, 12, "offsets 3 to 9 of t-0 are gone"), (28, 40, "t-0 ends at offset 30 by now, before 40")],
 )
-def test_what_is_gone_is_told_and_the_rest_is_read_where_that_was_asked_for(location, start, end, told, caplog):
-    with pytest.raises(NotFound, match=f"{told}; set failOnDataLoss to false to go on without them"):
+def test_what_is_gone_is_told_and_the_rest_is_read_where_that_was_asked_for(location, start, end, reported, caplog):
+    with pytest.raises(NotFound, match=f"{reported}; set failOnDataLoss to false to go on without them"):
         offsets(location, start, end, data_loss(fail=True))
     kept = list(range(max(start, 10), min(end, 30)))
     assert offsets(location, start, end, data_loss(fail=False)) == kept
-    assert f"{told}; going on without them" in caplog.text
+    assert f"{reported}; going on without them" in caplog.text
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -62,10 +62,10 @@ def test_a_log_that_may_not_be_read_is_no_gap_that_nobody_hears_of(open_path, ca
     place = Location(open_path, TopicPartition("t", 0))
     segments = {at: [made(at, range(at, at + 5))] for at in (0, 5, 10)}
     (write_partition(open_path, segments) / f"{5:020}.log").chmod(0o600)
-    told = f"{5:020}.log of t-0 may not be read"
+    reported = f"{5:020}.log of t-0 may not be read"
     with as_nobody():
         assert offsets(place, 0, 5, data_loss(fail=True)) == list(range(5))
-        with pytest.raises(NotFound, match=told):
+        with pytest.raises(NotFound, match=reported):
             offsets(place, 3, 12, data_loss(fail=True))
         assert offsets(place, 3, 12, data_loss(fail=False)) == [3, 4, 10, 11]
-    assert f"{told}; going on without them" in caplog.text
+    assert f"{reported}; going on without them" in caplog.text

@@ -207,18 +207,18 @@ def program(text: str) -> str:
 
 
 def test_importing_kafkafs_costs_nothing_and_scan_takes_no_spark(tmp_path: Path):
-    told = program(
+    reported = program(
         "import sys; before = set(sys.modules); import kafkafs; print(sorted(set(sys.modules) - before))\n"
         "sys.modules['pyspark'] = None\n"
         f"print(kafkafs.scan({str(unpack(tmp_path))!r}, 'orders').count(), kafkafs.__all__)"
     )
-    assert told == "['kafkafs']\n35 ['__version__', 'scan']\n"
+    assert reported == "['kafkafs']\n35 ['__version__', 'scan']\n"
 
 
 def test_without_arrow_it_says_what_to_install():
-    told = program(
+    reported = program(
         "import sys; sys.modules['pyarrow'] = None; import kafkafs\n"
         "try: kafkafs.scan\nexcept ImportError as error: print(error)"
     )
-    assert told.startswith("kafkafs.scan takes pyarrow (")
-    assert "[tables]" in told
+    assert reported.startswith("kafkafs.scan takes pyarrow (")
+    assert "[tables]" in reported

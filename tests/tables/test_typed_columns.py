@@ -35,12 +35,12 @@ def payload(number: int, size: int) -> bytes:
 def test_keys_and_values_are_of_the_same_record() -> None:
     """Their parts end at different rows: keys that need much room come a few at a time."""
     sizes = [5, 3_000_000, 1, 3_000_000, 2_999_999, 0, 4_000_000, 7]
-    told: list[tuple[bytes, bytes | None]] = [
+    reported: list[tuple[bytes, bytes | None]] = [
         (payload(number, size), b'{"n":%d}' % number) for number, size in enumerate(sizes)
     ]
-    told[5] = b"no Avro", b"no JSON"
-    told[6] = told[6][0], None
-    data = v2_batch([Record(n, 0, 0, key, value, ()) for n, (key, value) in enumerate(told)])
+    reported[5] = b"no Avro", b"no JSON"
+    reported[6] = reported[6][0], None
+    data = v2_batch([Record(n, 0, 0, key, value, ()) for n, (key, value) in enumerate(reported)])
     pieces = [piece for piece in decode(data, 0, walk(data, 0).rows, LIMIT) if isinstance(piece, Records)]
     known = keys_registry()
     reader = next(reader_schemas_of(known, "t", "key", ()))
@@ -48,7 +48,7 @@ def test_keys_and_values_are_of_the_same_record() -> None:
         BatchMaker("t", 0, headers=False),
         arrow.schema(False),
         {
-            "value": JsonColumn("value", kind_of_values([value for _, value in told])),
+            "value": JsonColumn("value", kind_of_values([value for _, value in reported])),
             "key": RegisteredColumn("key", "t", reader, known, column_type(reader.shape())),
         },
     )
@@ -56,7 +56,7 @@ def test_keys_and_values_are_of_the_same_record() -> None:
     assert len(batches) > 1
     assert columns.schema.names[:6] == ["key", "keyBytes", "keyError", "value", "valueBytes", "topic"]
     rows: list[dict[str, Any]] = pa.Table.from_batches(batches).to_pylist()
-    assert [row["offset"] for row in rows] == list(range(len(told)))
+    assert [row["offset"] for row in rows] == list(range(len(reported)))
     odd, without = rows.pop(5), rows.pop(5)
     assert (odd["key"], odd["keyBytes"], odd["value"], odd["valueBytes"]) == (None, b"no Avro", None, b"no JSON")
     assert "no schema" in odd["keyError"]

@@ -25,7 +25,7 @@ def names(disk):
     return set(disk.known().names)
 
 
-def is_told(disk) -> bool:
+def is_reported(disk) -> bool:
     """Whether who asks now is told that the disk fails."""
     try:
         disk.known()
@@ -79,7 +79,7 @@ def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_told_alone(
         os.dup2(null, disk.directory.root.descriptor)  # no directory any more
     disks[False].refresh()
     assert "test-0" in names(disks[False])
-    wait_until(lambda: is_told(disks[True]))
+    wait_until(lambda: is_reported(disks[True]))
     os.close(null)
 
 

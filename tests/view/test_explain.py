@@ -201,13 +201,13 @@ def test_an_offset_that_only_a_remote_tier_has_is_explained(tmp_path):
     (directory / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
     write_start(tmp_path, 100)
     root = tree(tmp_path)
-    told = cat(root, "t-0/by-offset/500.explain").decode()
-    assert told.splitlines()[-1] == "answer: offset 500 is in the remote tier, and not on these disks"
-    assert node(root, "t-0/by-offset/500.explain").attributes().size == len(told)
+    reported = cat(root, "t-0/by-offset/500.explain").decode()
+    assert reported.splitlines()[-1] == "answer: offset 500 is in the remote tier, and not on these disks"
+    assert node(root, "t-0/by-offset/500.explain").attributes().size == len(reported)
     for name in ("500", "500.jsonl", "99.explain", "1005.explain"):
         with pytest.raises(NotFound):
             cat(root, f"t-0/by-offset/{name}")
     assert "remote" not in cat(root, "t-0/by-offset/1000.explain").decode()
-    told = json.loads(cat(root, "t-0/info.json"))
-    assert (told["logStartOffset"], told["localLogStartOffset"], told["problems"]) == (100, 1000, [])
-    assert told["earliestOffset"] == 1000
+    reported = json.loads(cat(root, "t-0/info.json"))
+    assert (reported["logStartOffset"], reported["localLogStartOffset"], reported["problems"]) == (100, 1000, [])
+    assert reported["earliestOffset"] == 1000

@@ -99,7 +99,7 @@ NOTHING_KEPT = TextLimits(kept=0, small=0)
 
 
 def delete(broker: Moves) -> None:
-    broker.retain(told=False)
+    broker.retain(reported=False)
     broker.unlink_deleted()
 
 

@@ -46,18 +46,18 @@ def test_every_field_of_the_contract_is_told(tmp_path):
     (tmp_path / "replication-offset-checkpoint").write_text("0\n1\nt 0 30\n")
     (tmp_path / "t-0/partition.metadata").write_text("version: 0\ntopic_id: RHluw4CYQNy8SKtNig78rw")
     (tmp_path / "t-0/leader-epoch-checkpoint").write_text("0\n2\n0 0\n3 20\n")
-    told = info(tmp_path)
-    assert set(FIELDS) <= set(told)
-    assert [told[name] for name in FIELDS[:10]] == ["t", 0, "RHluw4CYQNy8SKtNig78rw", 14, 14, 36, 30, 36, 14, 35]
-    assert told["maxTimestamp"] == 1011
-    assert told["leaderEpochs"] == [{"epoch": 0, "startOffset": 0}, {"epoch": 3, "startOffset": 20}]
-    assert told["sizeBytes"] == sum(len(batch.data) for batch in BATCHES)
+    reported = info(tmp_path)
+    assert set(FIELDS) <= set(reported)
+    assert [reported[name] for name in FIELDS[:10]] == ["t", 0, "RHluw4CYQNy8SKtNig78rw", 14, 14, 36, 30, 36, 14, 35]
+    assert reported["maxTimestamp"] == 1011
+    assert reported["leaderEpochs"] == [{"epoch": 0, "startOffset": 0}, {"epoch": 3, "startOffset": 20}]
+    assert reported["sizeBytes"] == sum(len(batch.data) for batch in BATCHES)
     size = sum(len(batch.data) for batch in BATCHES[:4])
-    assert told["segments"][0] == {
+    assert reported["segments"][0] == {
         "baseOffset": 0, "file": f"{0:020}.log", "sizeBytes": size, "largestTimestamp": 1003,
         "offsetIndex": "ok", "timeIndex": "ok", "transactionIndex": "missing", "tier": "local",
     }  # fmt: skip
-    assert told["problems"] == []
+    assert reported["problems"] == []
 
 
 @pytest.mark.parametrize("kind", ["index", "timeindex"])
@@ -70,14 +70,14 @@ def test_an_index_that_is_not_whole_is_a_problem_in_a_closed_segment(tmp_path, k
     """It costs time only; but an operator wants to know, and then to run `kafkafs reindex`."""
     file = write_partition(tmp_path, spread(BATCHES, 4)) / f"{12:020}.{kind}"
     file.unlink() if data is None else file.write_bytes(data)
-    told = info(tmp_path)
+    reported = info(tmp_path)
     name = {"index": "offsetIndex", "timeindex": "timeIndex"}[kind]
     if kind == "timeindex" and state == "padded":
-        assert told["segments"][1][name] in ("padded", "damaged")
+        assert reported["segments"][1][name] in ("padded", "damaged")
     else:
-        assert told["segments"][1][name] == state
-    assert any(file.name in problem for problem in told["problems"])
-    assert len(told["problems"]) == 1
+        assert reported["segments"][1][name] == state
+    assert any(file.name in problem for problem in reported["problems"])
+    assert len(reported["problems"]) == 1
 
 
 def test_an_index_that_has_gone_since_the_last_look_is_missing(tmp_path):
@@ -97,17 +97,17 @@ def test_a_growing_segments_indexes_may_be_missing_empty_or_padded(tmp_path, dat
     for kind in ("index", "timeindex"):
         file = directory / f"{24:020}.{kind}"
         file.unlink() if data is None else file.write_bytes(data)
-    told = info(tmp_path)
-    assert told["problems"] == []
-    assert told["segments"][2]["offsetIndex"] == ("missing" if data is None else "padded" if data else "ok")
+    reported = info(tmp_path)
+    assert reported["problems"] == []
+    assert reported["segments"][2]["offsetIndex"] == ("missing" if data is None else "padded" if data else "ok")
 
 
 def test_a_transaction_index_that_cannot_be_true_is_damaged(tmp_path):
     file = write_partition(tmp_path, spread(BATCHES, 4)) / f"{12:020}.txnindex"
     file.write_bytes(b"\xff" * 34)
-    told = info(tmp_path)
-    assert told["segments"][1]["transactionIndex"] == "damaged"
-    assert file.name in str(told["problems"])
+    reported = info(tmp_path)
+    assert reported["segments"][1]["transactionIndex"] == "damaged"
+    assert file.name in str(reported["problems"])
 
 
 def test_who_may_read_it_is_told_by_the_look_that_its_text_takes(tmp_path, monkeypatch):
@@ -150,8 +150,8 @@ def test_the_largest_timestamp_is_null_where_headers_do_not_tell(tmp_path):
     assert info(tmp_path)["maxTimestamp"] is None
 
 
-def largest(told):
-    return [segment["largestTimestamp"] for segment in told["segments"]]
+def largest(reported):
+    return [segment["largestTimestamp"] for segment in reported["segments"]]
 
 
 def test_a_growing_segments_largest_timestamp_is_that_of_its_newest_batch(tmp_path):
@@ -159,16 +159,16 @@ def test_a_growing_segments_largest_timestamp_is_that_of_its_newest_batch(tmp_pa
     directory = write_partition(tmp_path, spread(BATCHES, 4))
     index = directory / f"{24:020}.timeindex"
     index.write_bytes(index.read_bytes()[:12])
-    told = info(tmp_path)
-    assert (largest(told), told["maxTimestamp"]) == ([1003, 1007, 1011], 1011)
+    reported = info(tmp_path)
+    assert (largest(reported), reported["maxTimestamp"]) == ([1003, 1007, 1011], 1011)
 
 
 def test_a_damaged_time_index_tells_no_largest_timestamp(tmp_path):
     """Regression: a number out of the blue beside "timeIndex": "damaged"."""
     (write_partition(tmp_path, spread(BATCHES, 4)) / f"{12:020}.timeindex").write_bytes(b"\x01" * 24)
-    told = info(tmp_path)
-    assert told["segments"][1]["timeIndex"] == "damaged"
-    assert largest(told) == [1003, 1007, 1011]
+    reported = info(tmp_path)
+    assert reported["segments"][1]["timeIndex"] == "damaged"
+    assert largest(reported) == [1003, 1007, 1011]
 
 
 def test_a_closed_log_that_a_disk_refuses_is_a_gap(tmp_path, monkeypatch):
@@ -178,10 +178,10 @@ def test_a_closed_log_that_a_disk_refuses_is_a_gap(tmp_path, monkeypatch):
     root = tree(tmp_path)
     with monkeypatch.context() as patched:
         patched.setattr(LocalFile, "read_into", refusing(bad))
-        told = json.loads(cat(root, "t-0/info.json"))
-    assert largest(told) == [1003, None, 1011]
-    assert told["problems"] == [f"{bad} cannot be read: the disk says no"]
-    assert (told["maxTimestamp"], told["earliestOffset"], told["latestOffset"]) == (1011, 0, 35)
+        reported = json.loads(cat(root, "t-0/info.json"))
+    assert largest(reported) == [1003, None, 1011]
+    assert reported["problems"] == [f"{bad} cannot be read: the disk says no"]
+    assert (reported["maxTimestamp"], reported["earliestOffset"], reported["latestOffset"]) == (1011, 0, 35)
     healed = json.loads(cat(root, "t-0/info.json"))
     assert (largest(healed), healed["problems"]) == ([1003, 1007, 1011], [])
 
@@ -193,8 +193,8 @@ def test_the_largest_timestamp_is_that_of_data_where_markers_are_newer(tmp_path,
     batches = [made(0, [70]), made(1, [50]), made(2, [90], **control), made(3, [95], **control)]
     index = write_partition(tmp_path, {0: batches}) / f"{0:020}.timeindex"
     index.write_bytes(index.read_bytes()[: 12 * entries])
-    told = info(tmp_path)
-    assert (told["maxTimestamp"], largest(told)) == (70, [95])
+    reported = info(tmp_path)
+    assert (reported["maxTimestamp"], largest(reported)) == (70, [95])
 
 
 @pytest.mark.parametrize(("text", "epochs"), [(None, None), ("no checkpoint", None), ("", []), ("0\n0\n", [])])
@@ -210,9 +210,9 @@ def test_a_checkpoint_beyond_64_bits_counts_as_absent(tmp_path):
     """Regression: OverflowError, "bug in ...", for everything in the partition."""
     write_partition(tmp_path, {0: BATCHES[:2]})
     write_start(tmp_path, 10**19)
-    told = info(tmp_path)
-    assert told["logStartOffset"] == 0
-    assert "log-start-offset-checkpoint counts as absent" in str(told["problems"])
+    reported = info(tmp_path)
+    assert reported["logStartOffset"] == 0
+    assert "log-start-offset-checkpoint counts as absent" in str(reported["problems"])
     assert cat(tree(tmp_path), "t-0/by-offset/0..") == b"".join(batch.data for batch in BATCHES[:2])
 
 
@@ -253,9 +253,9 @@ def test_a_last_log_that_may_not_be_read_has_its_size_all_the_same(open_path):
     directory = write_partition(open_path, {0: [made(0, [1])], 1: [made(1, [2])]})
     (last := directory / f"{1:020}.log").chmod(0o600)
     with as_nobody():
-        told = json.loads(cat(tree(open_path), "t-0/info.json"))
-    assert told["segments"][-1]["sizeBytes"] == last.stat().st_size
-    assert told["sizeBytes"] == sum(file.stat().st_size for file in directory.glob("*.log"))
+        reported = json.loads(cat(tree(open_path), "t-0/info.json"))
+    assert reported["segments"][-1]["sizeBytes"] == last.stat().st_size
+    assert reported["sizeBytes"] == sum(file.stat().st_size for file in directory.glob("*.log"))
 
 
 @pytest.mark.parametrize(
@@ -269,5 +269,5 @@ def test_a_last_log_that_may_not_be_read_has_its_size_all_the_same(open_path):
 def test_times_in_another_unit_are_a_problem(tmp_path, times, units):
     """Regression: a producer that wrote nanoseconds as milliseconds went unnoticed."""
     write_partition(tmp_path, {0: [made(number, [time]) for number, time in enumerate(times)]}, "t-0")
-    told = info(tmp_path)["problems"]
-    assert [each.partition(":")[0] for each in told] == [f"times look like {unit}" for unit in units]
+    reported = info(tmp_path)["problems"]
+    assert [each.partition(":")[0] for each in reported] == [f"times look like {unit}" for unit in units]

@@ -35,11 +35,11 @@ def test_what_is_opened_is_what_was_told():
 
 def test_pages_of_one_text_are_never_taken_for_those_of_another():
     file = Counting(MadeTexts(100))
-    told = file.attributes()
+    reported = file.attributes()
     kept_as = file.open().kept_as
     assert isinstance(kept_as, PagesWhileOpen)
-    assert kept_as.version == told.version
-    assert file.attributes().version != told.version
+    assert kept_as.version == reported.version
+    assert file.attributes().version != reported.version
 
 
 @pytest.mark.parametrize("limit", [0, 2])

@@ -198,7 +198,7 @@ def test_a_partition_that_is_deleted_meanwhile(tmp_path, monkeypatch):
         content.read(len(got), 1)
 
 
-def told(root: Root, name: str = "0...jsonl") -> tuple[int, Content]:
+def reported(root: Root, name: str = "0...jsonl") -> tuple[int, Content]:
     """The size that is told, and what is opened then."""
     file = cast(FileNode, node(root, f".topics/t/by-time/{name}"))
     return file.attributes().size, file.open()
@@ -212,7 +212,7 @@ def test_a_small_one_is_a_file(tmp_path, limit, name):
     for number in range(3):
         write_partition(tmp_path, partition(chance, 3000, 5), f"t-{number}")
     root = tree(tmp_path, exact=limit)
-    size, content = told(root, name)
+    size, content = reported(root, name)
     whole = naive(own(root, "t", 3, name))
     assert content.size == size == len(whole)
     assert_random_access(content, whole, reads=40)
@@ -223,7 +223,7 @@ def test_small_is_what_all_partitions_together_have_of_log(tmp_path):
         write_partition(tmp_path, {0: [made(0, [10] * 30)]}, f"t-{number}")
     log = (tmp_path / "t-0" / segment_file(0, "log")).stat().st_size
     for limit, is_file in ((2 * log, True), (2 * log - 1, False), (0, False)):
-        size, content = told(tree(tmp_path, exact=limit))
+        size, content = reported(tree(tmp_path, exact=limit))
         assert (size > 0, content.size == size) == (is_file, is_file), limit
 
 
@@ -253,12 +253,12 @@ def test_one_that_ends_in_an_error_is_one_byte_longer(tmp_path):
         write_partition(tmp_path, {0: [made(offset, [10 * offset + number]) for offset in range(9)]}, f"t-{number}")
     damage(tmp_path / "t-1" / segment_file(0, "log"), 4 * len(made(0, [1]).data) + 70)
     root = tree(tmp_path, log_fresh_s=0.0)
-    size, content = told(root)
+    size, content = reported(root)
     assert size == content.size == len(bytes(content.read(0, 1 << 20))) + 1
     with pytest.raises(CorruptData):
         content.read(size - 1, 1)
     append(tmp_path / "t-0", made(9, [5]))
-    assert told(root)[0] == size  # the line of t-0 behind which it stands is behind the damage
+    assert reported(root)[0] == size  # the line of t-0 behind which it stands is behind the damage
 
 
 def test_the_size_of_a_topic_that_is_written_to_is_found(tmp_path):
@@ -271,7 +271,7 @@ def test_the_size_of_a_topic_that_is_written_to_is_found(tmp_path):
     while not size:
         assert offset < 2100
         with suppress(Unfinished), time_slice(0.0):
-            size, content = told(root)
+            size, content = reported(root)
         append(tmp_path / "t-1", made(offset, [5]))
         offset += 1
     assert offset > 2002

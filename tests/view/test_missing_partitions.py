@@ -36,22 +36,26 @@ def data(tmp_path):
     return made_data
 
 
-def told(root, path):
+def reported(root, path):
     return json.loads(cat(root, path))
 
 
 def test_a_topic_tells_what_is_missing(data):
     data.write("__cluster_metadata-0", topic(4))
     root = tree(data.path)
-    about = told(root, ".topics/orders/info.json")
+    about = reported(root, ".topics/orders/info.json")
     sentence = "of orders partitions 1, 3 of 4 are not on these disks"
     assert list(about.items()) == [
         ("topic", "orders"), ("topicId", ORDERS), ("partitions", [0, 1, 2, 3]), ("missing", [1, 3]),
         ("problems", [sentence]),
     ]  # fmt: skip
-    assert told(root, "orders-0/info.json")["problems"] == told(root, "orders-2/info.json")["problems"] == [sentence]
-    assert told(root, "other-0/info.json")["problems"] == []
-    assert told(root, ".topics/other/info.json") == {
+    assert (
+        reported(root, "orders-0/info.json")["problems"]
+        == reported(root, "orders-2/info.json")["problems"]
+        == [sentence]
+    )
+    assert reported(root, "other-0/info.json")["problems"] == []
+    assert reported(root, ".topics/other/info.json") == {
         "topic": "other", "topicId": None, "partitions": [0], "missing": [], "problems": [],
     }  # fmt: skip
 
@@ -64,30 +68,30 @@ def test_of_metadata_that_cannot_be_read_a_topic_tells(data):
     content[70] ^= 1
     log.write_bytes(bytes(content))
     data.write("__cluster_metadata-0", topic(4)[:1])
-    (problem,) = told(tree(data.path), ".topics/orders/info.json")["problems"]
+    (problem,) = reported(tree(data.path), ".topics/orders/info.json")["problems"]
     assert "offsets 0 to 4 are missing" in problem
     assert "unknown if partitions are missing" in problem
 
 
 def test_without_metadata_there_is_what_is_here(data):
     root = tree(data.path)
-    about = told(root, ".topics/orders/info.json")
+    about = reported(root, ".topics/orders/info.json")
     assert (about["partitions"], about["missing"], about["problems"]) == ([0, 2], [], [])
-    assert told(root, "orders-0/info.json")["problems"] == []
+    assert reported(root, "orders-0/info.json")["problems"] == []
 
 
 def test_it_follows_disks_and_metadata(data, tmp_path):
     data.write("__cluster_metadata-0", topic(3))
     root = tree(data.path, log_fresh_s=0.0, names_fresh_s=0.0)
-    assert told(root, ".topics/orders/info.json")["missing"] == [1]
+    assert reported(root, ".topics/orders/info.json")["missing"] == [1]
     write_partition(data.path, {0: [made(0, [5])]}, "orders-1")
-    assert told(root, ".topics/orders/info.json")["missing"] == []
-    assert told(root, "orders-1/info.json")["problems"] == []
+    assert reported(root, ".topics/orders/info.json")["missing"] == []
+    assert reported(root, "orders-1/info.json")["problems"] == []
     data.write(
         "__cluster_metadata-0",
         [metadata("PartitionRecord", partitionId=3, topicId=ORDERS, replicas=[1], isr=[1], leader=1)],
     )
-    assert told(root, ".topics/orders/info.json")["missing"] == [3]
+    assert reported(root, ".topics/orders/info.json")["missing"] == [3]
     for number in range(3):
         shutil.rmtree(data.path / f"orders-{number}")
     wait_until(lambda: "orders" not in [entry.name for entry in node(root, ".topics").entries()])  # type: ignore[union-attr]
@@ -99,10 +103,10 @@ def test_of_several_brokers_one_may_have_it():
     paths = replicated.directories()
     root, alone = tree(*paths), tree(paths[0])
     for name in {entry.name for entry in root.entries() if not entry.name.startswith(".")}:
-        found = told(root, f".topics/{name.rpartition('-')[0]}/info.json")
+        found = reported(root, f".topics/{name.rpartition('-')[0]}/info.json")
         assert (found["missing"], found["problems"]) == ([], []), name
-        assert not [said for said in told(root, f"{name}/info.json")["problems"] if "not on these disks" in said]
-    assert told(alone, ".topics/plain/info.json")["missing"] == []
+        assert not [said for said in reported(root, f"{name}/info.json")["problems"] if "not on these disks" in said]
+    assert reported(alone, ".topics/plain/info.json")["missing"] == []
 
 
 def test_a_disk_that_hangs_is_not_waited_for(data, tmp_path, monkeypatch):
@@ -110,7 +114,7 @@ def test_a_disk_that_hangs_is_not_waited_for(data, tmp_path, monkeypatch):
     write_partition(tmp_path / "two", {0: [made(0, [5])]}, "orders-1")
     root = tree(data.path, tmp_path / "two")
     monkeypatch.setattr(type(root.disks()[0]), "is_hanging", property(lambda self: self is root.disks()[1]))
-    assert "a disk does not answer" in str(told(root, "orders-0/info.json")["problems"])
+    assert "a disk does not answer" in str(reported(root, "orders-0/info.json")["problems"])
     with pytest.raises(DiskError, match="a disk does not answer"):
         cat(root, ".topics/orders/info.json")
 

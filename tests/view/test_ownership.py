@@ -106,14 +106,14 @@ def test_what_is_no_regular_file_and_what_vanishes_is_passed_over(data):
 def test_no_more_is_looked_at_than_is_needed_to_tell(data, monkeypatch):
     looked, stat = list[str](), Directory.stat
 
-    def noted(directory: Directory, name: str = ".") -> os.stat_result:
+    def recorded(directory: Directory, name: str = ".") -> os.stat_result:
         looked.append(name)
         return stat(directory, name)
 
     opened = open_data_directory(data)
     opened.names()
     looked.clear()
-    monkeypatch.setattr(Directory, "stat", noted)
+    monkeypatch.setattr(Directory, "stat", recorded)
     owner_of([opened], most=2)
     assert [name for name in looked if name != "."] in (["t-0"], ["t-1"])
 

@@ -188,7 +188,7 @@ MOVING = [
 @pytest.mark.parametrize("name", MOVING)
 def test_what_is_opened_is_what_was_told_of(tmp_path, name):
     """The log of a busy topic grows between the two, and the kernel takes another size for a stale file."""
-    log, root, point, text = told_of(tmp_path, name)
+    log, root, point, text = reported_of(tmp_path, name)
     with open(log, "ab") as file:
         file.write(keyed(2, 300).data)
     assert len(cat(root, "t-0/by-offset/2.value")) == 300
@@ -199,13 +199,13 @@ def test_what_is_opened_is_what_was_told_of(tmp_path, name):
 @pytest.mark.parametrize("name", [name for name in MOVING if not name.endswith(".explain")])
 def test_what_was_told_of_is_not_opened_of_another_log(tmp_path, name):
     """One that was cut since, and written anew."""
-    log, root, point, _ = told_of(tmp_path, name)
+    log, root, point, _ = reported_of(tmp_path, name)
     log.write_bytes(keyed(0, 10).data + keyed(1, 33).data)
     with suppress(Vanished):
         assert read(point.open()) == cat(root, f"t-0/{name}")
 
 
-def told_of(place: Path, name: str) -> tuple[Path, Root, FileNode, bytes]:
+def reported_of(place: Path, name: str) -> tuple[Path, Root, FileNode, bytes]:
     """The log, the tree, the name's node, which has told of its size, and its text."""
     log = write_partition(place, {0: [keyed(0, 10), keyed(1, 20)]}) / f"{0:020}.log"
     root = tree(place, log_fresh_s=0.0)

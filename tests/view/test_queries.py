@@ -68,8 +68,8 @@ def test_a_doubtful_time_is_told_of_once(tmp_path, caplog):
     for _ in range(3):
         for name in ("1632390207.jsonl", "1632390208.jsonl"):
             node(root, f"t-0/by-time/{name}")
-    told = [message.partition(":")[0] for message in caplog.messages if "for seconds write" in message]
-    assert told == ["t-0/by-time/1632390207.jsonl", "t-0/by-time/1632390208.jsonl"]
+    reported = [message.partition(":")[0] for message in caplog.messages if "for seconds write" in message]
+    assert reported == ["t-0/by-time/1632390207.jsonl", "t-0/by-time/1632390208.jsonl"]
     node(tree(tmp_path), "t-0/by-time/1632390207.jsonl")
     assert len(caplog.messages) == 3
 

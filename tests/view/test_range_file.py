@@ -112,14 +112,14 @@ def test_what_was_cut_is_not_opened_as_what_was_told(tmp_path):
     directory = write_partition(tmp_path, {0: BATCHES[:50]})
     root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)
     before = file(root)
-    told, held = before.attributes(), before.open()
+    reported, held = before.attributes(), before.open()
     log = directory / f"{0:020}.log"
     with log.open("r+b") as cut:
         cut.truncate(sum(len(batch.data) for batch in BATCHES[:30]))
     append(directory, BATCHES[70])
     root.disks()[0].sweep()
     now = before.open()
-    assert now.size != told.size
+    assert now.size != reported.size
     assert read(now) == text_of(BATCHES[:30] + BATCHES[70:71])
     try:
         assert read(held) == text_of(BATCHES[:50])

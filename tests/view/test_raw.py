@@ -50,14 +50,14 @@ def test_attributes_tell_what_a_batch_holds(topic):
     data = Dataset("2.8.0", "stopped")
     root, offsets = tree(data.path), [record.offset for record in data.records(topic)]
     for offset in offsets[::25]:
-        told = cast(FileNode, node(root, f"{topic}-0/by-offset/{offset}")).xattrs()
-        base, last = (int(told[f"user.kafkafs.{name}"]) for name in ("base_offset", "last_offset"))
+        reported = cast(FileNode, node(root, f"{topic}-0/by-offset/{offset}")).xattrs()
+        base, last = (int(reported[f"user.kafkafs.{name}"]) for name in ("base_offset", "last_offset"))
         assert base <= offset <= last
-        assert int(told["user.kafkafs.records"]) == len([each for each in offsets if base <= each <= last])
-        assert told["user.kafkafs.offset"] == str(offset).encode()
-        assert told["user.kafkafs.codec"].decode() == topic.split("-")[1]
+        assert int(reported["user.kafkafs.records"]) == len([each for each in offsets if base <= each <= last])
+        assert reported["user.kafkafs.offset"] == str(offset).encode()
+        assert reported["user.kafkafs.codec"].decode() == topic.split("-")[1]
         for suffix in (".jsonl", ".key", ".value", ".batches.jsonl", ".explain"):
-            assert cast(FileNode, node(root, f"{topic}-0/by-offset/{offset}{suffix}")).xattrs() == told, suffix
+            assert cast(FileNode, node(root, f"{topic}-0/by-offset/{offset}{suffix}")).xattrs() == reported, suffix
 
 
 def test_a_point_keeps_its_bytes_while_it_is_open(tmp_path):

@@ -25,17 +25,17 @@ def disk(place: Path, broker: int | None, batches: int) -> Path:
     return place
 
 
-def told(root, name):
+def reported(root, name):
     return json.loads(cat(root, f"{name}/info.json"))
 
 
 def test_each_replica_is_told_of_and_the_furthest_is_chosen(tmp_path):
     one, two = disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 2, 5)
     root = tree(one, two)
-    replicas = told(root, "t-0")["replicas"]
-    assert told(root, "t-0")["logEndOffset"] == 5
+    replicas = reported(root, "t-0")["replicas"]
+    assert reported(root, "t-0")["logEndOffset"] == 5
     for number, end in ((1, 3), (2, 5)):
-        about = told(root, f".replicas/{number}/t-0")
+        about = reported(root, f".replicas/{number}/t-0")
         assert (about["replicas"], about["logEndOffset"]) == (replicas, end)
     shown = [(r["name"], r["broker"], r["dataDirectory"], r["logEndOffset"], r["chosen"]) for r in replicas]
     assert shown == [
@@ -47,22 +47,22 @@ def test_each_replica_is_told_of_and_the_furthest_is_chosen(tmp_path):
 
 def test_of_equals_the_first_is_chosen(tmp_path):
     root = tree(disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 2, 3))
-    assert [replica["chosen"] for replica in told(root, "t-0")["replicas"]] == [True, False]
+    assert [replica["chosen"] for replica in reported(root, "t-0")["replicas"]] == [True, False]
 
 
 @pytest.mark.parametrize(("brokers", "problems"), [((1, 2), 0), ((1, 1), 1), ((1, None), 1)])
 def test_the_same_partition_twice_on_one_broker_is_a_problem(tmp_path, brokers, problems):
     """Replicas are how Kafka works; two directories of one broker with the same partition are damage."""
     root = tree(*(disk(tmp_path / str(number), broker, 3) for number, broker in enumerate(brokers)))
-    assert len([p for p in told(root, "t-0")["problems"] if "holds this partition too" in p]) == problems
+    assert len([p for p in reported(root, "t-0")["problems"] if "holds this partition too" in p]) == problems
 
 
 def test_a_deleted_directory_never_counts(tmp_path):
     one, two = disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 2, 5)
     (two / "t-0").rename(two / f"t-0.{'0' * 32}-delete")
     root = tree(one, two)
-    assert [replica["name"] for replica in told(root, "t-0")["replicas"]] == ["t-0"]
-    assert [replica["name"] for replica in told(root, f"t-0.{'0' * 32}-delete")["replicas"]] == ["t-0"]
+    assert [replica["name"] for replica in reported(root, "t-0")["replicas"]] == ["t-0"]
+    assert [replica["name"] for replica in reported(root, f"t-0.{'0' * 32}-delete")["replicas"]] == ["t-0"]
 
 
 @pytest.mark.parametrize("mark", ["future", "delete", "stray"])
@@ -71,14 +71,14 @@ def test_a_move_between_two_disks_of_a_broker_is_no_problem(tmp_path, mark):
     one, two = disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 1, 2)
     (two / "t-0").rename(two / f"t-0.{'0' * 32}-{mark}")
     root = tree(one, two)
-    assert [told(root, name)["problems"] for name in ("t-0", f"t-0.{'0' * 32}-{mark}")] == [[], []]
+    assert [reported(root, name)["problems"] for name in ("t-0", f"t-0.{'0' * 32}-{mark}")] == [[], []]
 
 
 def test_a_broker_s_own_data_has_its_id_and_its_last_epoch(tmp_path):
     dataset = Dataset("4.3.1", "stopped")
     shutil.copytree(dataset.path / "segments-0", tmp_path / "segments-0")
     shutil.copy(dataset.path / "meta.properties", tmp_path)
-    about = told(tree(tmp_path), "segments-0")
+    about = reported(tree(tmp_path), "segments-0")
     assert about["replicas"] == [
         {
             "name": "segments-0", "broker": 1, "dataDirectory": str(tmp_path), "chosen": True,
@@ -103,7 +103,7 @@ def test_without_a_second_copy_there_is_no_such_directory(tmp_path):
         assert ".replicas" not in names(root)
         with pytest.raises(NotFound):
             node(root, ".replicas")
-    assert [replica["name"] for replica in told(tree(one, two), "u-0")["replicas"]] == ["u-0"]
+    assert [replica["name"] for replica in reported(tree(one, two), "u-0")["replicas"]] == ["u-0"]
 
 
 def test_each_data_directory_is_there_by_its_number(tmp_path):
@@ -140,13 +140,13 @@ def test_the_replica_that_is_chosen_changes_and_nothing_is_mixed(tmp_path, path)
             log.write(batch(root_end(root, place), end, value))
         expected = [b"2", b"2", b"1", b"2"][number].decode(), [4, 4, 5, 7][number]
         assert read_now() == ({expected[0]}, list(range(expected[1])))
-        chosen = [replica["chosen"] for replica in told(root, "t-0")["replicas"]]
+        chosen = [replica["chosen"] for replica in reported(root, "t-0")["replicas"]]
         assert chosen == [expected[0] == "1", expected[0] == "2"]
     assert {json.loads(line)["value"] for line in read(before).splitlines()} == {"1"}
 
 
 def root_end(root, place):
-    (own,) = [each for each in told(root, "t-0")["replicas"] if each["dataDirectory"] == str(place)]
+    (own,) = [each for each in reported(root, "t-0")["replicas"] if each["dataDirectory"] == str(place)]
     return own["logEndOffset"]
 
 
@@ -165,7 +165,7 @@ def test_a_disk_that_hangs_is_not_waited_for(tmp_path, monkeypatch):
     root = tree(disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 2, 5))
     monkeypatch.setattr(type(root.disks()[0]), "is_hanging", property(lambda self: self is root.disks()[1]))
     assert lines(root, "t-0/by-offset/0...jsonl") == [0, 1, 2]
-    assert [(each["logEndOffset"], each["chosen"]) for each in told(root, "t-0")["replicas"]] == [
+    assert [(each["logEndOffset"], each["chosen"]) for each in reported(root, "t-0")["replicas"]] == [
         (3, True),
         (None, False),
     ]

@@ -21,16 +21,16 @@ def test_each_version_has_a_line(data: Path) -> None:
     assert [list(line) for line in lines] == [
         ["subject", "version", "id", "type", "deleted", "references", "schema"]
     ] * len(lines)
-    told = {(line["subject"], line["version"]): line for line in lines}
+    reported = {(line["subject"], line["version"]): line for line in lines}
     written = [(json.loads(key), json.loads(value or b"null")) for key, value in registered.REGISTRY[1:-1]]
     for key, value in written:
         if key["keytype"] == "SCHEMA" and value is not None:
-            line = told.pop((key["subject"], key["version"]))
+            line = reported.pop((key["subject"], key["version"]))
             assert (line["id"], line["schema"]) == (value["id"], value["schema"])
             assert line["type"] == value.get("schemaType", "AVRO")
             assert line["references"] == value.get("references", [])
             assert line["deleted"] == (key["subject"] in ("gone-value", "removed-value"))
-    assert not told
+    assert not reported
     assert lines == sorted(lines, key=lambda line: (line["subject"], line["version"]))
 
 

@@ -75,15 +75,17 @@ def test_raw_ranges_are_read_at_any_place(tier_sources):
 
 def test_info_and_explain_tell_where_a_segment_lies(tier_sources):
     _, left = both(tier_sources["aiven zstd"])
-    told = json.loads(cat(left, "orders-0/info.json"))
-    assert (told["logStartOffset"], told["logEndOffset"], told["problems"]) == (0, RECORDS, [])
-    assert told["localLogStartOffset"] == told["segments"][-1]["baseOffset"] > 0
-    assert [segment["tier"] for segment in told["segments"]] == ["remote"] * (len(told["segments"]) - 1) + ["local"]
-    assert all(("object" in segment) == (segment["tier"] == "remote") for segment in told["segments"])
+    reported = json.loads(cat(left, "orders-0/info.json"))
+    assert (reported["logStartOffset"], reported["logEndOffset"], reported["problems"]) == (0, RECORDS, [])
+    assert reported["localLogStartOffset"] == reported["segments"][-1]["baseOffset"] > 0
+    assert [segment["tier"] for segment in reported["segments"]] == ["remote"] * (len(reported["segments"]) - 1) + [
+        "local"
+    ]
+    assert all(("object" in segment) == (segment["tier"] == "remote") for segment in reported["segments"])
     whole = json.loads(cat(tree(TIERED.whole), "orders-0/info.json"))
-    assert (told["sizeBytes"], told["maxTimestamp"]) == (whole["sizeBytes"], whole["maxTimestamp"])
+    assert (reported["sizeBytes"], reported["maxTimestamp"]) == (whole["sizeBytes"], whole["maxTimestamp"])
     explained = cat(left, "orders-0/by-offset/700.explain").decode()
-    assert f"tier: object {told['segments'][1]['object']}, " in explained
+    assert f"tier: object {reported['segments'][1]['object']}, " in explained
     assert "tier:" not in cat(left, f"orders-0/by-offset/{RECORDS - 1}.explain").decode()
 
 

@@ -55,8 +55,8 @@ def test_what_may_be_in_it_is_an_error(data, exact):
             assert [json.loads(line)["offset"] for line in cat(root, f"t-0/{path}").splitlines()] == offsets
         with pytest.raises(Denied):
             cast(LinkNode, node(root, "t-0/latest")).target()
-        told = cat(root, "t-0/info.json")
+        reported = cat(root, "t-0/info.json")
         for field in (b"logEndOffset", b"latestOffset", b"lastStableOffset"):
-            assert b'"%s": null' % field in told
+            assert b'"%s": null' % field in reported
     (data / "t-0/00000000000000000004.log").chmod(0o644)
     assert cat(tree(data, exact=exact), "t-0/by-offset/0...jsonl").count(b"\n") == 6

@@ -144,7 +144,7 @@ def newest_lineage(layout: Layout, partition: TierPartition, uploads: Sequence[U
     lineage have a part of them. If the tier does not have them, those that are noted for the upload itself follow on
     the lineage of the upload before."""
     known = [each for each in uploads if each.epochs or not each.trouble]
-    noted: list[Epochs] = []
+    recorded: list[Epochs] = []
     lineage = Epochs()
     for each in sorted(known, key=lambda each: (_last_epoch(each), each.base_offset), reverse=True):
         own = each.epochs or ()
@@ -155,8 +155,8 @@ def newest_lineage(layout: Layout, partition: TierPartition, uploads: Sequence[U
                 break
             lineage = ()
         if own:
-            noted.append(own)
-    for own in reversed(noted):
+            recorded.append(own)
+    for own in reversed(recorded):
         lineage = _followed_by(lineage, own)
     return lineage
 

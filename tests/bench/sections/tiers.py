@@ -67,8 +67,8 @@ def _unpacked(manifests: Sequence[Path]) -> float:
     """Megabytes a second of the library over the same chunks, in one thread."""
     pieces = []
     for manifest in manifests:
-        told, data = parse_manifest(manifest.read_bytes()).chunks, manifest.with_suffix(".log").read_bytes()
-        pieces += [data[at:behind] for at, behind in pairwise(told.positions.tolist())]
+        reported, data = parse_manifest(manifest.read_bytes()).chunks, manifest.with_suffix(".log").read_bytes()
+        pieces += [data[at:behind] for at, behind in pairwise(reported.positions.tolist())]
     size = [0]
     took = seconds(lambda: size.extend(len(zstandard.ZstdDecompressor().decompress(piece)) for piece in pieces))
     return sum(size) / took / 1e6

@@ -29,11 +29,11 @@ def test_a_message_may_stand_in_place_of_its_bytes() -> None:
     assert fields_json(*inner, jackson_string) == '{"assignedPartitions":[],"userData":null}'
     member = {"memberId": "m", "clientId": "c", "clientHost": "h", "sessionTimeout": 1, "subscription": b"\0\1"}
     group = {"protocolType": "consumer", "generation": 1, "protocol": None, "leader": None}
-    told = fields_json(
+    reported = fields_json(
         "group-coordinator", "GroupMetadataValue", 0,
         group | {"members": (member | {"assignment": inner},)}, jackson_string,
     )  # fmt: skip
-    assert told.endswith('"subscription":"AAE=","assignment":{"assignedPartitions":[],"userData":null}}]}')
+    assert reported.endswith('"subscription":"AAE=","assignment":{"assignedPartitions":[],"userData":null}}]}')
 
 
 def test_the_name_of_a_type_is_javas_constant() -> None:

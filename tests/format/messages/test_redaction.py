@@ -43,9 +43,9 @@ def shown(record: bytes) -> str:
     ],
 )
 def test_a_config_that_is_or_may_be_a_password_is_null(kind: int, name: str) -> None:
-    told = shown(config(kind, name, text(SECRET)))
-    assert told.endswith('"value":null,"redacted":true}}')
-    assert SECRET.decode() not in told
+    reported = shown(config(kind, name, text(SECRET)))
+    assert reported.endswith('"value":null,"redacted":true}}')
+    assert SECRET.decode() not in reported
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_of_scram_credentials_only_who_and_how_is_told() -> None:
 
 def test_of_delegation_tokens_nothing_is_told() -> None:
     token = b"\1\x0a\0" + text("User:a") + text("User:b") + b"\2" + text("User:c") + bytes(24) + text(SECRET) + b"\0"
-    told = shown(token)
-    assert "User" not in told
-    assert SECRET.decode() not in told
+    reported = shown(token)
+    assert "User" not in reported
+    assert SECRET.decode() not in reported
     assert SECRET.decode() not in shown(b"\1\x1a\0" + text(SECRET) + b"\0")
 
 

@@ -103,8 +103,8 @@ def test_a_hundred_thousand_empty_batches_are_all_found():
 def all_of(data: bytes) -> object:
     """What a walk and its records say of these bytes. Padding is as it was in memory: nobody writes it."""
     found = walk(data, 0)
-    told = [name for name in BATCH.names or () if name != "padding"]
-    return found.rows[told].tolist(), found.stop, found.at, found.missing, [
+    reported = [name for name in BATCH.names or () if name != "padding"]
+    return found.rows[reported].tolist(), found.stop, found.at, found.missing, [
         unpacked(piece) if isinstance(piece, Records) else str(piece.error)
         for piece in decode(data, 0, found.rows, 1 << 10)
     ]  # fmt: skip

@@ -19,7 +19,7 @@ PREFIX = b'{"topic":"t","partition":0,"offset":'
 BYTES = st.none() | st.binary(max_size=30) | st.text(max_size=30).map(str.encode)
 HEADERS = st.lists(st.tuples(st.binary(max_size=20), BYTES), max_size=6).map(tuple)
 RECORDS = st.lists(st.tuples(st.integers(-5, 5), BYTES, BYTES, HEADERS), min_size=1, max_size=8).map(
-    lambda told: [Record(at, 1000 + time, 0, key, value, own) for at, (time, key, value, own) in enumerate(told)]
+    lambda listed: [Record(at, 1000 + time, 0, key, value, own) for at, (time, key, value, own) in enumerate(listed)]
 )
 SOURCES = {"compiled": kernels, "uncompiled": json_lines}
 

@@ -31,7 +31,7 @@ class Case(NamedTuple):
 
 
 def leaf(schema: Any, pairs: st.SearchStrategy[Pair], branch: str) -> Case:
-    """A union's branch: what fastavro is told begins with its name."""
+    """A union's branch: the value for fastavro begins with its name."""
     return Case(schema, pairs.map(lambda pair: ((branch, pair[0]), pair[1])), branch)
 
 
@@ -45,19 +45,19 @@ def shown_as(data: st.SearchStrategy[Any], show: Callable[[Any], Any]) -> st.Sea
 
 def moment(unit: str, zone: datetime.tzinfo | None) -> st.SearchStrategy[Pair]:
     step = 1000 if unit == "milliseconds" else 1
-    times = st.datetimes().map(lambda told: told.replace(microsecond=told.microsecond // step * step, tzinfo=zone))
-    return shown_as(times, lambda told: told.replace(tzinfo=None).isoformat(timespec=unit) + ("Z" if zone else ""))
+    times = st.datetimes().map(lambda drawn: drawn.replace(microsecond=drawn.microsecond // step * step, tzinfo=zone))
+    return shown_as(times, lambda drawn: drawn.replace(tzinfo=None).isoformat(timespec=unit) + ("Z" if zone else ""))
 
 
 def day_time(unit: str) -> st.SearchStrategy[Pair]:
     step = 1000 if unit == "milliseconds" else 1
-    times = st.times().map(lambda told: told.replace(microsecond=told.microsecond // step * step))
-    return shown_as(times, lambda told: told.isoformat(timespec=unit))
+    times = st.times().map(lambda drawn: drawn.replace(microsecond=drawn.microsecond // step * step))
+    return shown_as(times, lambda drawn: drawn.isoformat(timespec=unit))
 
 
 def nanoseconds(end: str) -> st.SearchStrategy[Pair]:
-    def show(told: int) -> str:
-        seconds, rest = divmod(told, 10**9)
+    def show(drawn: int) -> str:
+        seconds, rest = divmod(drawn, 10**9)
         return (EPOCH + datetime.timedelta(seconds=seconds)).isoformat() + f".{rest:09d}{end}"
 
     return shown_as(st.integers(-(2**63), 2**63 - 1), show)
@@ -74,17 +74,17 @@ def big_decimal(number: int, scale: int) -> bytes:
 
 
 BIG = st.tuples(st.integers(), st.integers(0, 40)).map(
-    lambda told: (big_decimal(*told), f"{Decimal(f'{told[0]}e-{told[1]}'):f}")
+    lambda drawn: (big_decimal(*drawn), f"{Decimal(f'{drawn[0]}e-{drawn[1]}'):f}")
 )
 DURATIONS = st.tuples(*[st.integers(0, 2**32 - 1)] * 3).map(
-    lambda told: (struct.pack("<3I", *told), f"P{told[0]}M{told[1]}DT{told[2] // 1000}.{told[2] % 1000:03d}S")
+    lambda drawn: (struct.pack("<3I", *drawn), f"P{drawn[0]}M{drawn[1]}DT{drawn[2] // 1000}.{drawn[2] % 1000:03d}S")
 )
 NULL: st.SearchStrategy[Pair] = st.just((None, None))
 LEAVES = [
-    leaf("boolean", shown_as(st.booleans(), lambda told: told), "boolean"),
-    leaf("string", shown_as(st.text(), lambda told: told), "string"),
-    leaf("long", shown_as(st.integers(-(2**63), 2**63 - 1), lambda told: told), "long"),
-    logical("int", "date", shown_as(st.dates(), lambda told: told.isoformat())),
+    leaf("boolean", shown_as(st.booleans(), lambda drawn: drawn), "boolean"),
+    leaf("string", shown_as(st.text(), lambda drawn: drawn), "string"),
+    leaf("long", shown_as(st.integers(-(2**63), 2**63 - 1), lambda drawn: drawn), "long"),
+    logical("int", "date", shown_as(st.dates(), lambda drawn: drawn.isoformat())),
     logical("int", "time-millis", day_time("milliseconds")),
     logical("long", "time-micros", day_time("microseconds")),
     logical("long", "timestamp-millis", moment("milliseconds", ZONE)),
@@ -98,7 +98,7 @@ LEAVES = [
     logical("bytes", "decimal", decimals(3, 0), precision=3),
     logical("bytes", "big-decimal", BIG),
     logical("fixed", "decimal", decimals(18, 18), name="n.Fixed", size=8, precision=18, scale=18),
-    logical("fixed", "uuid", st.uuids().map(lambda told: (told.bytes, str(told))), name="Id", size=16),
+    logical("fixed", "uuid", st.uuids().map(lambda drawn: (drawn.bytes, str(drawn))), name="Id", size=16),
     logical("fixed", "duration", DURATIONS, name="Span", size=12),
 ]
 
@@ -119,7 +119,7 @@ def unions(draw: st.DrawFn) -> Case:
 @settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_a_union_is_its_branch_alone(data: st.DataObject) -> None:
-    """Which branch it was is told by the schema; the value is what the producer meant."""
+    """The schema decides which branch it was; the value is what the producer meant."""
     union = data.draw(unions())
     schema = {"type": "record", "name": "R", "fields": [
         {"name": "one", "type": union.schema},
@@ -204,11 +204,11 @@ def trees() -> st.SearchStrategy[Pair]:
             st.dictionaries(st.text(max_size=3), branches, max_size=2), st.none() | kinds,
         )  # fmt: skip
         return parts.map(
-            lambda told: (
-                {"id": b"ab", "left": told[0][0], "more": [pair[0] for pair in told[1]],
-                 "by": {key: pair[0] for key, pair in told[2].items()}, "kind": told[3]},
-                {"id": "YWI=", "left": told[0][1], "more": [pair[1] for pair in told[1]],
-                 "by": {key: pair[1] for key, pair in told[2].items()}, "kind": told[3]},
+            lambda drawn: (
+                {"id": b"ab", "left": drawn[0][0], "more": [pair[0] for pair in drawn[1]],
+                 "by": {key: pair[0] for key, pair in drawn[2].items()}, "kind": drawn[3]},
+                {"id": "YWI=", "left": drawn[0][1], "more": [pair[1] for pair in drawn[1]],
+                 "by": {key: pair[1] for key, pair in drawn[2].items()}, "kind": drawn[3]},
             )
         )  # fmt: skip
 
@@ -219,5 +219,5 @@ def trees() -> st.SearchStrategy[Pair]:
 @settings(max_examples=50, deadline=None)
 @given(trees())
 def test_a_type_may_hold_itself(pair: Pair) -> None:
-    """Trees and lists are what recursive types are for; names are told by their namespaces."""
+    """Trees and lists are what recursive types are for; namespaces tell names apart."""
     assert value_of("AVRO", TREE, encoded(TREE, pair[0])) == pair[1]

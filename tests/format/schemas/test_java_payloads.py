@@ -18,9 +18,9 @@ PREFIX = registered.prefix(1)
 
 def by_java(schema: Any, *data: Any) -> list[bytes]:
     """Two payloads of each datum, with their prefix: by the serializer, and in blocks."""
-    told = io.StringIO()
-    fastavro.json_writer(told, fastavro.parse_schema(schema), data)
-    text = (json.dumps(schema) + "\n" + told.getvalue()).encode()
+    reported = io.StringIO()
+    fastavro.json_writer(reported, fastavro.parse_schema(schema), data)
+    text = (json.dumps(schema) + "\n" + reported.getvalue()).encode()
     command = ["java", jars.HEAP, *jars.QUICK_START, "-cp", f"{jars.serializers()}/*", str(PROGRAM)]
 
     def make(place: Path) -> None:

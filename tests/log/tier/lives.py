@@ -126,7 +126,7 @@ class Past:
             (place / "t-0/leader-epoch-checkpoint").write_bytes(checkpoint(self.lineage))
             (place / "t-0/partition.metadata").write_text(f"version: 0\ntopic_id: {TOPIC_ID}\n")
         if has_metadata:
-            messages = [message for each in self.uploads for message in told(each)]
+            messages = [message for each in self.uploads for message in reported(each)]
             records = tuple(Record(number, 1, 0, None, each) for number, each in enumerate(messages))
             write_partition(place, {0: [Made(v2_batch(records), records)]}, "__remote_log_metadata-0")
         return place
@@ -147,7 +147,7 @@ def write_upload(folder: Path, each: Uploaded) -> None:
         (folder / f"{each.stem}.{kind}").write_bytes(data)
 
 
-def told(each: Uploaded) -> list[bytes]:
+def reported(each: Uploaded) -> list[bytes]:
     """What the metadata topic has of a finished upload."""
     place = {"name": "t", "id": TOPIC_ID, "partition": 0}
     ids = {"topicIdPartition": place, "id": each.segment_id}

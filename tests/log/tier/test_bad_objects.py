@@ -164,9 +164,9 @@ def given_by(content: Content) -> tuple[bytes, int]:
     return got, 0
 
 
-def lying(**told: object) -> Callable[[dict[str, Any]], object]:
+def lying(**reported: object) -> Callable[[dict[str, Any]], object]:
     """Overwrites what a manifest says of its chunks."""
-    return lambda manifest: manifest["chunkIndex"].update(told)
+    return lambda manifest: manifest["chunkIndex"].update(reported)
 
 
 LIES: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -184,9 +184,9 @@ LIES: dict[str, Callable[[dict[str, Any]], object]] = {
 def test_a_manifest_that_lies_is_an_error_or_costs_time(tmp_path, copied, layout, lie):
     tier = copied(tmp_path, layout)
     _, log, behind, *_ = logs_of(tier)
-    told = json.loads(log.with_suffix(".rsm-manifest").read_bytes())
-    LIES[lie](told)
-    log.with_suffix(".rsm-manifest").write_text(json.dumps(told))
+    reported = json.loads(log.with_suffix(".rsm-manifest").read_bytes())
+    LIES[lie](reported)
+    log.with_suffix(".rsm-manifest").write_text(json.dumps(reported))
     base, end, left = int(log.name[:20]), int(behind.name[:20]), read_from(tier)
     if lie == "other indexes" or (lie, layout) == ("other chunks", "aiven"):  # which is in none
         path = f"orders-0/by-offset/{base + 3}.jsonl"
@@ -213,9 +213,9 @@ def test_names_by_time_are_there_beside_a_manifest_that_cannot_be_read(tmp_path,
     )
     assert_only_there(left, int(log.name[:20]), int(behind.name[:20]))
     for path in ("by-offset/0...jsonl", "by-time/0...jsonl", f"by-offset/0..{int(log.name[:20]) + 1}.jsonl"):
-        told = cast(FileNode, node(left, f"orders-0/{path}"))  # the kernel asks for it before it opens: Regression
-        assert told.attributes().mtime_ns
-        assert told.open().read(0, 100) == cat(tree(TIERED.whole), "orders-0/by-offset/0..9.jsonl")[:100]
+        reported = cast(FileNode, node(left, f"orders-0/{path}"))  # the kernel asks for it before it opens: Regression
+        assert reported.attributes().mtime_ns
+        assert reported.open().read(0, 100) == cat(tree(TIERED.whole), "orders-0/by-offset/0..9.jsonl")[:100]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

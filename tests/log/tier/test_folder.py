@@ -63,10 +63,10 @@ def test_an_object_of_a_bucket_is_dumped_by_its_address(tmp_path):
             folder = f"{address}/{log.parent.relative_to(tier)}"
             shown = folder.replace("key:secret@", "")
             for kind in ("log", "index", "timeindex"):
-                told = called("dump", "--print-data-log", f"{folder}/{log.stem}.{kind}?{store}")
+                reported = called("dump", "--print-data-log", f"{folder}/{log.stem}.{kind}?{store}")
                 expected = called("dump", "--print-data-log", f"{local}.{kind}").stdout
-                assert told.stdout == expected.replace(f"{local}.".encode(), f"{shown}/{log.stem}.".encode()), kind
-                assert b"secret" not in told.stdout + told.stderr
+                assert reported.stdout == expected.replace(f"{local}.".encode(), f"{shown}/{log.stem}.".encode()), kind
+                assert b"secret" not in reported.stdout + reported.stderr
             whole = called("dump", "--from-offset", "0", f"{folder}?{store}").stdout.decode()
             named = [line.rpartition("/")[2] for line in whole.splitlines() if line.startswith("Dumping ")]
             assert named == sorted(each.name for each in log.parent.glob("*.log"))

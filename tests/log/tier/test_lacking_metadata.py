@@ -13,7 +13,7 @@ from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.log.making import Made, write_partition
 from tests.log.tier import naive
-from tests.log.tier.lives import FOLDER, Past, told
+from tests.log.tier.lives import FOLDER, Past, reported
 from tests.log.tier.test_lives import EIO, code_of, lines, restarted
 from tests.view.trees import cat, tree
 
@@ -61,7 +61,7 @@ def test_uploads_of_which_records_are_lost_count_as_without_the_topic(tmp_path, 
     source = TierSource(str(made.write_tier(tmp_path / "tier")))
     for has_local, end in ((True, 170), (False, 150)):
         disk = made.write_disk(tmp_path / f"disk{has_local}", has_local, has_metadata=False)
-        HARMS[harm](disk, [told(each) for each in made.uploads])
+        HARMS[harm](disk, [reported(each) for each in made.uploads])
         root = tree(disk, tiered=source)
         assert numbers(root) == [*range(end)]
         assert json.loads(cat(root, "t-0/info.json"))["problems"] == []
@@ -71,7 +71,7 @@ def test_what_the_topic_calls_unfinished_or_deleted_never_shows(tmp_path):
     made = restarted()
     source = TierSource(str(made.write_tier(tmp_path / "tier")))
     disk = made.write_disk(tmp_path / "disk", has_local=False, has_metadata=False)
-    *messages, last = [told(each) for each in made.uploads]
+    *messages, last = [reported(each) for each in made.uploads]
     write_metadata(disk, [*messages, last[:1]])
     assert numbers(tree(disk, tiered=source)) == [*range(120)]
     write_metadata(disk, [last[:1], *messages[2:]], 9)
@@ -120,6 +120,6 @@ def test_a_partition_of_the_topic_that_comes_later_is_read(tmp_path):
     disk = made.write_disk(tmp_path / "disk", has_local=False, has_metadata=False)
     root = tree(disk, tiered=TierSource(str(tier)), names_fresh_s=0.0, log_fresh_s=0.0)
     assert numbers(root) == [*range(150)]
-    *messages, last = [told(each) for each in made.uploads]
+    *messages, last = [reported(each) for each in made.uploads]
     write_metadata(disk, [*messages, last[:1]])
     assert numbers(tree(disk, tiered=TierSource(str(tier)), names_fresh_s=0.0)) == [*range(120)]

@@ -177,10 +177,10 @@ def assert_as(wanted: dict[int, naive.Batch], root: Root) -> None:
     """Every range and point is what the model says, and gaps in it are errors."""
     values = {offset: f"{batch.epoch}:{offset}" for offset, batch in wanted.items()}
     first, end = min(wanted), max(wanted) + 1
-    told = json.loads(cat(root, "t-0/info.json"))
-    assert (told["logStartOffset"], told["logEndOffset"]) == (first, end)
+    reported = json.loads(cat(root, "t-0/info.json"))
+    assert (reported["logStartOffset"], reported["logEndOffset"]) == (first, end)
     gaps = sorted(set(range(first, end)) - wanted.keys())
-    assert bool(told["problems"]) == bool(gaps), told["problems"]
+    assert bool(reported["problems"]) == bool(gaps), reported["problems"]
     if not gaps:
         assert lines(cat(root, "t-0/by-offset/0...jsonl")) == values
         raw = cat(root, "t-0/by-offset/0..")
@@ -240,9 +240,9 @@ def test_a_partition_whose_directory_is_lost_is_as_the_model_says(tmp_path, past
     root = tree(disk, tiered=source_of(tmp_path, tier))
     assert "t-0" in [each.name for each in root.entries()]
     assert_as(expected(made, local_tier, False), root)
-    told = json.loads(cat(root, "t-0/info.json"))
-    assert told["topicId"] == lives.TOPIC_ID
-    assert [(each["epoch"], each["startOffset"]) for each in told["leaderEpochs"]] == naive.newest_lineage(
+    reported = json.loads(cat(root, "t-0/info.json"))
+    assert reported["topicId"] == lives.TOPIC_ID
+    assert [(each["epoch"], each["startOffset"]) for each in reported["leaderEpochs"]] == naive.newest_lineage(
         naive.uploads_in(local_tier / FOLDER)
     )
 
@@ -370,10 +370,10 @@ def test_a_lost_partitions_last_upload_that_is_damaged_is_an_error_there_alone(t
     for has_metadata in [True] if harm == "gone" else [True, False]:
         disk = made.write_disk(tmp_path / f"disk{has_metadata}", has_local=False, has_metadata=has_metadata)
         root = tree(disk, tiered=source_of(tmp_path, tier))
-        told = json.loads(cat(root, "t-0/info.json"))
+        reported = json.loads(cat(root, "t-0/info.json"))
         is_kept = layout == "local" and not has_metadata and harm == "cut"
-        assert told["problems"] or harm == "garbage" or is_kept
-        assert (told["logStartOffset"], told["logEndOffset"]) == (0, 120)
+        assert reported["problems"] or harm == "garbage" or is_kept
+        assert (reported["logStartOffset"], reported["logEndOffset"]) == (0, 120)
         first = 105 if is_kept else 90
         assert [*lines(cat(root, f"t-0/by-offset/0..{first}.jsonl"))] == [*range(first)]
         for path in ("0...jsonl", f"{first}.jsonl", "119.jsonl", f"{first}..120.jsonl"):

@@ -28,11 +28,11 @@ def test_damaged_objects_are_errors_there_and_nowhere_else(tmp_path, damage):
     elif damage == "longer":
         log.write_bytes(log.read_bytes() + bytes(10))
     elif damage == "bomb":  # 64 MiB in each of its chunks, of which some bytes are stated
-        told = json.loads(log.with_suffix(".rsm-manifest").read_bytes())
+        reported = json.loads(log.with_suffix(".rsm-manifest").read_bytes())
         piece = zstandard.ZstdCompressor().compress(bytes(64 << 20))
-        count = -(-told["chunkIndex"]["originalFileSize"] // aiven.CHUNK)
-        told["chunkIndex"]["transformedChunks"] = base64.b64encode(aiven.packed([len(piece)] * count)).decode()
-        log.with_suffix(".rsm-manifest").write_text(json.dumps(told))
+        count = -(-reported["chunkIndex"]["originalFileSize"] // aiven.CHUNK)
+        reported["chunkIndex"]["transformedChunks"] = base64.b64encode(aiven.packed([len(piece)] * count)).decode()
+        log.with_suffix(".rsm-manifest").write_text(json.dumps(reported))
         log.write_bytes(piece * count)
     elif damage == "altered":
         data = bytearray(log.read_bytes())

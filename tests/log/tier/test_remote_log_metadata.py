@@ -17,7 +17,7 @@ from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
 from tests.kafka.tiered import Tiered
 from tests.log.making import Made, partition_of, write_partition
-from tests.log.tier.lives import TOPIC_ID, Uploaded, batch, framed, told
+from tests.log.tier.lives import TOPIC_ID, Uploaded, batch, framed, reported
 
 TIERED = Tiered()
 IDS = {"topicIdPartition": {"id": "T", "name": "orders", "partition": 0}}
@@ -132,7 +132,7 @@ def parse_json(_topic: object, _key: object, value: bytes) -> Message:
 
 def batches_of(*uploads: Uploaded) -> list[Made]:
     """A batch for each message about finished uploads."""
-    messages = [message for each in uploads for message in told(each)]
+    messages = [message for each in uploads for message in reported(each)]
     records = [Record(offset, 1, 0, None, each) for offset, each in enumerate(messages)]
     return [Made(v2_batch([each]), (each,)) for each in records]
 
@@ -158,8 +158,8 @@ def test_of_several_copies_the_furthest_counts(tmp_path):
     records = [Record(4 + number, 1, 0, None, each) for number, each in enumerate(deleted)]
     new = [*old, *(Made(v2_batch([each]), (each,)) for each in records)]
     copies = []
-    for place, told_there in ((tmp_path / "old", old), (tmp_path / "new", new)):
-        write_partition(place, {0: told_there}, METADATA)
+    for place, reported_there in ((tmp_path / "old", old), (tmp_path / "new", new)):
+        write_partition(place, {0: reported_there}, METADATA)
         copies.append(open_data_directory(place).partition(METADATA))
     assert numbers_of(RemoteLogMetadata(lambda: copies, ReadOptions())) == [2]
     assert numbers_of(RemoteLogMetadata(lambda: copies[::-1], ReadOptions())) == [2]

@@ -31,13 +31,13 @@ def test_its_topic_and_lineage_are_told(tmp_path):
     tier = aiven.write(TIERED.tier, tmp_path / "tier")
     epochs = [{"epoch": 0, "startOffset": 0}, {"epoch": 5, "startOffset": 1080}]
     for manifest in sorted(tier.glob("orders-*/0/*.rsm-manifest")):
-        told, base = json.loads(manifest.read_bytes()), int(manifest.name[:20])
-        told["remoteLogSegmentMetadata"]["segmentLeaderEpochs"] = {"0": base} if base < 1080 else {"5": base}
-        manifest.write_text(json.dumps(told))
+        reported, base = json.loads(manifest.read_bytes()), int(manifest.name[:20])
+        reported["remoteLogSegmentMetadata"]["segmentLeaderEpochs"] = {"0": base} if base < 1080 else {"5": base}
+        manifest.write_text(json.dumps(reported))
     whole = json.loads(cat(tree(TIERED.whole), "orders-0/info.json"))
     for top, wanted in ((TIERED.tier, epochs[:1]), (tier, epochs)):
-        told = json.loads(cat(tree(top), "orders-0/info.json"))
-        assert (told["topicId"], told["leaderEpochs"]) == (whole["topicId"], wanted)
+        reported = json.loads(cat(tree(top), "orders-0/info.json"))
+        assert (reported["topicId"], reported["leaderEpochs"]) == (whole["topicId"], wanted)
 
 
 def test_an_upload_that_is_missing_between_others_is_a_gap_that_is_named(tmp_path):
@@ -84,9 +84,9 @@ def test_a_topics_name_in_a_manifest_leads_nowhere(tmp_path, name):
     """Whoever may write to the bucket writes manifests."""
     tier = aiven.write(TIERED.tier, tmp_path / "tier")
     for manifest in tier.glob("orders-*/0/*.rsm-manifest"):
-        told = json.loads(manifest.read_bytes())
-        told["remoteLogSegmentMetadata"]["remoteLogSegmentId"]["topicIdPartition"]["topicPartition"]["topic"] = name
-        manifest.write_text(json.dumps(told))
+        reported = json.loads(manifest.read_bytes())
+        reported["remoteLogSegmentMetadata"]["remoteLogSegmentId"]["topicIdPartition"]["topicPartition"]["topic"] = name
+        manifest.write_text(json.dumps(reported))
     names = open_data_directory(tier).names()
     assert "orders-0" in names  # as the folder has it
     assert all(parse_partition_name(each) for each in names)

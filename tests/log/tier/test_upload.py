@@ -13,5 +13,11 @@ def test_an_upload_is_called_as_its_object_is():
 
 def test_what_the_metadata_tells_is_taken_over_and_the_files_stay():
     found = Upload(7, "x", {"log": Object("k", 5, 0)}, 5)
-    told = found.completed(Upload(7, "x", {}, 6, 9, ((0, 7),), 99))
-    assert (told.files, told.size, told.end_offset, told.epochs, told.largest) == (found.files, 6, 9, ((0, 7),), 99)
+    reported = found.completed(Upload(7, "x", {}, 6, 9, ((0, 7),), 99))
+    assert (reported.files, reported.size, reported.end_offset, reported.epochs, reported.largest) == (
+        found.files,
+        6,
+        9,
+        ((0, 7),),
+        99,
+    )

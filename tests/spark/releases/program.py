@@ -42,7 +42,7 @@ def stream(spark: SparkSession, name: str, trigger: dict[str, Any], **options: s
     return spark.read.parquet(f"{out}/{name}").count()
 
 
-def told(question: Any) -> object:
+def answer(question: Any) -> object:
     """The answer, or the last line of what went wrong."""
     try:
         return question()
@@ -74,8 +74,8 @@ with contextlib.ExitStack() as stack:
         "batch": read.count(),
         "filtered": read.where("partition = 0 AND offset >= 5").count(),
         "export": export(spark, place, whole, settle(place, whole)).records,
-        "once": told(lambda: stream(spark, "once", {"once": True})),
-        "now": told(lambda: stream(spark, "now", {"availableNow": True})),
-        "limited": told(lambda: stream(spark, "limited", {"availableNow": True}, maxOffsetsPerTrigger="1000")),
-        "table": told(lambda: spark.sql(f"CREATE TABLE t USING kafkafs OPTIONS (path '{data}', subscribe '{TOPIC}')")),
+        "once": answer(lambda: stream(spark, "once", {"once": True})),
+        "now": answer(lambda: stream(spark, "now", {"availableNow": True})),
+        "limited": answer(lambda: stream(spark, "limited", {"availableNow": True}, maxOffsetsPerTrigger="1000")),
+        "table": answer(lambda: spark.sql(f"CREATE TABLE t USING kafkafs OPTIONS (path '{data}', subscribe '{TOPIC}')"))
     }))  # fmt: skip

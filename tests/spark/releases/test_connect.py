@@ -32,8 +32,10 @@ def run(place: Path, python: Path, *words: str | Path) -> str:
     if not shipped.exists():
         _ship(shipped)
     bare = {name: value for name, value in os.environ.items() if not name.startswith(("PYSPARK", "SPARK", "PYTHON"))}
-    told = {"PYTHONPATH": str(shipped), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
-    done = subprocess.run([*map(str, words)], capture_output=True, text=True, timeout=600, cwd=place, env=bare | told)
+    settings = {"PYTHONPATH": str(shipped), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1"}
+    done = subprocess.run(
+        [*map(str, words)], capture_output=True, text=True, timeout=600, cwd=place, env=bare | settings
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -42,11 +44,11 @@ def run(place: Path, python: Path, *words: str | Path) -> str:
 def test_a_client_of_connect_reads(release, tmp_path):
     """Batch, view, typed columns and a stream, through a server."""
     python = environment(release)
-    told = json.loads(run(tmp_path, python, python, PROGRAM, LATEST.path, registered.data(), tmp_path / "out"))
+    settings = json.loads(run(tmp_path, python, python, PROGRAM, LATEST.path, registered.data(), tmp_path / "out"))
     count = sum(len(LATEST.records("partitions", number)) for number in range(5))
     typed = [[0, 1, "-"], [1, 2, "n"], [2, None, None]]
     module = "pyspark.sql.connect.session"
-    assert told == {"release": release, "module": module, "batch": count, "typed": typed, "stream": count}
+    assert settings == {"release": release, "module": module, "batch": count, "typed": typed, "stream": count}
 
 
 @pytest.mark.parametrize("release", [release for release in RELEASES if release >= "4.1"])

@@ -39,10 +39,10 @@ def install(place: Path) -> None:
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: kafkafs\nVersion: 0\n")
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
-    told = [
+    settings = [
         f"[{group}]\n" + "".join(f"{name} = {place}\n" for name, place in of.items()) for group, of in points.items()
     ]
-    (about / "entry_points.txt").write_text("\n".join(told))
+    (about / "entry_points.txt").write_text("\n".join(settings))
 
 
 def test_sail_reads_what_is_there(tmp_path):
@@ -51,9 +51,9 @@ def test_sail_reads_what_is_there(tmp_path):
     shipped.mkdir()
     install(shipped)
     data = unpack(tmp_path)
-    told = {"PYTHONPATH": str(shipped)}
+    settings = {"PYTHONPATH": str(shipped)}
     command = [str(environment()), str(PROGRAM), str(data)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=os.environ | told)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=tmp_path, env=os.environ | settings)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout.splitlines()[-1])
     orders = {name: each for name, each in every_location([data]).items() if name.topic == "orders"}
