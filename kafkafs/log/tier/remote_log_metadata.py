@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, Vanished
+from kafkafs.format.batch import Batch
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition
@@ -61,17 +62,23 @@ class _State:
 
     def __init__(self, log: Log | None = None) -> None:
         self.lineage = None if log is None else Lineage(log)
+        self._last: Batch | None = None
         self.read_to = 0
         self.topics: dict[_Key, str] = {}
         self.uploads: dict[_Key, dict[str, tuple[Upload | None, int]]] = {}  # by segment id, with its state
 
     def continues_in(self, log: Log) -> bool:
-        """True if what was read still is in `log`, a later look, or was deleted by retention."""
+        """True if what was read still is in `log`, a later look, or was deleted by retention. This topic is never
+        compacted, so the last batch that was read is as it was."""
         if self.lineage is None:
             return False
         try:
             self.lineage.follow(log)
-        except Vanished:
+            last = self._last
+            if last is not None and last.base_offset >= log.start_offset and log.locate(last.base_offset)[1] != last:
+                return False
+            self._last = _last_batch(log)
+        except (Vanished, NotFound):
             return False
         return True
 
@@ -163,6 +170,7 @@ class RemoteLogMetadata:
         state = self._states.get(partition)
         if state is None or not state.continues_in(log):
             state = _State(log)
+            state.continues_in(log)
         with suppress(KafkafsError):
             _read_into(state, Reader(log, self._options, partition.transactions))
         return state
@@ -176,6 +184,14 @@ def _merged(known: Iterable[dict[str, tuple[Upload | None, int]]]) -> dict[str, 
             before, highest = merged.get(each, _NOTHING)
             merged[each] = upload or before, max(state, highest)
     return merged
+
+
+def _last_batch(log: Log) -> Batch | None:
+    """The last batch of a log; None if it has none, or a damaged one."""
+    if log.tail is not None and log.tail.last is not None:
+        return log.tail.last
+    found = log.locate(log.end_offset - 1)[1] if log.end_offset > log.start_offset else None
+    return found if isinstance(found, Batch) else None
 
 
 def _reached(partition: Partition) -> tuple[int, int]:

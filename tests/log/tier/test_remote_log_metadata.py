@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given, settings
 
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
@@ -95,6 +96,26 @@ def test_a_topic_that_was_cut_and_grew_again_is_read_from_its_beginning(tmp_path
     path.write_bytes(b"".join(each.data for each in batches(started("b"), update("b", 1), update("c", 0))))
     partition.look_again()
     assert {*(finished(metadata, ORDERS) or ())} == {"b"}
+
+
+@pytest.mark.parametrize("rolled", [False, True])
+def test_a_topic_that_was_cut_and_grew_to_the_same_size_is_read_again(tmp_path, monkeypatch, rolled):
+    """Regression: the last segment was gone, and the leader epoch the same, so it counted for the same log. With its
+    last batch in a closed segment, nothing was compared."""
+    monkeypatch.setattr(remote_log_metadata, "parse_record", parse_json)
+    old, new = (batches(started("a"), update("a", 1), *more) for more in (
+        (started("b", 10), update("b", 1)), (started("c", 10), update("c", 1))
+    ))  # fmt: skip
+    write_partition(tmp_path, {0: old[:2], 2: old[2:]} | ({4: []} if rolled else {}), METADATA)
+    (tmp_path / METADATA / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    partition = partition_of(tmp_path, METADATA)
+    metadata = RemoteLogMetadata(lambda: [partition], ReadOptions(names_fresh_s=0.0))
+    assert {*(finished(metadata, ORDERS) or ())} == {"a", "b"}
+    for file in (tmp_path / METADATA).glob("0*"):
+        file.unlink()
+    write_partition(tmp_path, {0: new}, METADATA)
+    partition.look_again()
+    assert {*(finished(metadata, ORDERS) or ())} == {"a", "c"}
 
 
 def test_a_topic_that_grew_is_read_on(tmp_path, monkeypatch):
