@@ -27,6 +27,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 STATE, REQUEST, BOOT = "state", "request", "bootId"
+_FILES = "files"
 CORRUPT, REFUSE = "corrupt", "refuse"
 
 
@@ -140,7 +141,21 @@ class NewDirectory(Target):
             for line in file:
                 with suppress(ValueError):  # cut when the command ended
                     entry = json.loads(line)
-                    self.done[entry["directory"]] = entry
+                    if entry.pop(_FILES, None) == self._files(entry["directory"]):
+                        self.done[entry["directory"]] = entry
+
+    def _files(self, name: str) -> list[list[Any]]:
+        """Name, size and time of each file of a partition: somebody may have made room there since. Empty if it is
+        gone."""
+        try:
+            descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
+        except FileNotFoundError:
+            return []
+        try:
+            found = {each: os.stat(each, dir_fd=descriptor, follow_symlinks=False) for each in os.listdir(descriptor)}
+        finally:
+            os.close(descriptor)
+        return [[each, about.st_size, about.st_mtime_ns] for each, about in sorted(found.items())]
 
     @contextmanager
     def partition(self, name: str) -> Iterator[Target]:
@@ -162,6 +177,7 @@ class NewDirectory(Target):
     def note(self, entry: dict[str, Any]) -> None:
         """A partition is whole: what is to be said of it."""
         self.done[entry["directory"]] = entry
+        entry = {**entry, _FILES: self._files(entry["directory"])}
         with _errors_named(self.path, _PROGRESS):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(_PROGRESS, flags, 0o600, dir_fd=self.descriptor)

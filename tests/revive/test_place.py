@@ -1,6 +1,7 @@
 """The new directory: nobody's but ours, nobody else's to read, and able to go on."""
 
 import os
+import shutil
 
 import pytest
 
@@ -36,6 +37,27 @@ def test_a_report_of_another_hand_makes_it_not_ours(tmp_path, content):
     (tmp_path / REPORT).write_bytes(content)
     with pytest.raises(UsageError, match="is not empty"):
         check_target(tmp_path, REQUEST)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [shutil.rmtree, lambda at: (at / "x").unlink(), lambda at: os.truncate(at / "x", 2), lambda at: (at / "y").touch()],
+)
+def test_a_partition_that_somebody_has_changed_since_is_made_again(tmp_path, harm):
+    """Regression: to make room, say. The next command said "finished", without the partition."""
+    place = NewDirectory(tmp_path / "n", REQUEST)
+    for name in ("t-0", "t-1"):
+        with place.partition(name) as target:
+            target.write("x", b"whole")
+        place.note({"directory": name})
+    harm(tmp_path / "n/t-1")
+    assert NewDirectory(tmp_path / "n", REQUEST).done == {"t-0": {"directory": "t-0"}}
+
+
+def test_a_note_of_an_older_release_counts_for_nothing(tmp_path):
+    NewDirectory(tmp_path / "n", REQUEST)
+    (tmp_path / "n/revive.progress").write_text('{"directory": "t-0"}\n')
+    assert NewDirectory(tmp_path / "n", REQUEST).done == {}
 
 
 def test_the_same_command_goes_on_and_another_does_not(tmp_path):
