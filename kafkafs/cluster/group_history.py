@@ -139,7 +139,10 @@ class HistoryReplay(Replay):
 
 
 class Histories:
-    """The groups whose history was asked for last. Each reads its partition once, and follows it from then on."""
+    """The groups whose history was asked for last. Each reads its partition once, and follows it from then on.
+
+    No `functools.lru_cache`: one that fails, or whose partition is another one, is not kept.
+    """
 
     def __init__(self, options: ReadOptions, until_ms: int | None) -> None:
         self._options = options

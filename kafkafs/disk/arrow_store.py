@@ -30,7 +30,7 @@ class ArrowStore:
         self._uri, self._limits = uri, limits
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._client: tuple[Any, str] | None = None
-        self._handles: OrderedDict[str, Any] = OrderedDict()
+        self._handles: OrderedDict[str, Any] = OrderedDict()  # no `lru_cache`: one that fails is taken out
 
     @property
     def region(self) -> str:

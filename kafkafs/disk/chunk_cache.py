@@ -26,6 +26,7 @@ class ChunkCache:
     def __init__(self, limit: int = CACHE_SIZE) -> None:
         self.limit = limit
         self._lock = threading.Lock()
+        # no cache of a library: its size is in bytes, and `passed` puts a piece first in the line of those to go
         self._kept: OrderedDict[Hashable, Bytes] = OrderedDict()
         self._size = self._under_way = 0
         self._room = threading.Condition()

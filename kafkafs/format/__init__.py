@@ -13,7 +13,7 @@ A parser takes a buffer and a position; a truncated tail is a result, never an e
     memory           what large batches may take together; large buffers that are used again
     varints          a batch's numbers of variable length
     index            offset index and time index: sorted entries
-    index_pages      pages of indexes that lookups remember
+    bounded          findings of lookups that may be forgotten, never too many
     transaction_index  the transactions that were aborted
     java_properties  `meta.properties` and `server.properties`
     trace            the listener that hears the steps of a lookup in indexes and logs

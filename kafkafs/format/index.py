@@ -13,12 +13,13 @@ ended in are remembered for later ones.
 import struct
 from bisect import bisect_right
 from collections.abc import Callable
+from itertools import count
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from kafkafs.format.batch import SMALLEST
-from kafkafs.format.index_pages import NO_PAGE, IndexPage, IndexPages
+from kafkafs.format.bounded import MOST_PAGES, BoundedDict
 from kafkafs.format.tables import Flags, Numbers
 
 LARGEST_LOG = (1 << 31) - 1
@@ -46,6 +47,21 @@ def rises(values: Numbers, before: int) -> Flags:
     return values > np.append(np.int64(before), values[:-1])
 
 
+class IndexPage(NamedTuple):
+    """The entries that begin in a page: the slot of the first one, their bytes, and one of the two numbers of each."""
+
+    first: int
+    data: bytes
+    numbers: memoryview
+
+
+NO_PAGE = IndexPage(0, b"", memoryview(b""))
+
+IndexPages = BoundedDict[tuple[int, int, int], IndexPage]
+"""Pages that lookups ended in, by the index's number, the page's, and the column. (Without them a point takes 5 %
+longer by offset, 10 % by time.)"""
+
+_numbers = count()
 Entry = TypeVar("Entry")
 
 
@@ -74,8 +90,8 @@ class AbstractIndex(Generic[Entry]):
         self.slots = length // self.entry_size
         self._entries: int | None = None
         self._firsts: dict[int, tuple[int, int]] = {}
-        self._pages = IndexPages() if pages is None else pages
-        self._number = next(self._pages.index_numbers)
+        self._pages = IndexPages(MOST_PAGES) if pages is None else pages
+        self._number = next(_numbers)
 
     @property
     def entries(self) -> int:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.hints import BoundedSet
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import Batch, crc_holds_in
+from kafkafs.format.bounded import BoundedDict
 
 IN_PIECES = 16 << 20
 """A batch larger than this, of which nothing but the header is needed, is checked in pieces of a megabyte."""
@@ -26,7 +26,7 @@ class SoundBatches(NamedTuple):
     """
 
     generation: int
-    known: BoundedSet
+    known: BoundedDict[int, None]
 
     def has(self, position: int) -> bool:
         """True if the batch at that position was found sound, and has not been forgotten."""
@@ -34,7 +34,7 @@ class SoundBatches(NamedTuple):
 
     def add(self, position: int) -> None:
         """Remember that batch."""
-        self.known.remember(self.generation << 32 | position)
+        self.known.remember(self.generation << 32 | position, None)
 
 
 def pieces(file: DataFile, batch: Batch) -> Iterator[memoryview]:

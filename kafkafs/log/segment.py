@@ -15,8 +15,7 @@ from weakref import ref
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, Lost, Vanished
 from kafkafs.format.batch import LARGEST_HEADER, SMALLEST, Batch, Batches, batch_at, is_overfull, parse_batch
-from kafkafs.format.index import OffsetIndex, TimeIndex
-from kafkafs.format.index_pages import IndexPages
+from kafkafs.format.index import IndexPages, OffsetIndex, TimeIndex
 from kafkafs.format.transaction_index import ABORTED_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.log.batch_runs import ANY_SIZE, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
 from kafkafs.log.gaps import Holes

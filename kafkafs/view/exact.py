@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kafkafs.errors import KafkafsError, Vanished
-from kafkafs.format.batch import Batch
+from kafkafs.log.lineage import Change, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
 from kafkafs.view.node import PagesWhileOpen
@@ -54,14 +54,14 @@ From = TypeVar("From", bound=Origin)
 
 
 class LogSpan(NamedTuple):
-    """The offsets [start, end) of one state of a log. `made_by` is what else the text depends on. `last_batch` is the
-    log's at that time: it shows that a segment that was rolled since was only appended to."""
+    """The offsets [start, end) of one state of a log. `made_by` is what else the text depends on. `log` tells if
+    its last segment was rolled since."""
 
     start: int
     end: int
     segments: tuple[Segment, ...]
     made_by: object
-    last_batch: Batch | None = None
+    log: Log | None = None
 
     @property
     def is_appended(self) -> bool:
@@ -70,7 +70,7 @@ class LogSpan(NamedTuple):
 
     def is_in(self, log: Log) -> bool:
         """True if the log still has all of it, as it was."""
-        return self.start >= log.start_offset and self._begins(covering(log, self.start, self.end))
+        return self.start >= log.start_offset and self._begins(covering(log, self.start, self.end), log)
 
     def grew_to(self, other: "LogSpan") -> bool:
         """True if the other one has all of it, and perhaps more behind."""
@@ -78,17 +78,17 @@ class LogSpan(NamedTuple):
             self.start == other.start
             and self.end <= other.end
             and self.made_by == other.made_by
-            and self._begins(other.segments)
+            and self._begins(other.segments, other.log)
         )
 
-    def _begins(self, segments: tuple[Segment, ...]) -> bool:
+    def _begins(self, segments: tuple[Segment, ...], log: Log | None) -> bool:
+        """True if those segments of the log begin with the span's, the last of which may have been rolled."""
         before, now = self.segments, segments[: len(self.segments)]
         if before == now:
             return True
-        return before[:-1] == now[:-1] and len(before) == len(now) and self._was_rolled(before[-1], now[-1])
-
-    def _was_rolled(self, before: Segment, now: Segment) -> bool:
-        return self.last_batch is not None and before.next_base is None and before.continues_in(now, self.last_batch)
+        if self.log is None or log is None or len(before) != len(now) or before[:-1] != now[:-1]:
+            return False
+        return before[-1].next_base is None and went_on(self.log, log).change is not Change.OTHER
 
 
 def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
@@ -98,8 +98,7 @@ def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
 
 def span_of(log: Log, start: int, end: int, made_by: object) -> LogSpan:
     """Those offsets, as they are in the log now."""
-    last_batch = None if log.tail is None else log.tail.last
-    return LogSpan(start, end, covering(log, start, end), made_by, last_batch)
+    return LogSpan(start, end, covering(log, start, end), made_by, log)
 
 
 class ExactText(Generic[From]):
@@ -264,7 +263,10 @@ class ExactContent:
 
 
 class ExactTexts:
-    """The texts of a tree that were asked for last, by what asks for them."""
+    """The texts of a tree that were asked for last, by what asks for them.
+
+    No `functools.lru_cache`: a text that has to go is closed by its last user, and a newer one replaces it in place.
+    """
 
     def __init__(self, clock: Callable[[], float], limits: TextLimits = USUAL) -> None:
         self.budget = TextBudget(clock, BUDGET, limits)

@@ -29,7 +29,8 @@ class AnswerCache(Generic[Value]):
 
     A lookup has to know the size of what it names, so it has the content in hand; the open a moment later would make it
     once more. The nodes themselves hold nothing: a kernel with memory to spare keeps a million of them. (Without it,
-    open, read and close of a `.jsonl` point in batches of 16 KB take 1.3 to 1.4 times as long.)
+    open, read and close of a `.jsonl` point in batches of 16 KB take 1.3 to 1.4 times as long.) No
+    `functools.lru_cache`, which counts entries: an answer takes some kilobytes or some megabytes.
     """
 
     def __init__(self, budget: int) -> None:

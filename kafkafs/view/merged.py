@@ -46,7 +46,7 @@ class _Part(NamedTuple):
 
     @property
     def span(self) -> LogSpan:
-        """The same without the log."""
+        """The same, of the log at that time."""
         return span_of(self.look.log, self.start, self.end, None)
 
 

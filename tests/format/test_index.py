@@ -9,8 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from kafkafs.format.index import PAGE, OffsetIndex, OffsetPosition, Probe, TimeIndex, TimestampOffset, rises
-from kafkafs.format.index_pages import IndexPages
+from kafkafs.format.index import PAGE, IndexPages, OffsetIndex, OffsetPosition, Probe, TimeIndex, TimestampOffset, rises
 
 WARM_BYTES = 8192
 BASE = 1_000_000

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
-from kafkafs.disk.hints import BoundedSet, Hints
+from kafkafs.disk.hints import Hints
 from kafkafs.disk.prefetch import MEMORY, Prefetch
 from kafkafs.errors import CorruptData
+from kafkafs.format.bounded import BoundedDict
 from kafkafs.log.batch_runs import LONGEST_READ, BatchRun, Damage, Start
 from kafkafs.log.extents import Extent
 from kafkafs.log.large_batches import SoundBatches
@@ -228,7 +229,7 @@ def test_large_batches_are_read_once(tmp_path, monkeypatch, size):
 
 def test_a_batch_is_known_of_the_generation_that_it_was_found_sound_in():
     """Another state of the log has other bytes at the same place."""
-    known = BoundedSet(10)
+    known: BoundedDict[int, None] = BoundedDict(10)
     SoundBatches(1, known).add(2**31 - 1)
     assert SoundBatches(1, known).has(2**31 - 1)
     assert not SoundBatches(2, known).has(2**31 - 1)

@@ -55,7 +55,10 @@ def refusing(why: str) -> Decoder:
 
 
 class _Known:
-    """The decoders that were asked for last, as many as fit into KNOWN_BYTES: schemas are compiled once."""
+    """The decoders that were asked for last, as many as fit into KNOWN_BYTES: schemas are compiled once.
+
+    No `functools.lru_cache`, which counts entries: a decoder takes a kilobyte or some megabytes.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
