@@ -44,7 +44,10 @@ class Probe(NamedTuple):
 def rises(values: Numbers, before: int) -> Flags:
     """A mask of the values that are larger than the value in front of them, which is `before` for the first. (Between
     -1 and the largest time there is no difference in 64 bits.)"""
-    return values > np.append(np.int64(before), values[:-1])
+    found = np.empty(len(values), np.bool_)
+    found[:1] = values[:1] > before
+    np.greater(values[1:], values[:-1], out=found[1:])
+    return found
 
 
 class IndexPage(NamedTuple):

@@ -21,6 +21,7 @@ if TYPE_CHECKING or _CHOICE == "python":
     from kafkafs.format.native.differences import *
     from kafkafs.format.native.dump_lines import *
     from kafkafs.format.native.headers import *
+    from kafkafs.format.native.indexing import *
     from kafkafs.format.native.json_lines import *
     from kafkafs.format.native.json_shapes import *
     from kafkafs.format.native.keys import *

@@ -9,6 +9,7 @@ have is imported everywhere: it is the language that kernels are written in.
     layout                 tables and constants that kernels share with what calls them
     varint, checksum, siphash   numbers of variable length; the CRCs; a hash with a key
     headers                batches to rows of BATCH, and which of those are decoded alike
+    indexing               rows of BATCH to the entries of a segment's indexes
     v2_records, legacy_records   those batches to rows of RECORD, of v2 and of v0 and v1
     columns, needle, differences, keys   what is done with rows: Arrow, searches, comparisons, indexes
     text, json_lines, batch_lines, dump_lines   rows to lines
@@ -19,8 +20,8 @@ have is imported everywhere: it is the language that kernels are written in.
 
 MODULES = {
     "_records": (
-        "varint", "checksum", "siphash", "headers", "v2_records", "legacy_records", "columns", "differences", "keys",
-        "needle",
+        "varint", "checksum", "siphash", "headers", "indexing", "v2_records", "legacy_records", "columns",
+        "differences", "keys", "needle",
     ),
     "_lines": ("varint", "text", "json_lines", "batch_lines", "dump_lines", "merging"),
     "_fields": (

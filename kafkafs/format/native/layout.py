@@ -99,6 +99,10 @@ DUMP_ODD = -1  # a record that its kernel does not know
 COLUMN_ENDS, COLUMN_BYTES, COLUMN_BITS, COLUMN_ROWS, COLUMN_USED, COLUMN_NULLS = range(0, 48, 8)
 COLUMN_NUMBERS = 48
 
+# What the making of indexes goes on with (native.indexing): places in bytes. And the sizes of entries.
+INDEXED_AT, LARGEST_TIME, LARGEST_TIME_OFFSET, LAST_TIME_ENTRY = range(0, 32, 8)
+OFFSET_ENTRY, TIME_ENTRY = 8, 12
+
 # How a walk over batches ends.
 WALK_END, WALK_CUT, WALK_CORRUPT, WALK_FULL = range(4)
 
