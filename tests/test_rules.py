@@ -9,9 +9,8 @@ import graphlib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import grimp
 import pytest
@@ -75,51 +74,22 @@ def long_files(files: dict[str, str]) -> dict[str, int]:
     return {path: len(lines) for path, text in files.items() if len(lines := text.splitlines()) > FILE_LINES}
 
 
-def long_functions(path: str, module: ast.Module) -> dict[str, int]:
+def long_functions(files: dict[str, str]) -> dict[str, int]:
     sizes = {
         f"{path}:{name}": (found.end_lineno or 0) - found.lineno + 1
-        for name, found in definitions(module)
+        for path, text in files.items()
+        for name, found in definitions(ast.parse(text))
         if not isinstance(found, ast.ClassDef)
     }
     return {name: lines for name, lines in sizes.items() if lines > FUNCTION_LINES}
 
 
-def wordless(path: str, module: ast.Module) -> set[str]:
-    """The module and public definitions without a docstring, also where a protocol says what all of their like
-    answer. A module without a line needs none."""
-    found = {path} if module.body and not ast.get_docstring(module) else set()
-    return found | {f"{path}:{name}" for name, definition in public(module) if not ast.get_docstring(definition)}
-
-
-def unexplained_locks(path: str, module: ast.Module) -> list[str]:
-    """Locks that are not called `_lock` and that the docstring of their class does not name."""
-    return [
-        f"{path}:{found.name}.{lock}"
-        for found in ast.walk(module)
-        if isinstance(found, ast.ClassDef)
-        for lock in re.findall(r"self\.(\w+)(?:, self\.\w+)* = (?:threading|trio)\.R?Lock\(", ast.unparse(found))
-        if lock != "_lock" and f"`{lock}`" not in (ast.get_docstring(found) or "")
-    ]
-
-
-class Found(NamedTuple):
-    """What the searches find in all files. Each file is parsed once, and its tree is dropped: all of them together
-    would take too much memory."""
-
-    long_functions: dict[str, int]
-    wordless: set[str]
-    unexplained_locks: list[str]
-
-
-@cache
-def found_everywhere() -> Found:
-    found = Found({}, set(), [])
-    for path, text in EVERYTHING.items():
-        module = ast.parse(text)
-        found.long_functions.update(long_functions(path, module))
-        if path in PACKAGE:
-            found.wordless.update(wordless(path, module))
-            found.unexplained_locks.extend(unexplained_locks(path, module) if "Lock(" in text else ())
+def wordless(files: dict[str, str]) -> set[str]:
+    """Modules and public definitions without a docstring, also where a protocol says what all of their like answer."""
+    modules = {path: ast.parse(text) for path, text in files.items() if text.strip()}
+    found = {path for path, module in modules.items() if not ast.get_docstring(module)}
+    for path, module in modules.items():
+        found |= {f"{path}:{name}" for name, definition in public(module) if not ast.get_docstring(definition)}
     return found
 
 
@@ -155,12 +125,12 @@ def test_files_are_short_enough_to_read_in_one_sitting():
 
 
 def test_functions_fit_on_a_screen():
-    assert_kept(found_everywhere().long_functions, EXEMPTIONS["long-functions"])
+    assert_kept(long_functions(EVERYTHING), EXEMPTIONS["long-functions"])
 
 
 def test_what_is_public_says_what_it_is_for():
     """Whoever calls it should not have to read it first."""
-    found, exempt = found_everywhere().wordless, set(EXEMPTIONS["wordless"]["names"])
+    found, exempt = wordless(PACKAGE), set(EXEMPTIONS["wordless"]["names"])
     assert_none(found - exempt, "without a docstring")
     assert_none(exempt - found, "exempt without need")
 
@@ -187,7 +157,15 @@ def test_each_layer_has_a_floor_of_coverage():
 
 def test_a_lock_with_a_name_of_its_own_is_explained_in_its_classs_docstring():
     """Whoever debugs a race reads there first: CONTRIBUTING says so."""
-    assert_none(found_everywhere().unexplained_locks, "locks without a word")
+    unsaid = [
+        f"{path}:{found.name}.{lock}"
+        for path, text in PACKAGE.items()
+        for found in ast.walk(ast.parse(text))
+        if isinstance(found, ast.ClassDef)
+        for lock in re.findall(r"self\.(\w+)(?:, self\.\w+)* = (?:threading|trio)\.R?Lock\(", ast.unparse(found))
+        if lock != "_lock" and f"`{lock}`" not in (ast.get_docstring(found) or "")
+    ]
+    assert_none(unsaid, "locks without a word")
 
 
 def test_no_modules_import_each_other_in_a_circle():
@@ -215,13 +193,12 @@ def test_no_modules_import_each_other_in_a_circle():
     ],
 )
 def test_the_search_for_what_is_wordless_finds_it(text, names):
-    assert wordless("kafkafs/x.py", ast.parse(text)) == names
+    assert wordless({"kafkafs/x.py": text}) == names
 
 
 def test_the_other_searches_find_what_they_look_for():
     lines = "\n".join(["    x = 1"] * 70)
-    module = ast.parse(f"class C:\n  def f():\n{lines}\n  def g():\n    pass")
-    assert long_functions("a.py", module) == {"a.py:C.f": 71}
+    assert long_functions({"a.py": f"class C:\n  def f():\n{lines}\n  def g():\n    pass"}) == {"a.py:C.f": 71}
     assert long_files({"a.py": "\n" * 401, "b.py": "\n" * 400}) == {"a.py": 401}
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}})[:2] in (["a", "b"], ["b", "c"], ["c", "a"])
     assert circle({"a": {"b"}, "b": set()}) == []

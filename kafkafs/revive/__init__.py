@@ -18,10 +18,11 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
     scanning     reads its log once: the part that is kept (`kept_parts`), counts (`tally`), the state (`scan_state`);
                  `mending` fills damage from `other_replicas`; `broker_notes` reads a broker's files beside the log;
                  `lost_ends` finds ends of transactions (`markers`) and of groups (`group_ends`) in damaged bytes
-    partitions   makes its new directory: `copying` copies a log's bytes into it
+    partitions   makes its new directory: `writing` writes logs there, from bytes that were just read, in a process of
+                 its own; `copying` makes those that are shared with the old file, or have another source
     beyond       the end of the report: groups that have read too far; `staleness` detects metadata older than the logs
     node_files   all other files: checkpoints, metadata and settings, and the last files, without which no broker starts
     metadata_snapshot   the snapshot from which the new controller starts; `refused_rights`: what no controller takes
     settings     server.properties, and the files that identify the directory
-    place        the new directory. Only this module and `copying` write
+    place        the new directory. Only this module, `writing` and `copying` write
 """

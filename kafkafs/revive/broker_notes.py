@@ -1,6 +1,7 @@
 """The broker's notes beside a partition's log: where the log ended, its epochs and aborts. All of it may be damaged,
 too."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
@@ -10,6 +11,7 @@ import numpy as np
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, NotFound
 from kafkafs.format.checkpoints import LeaderEpoch, parse_leader_epochs
 from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS, segment_file
+from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.transaction_index import ABORTED, ABORTED_SIZE, AbortedTransaction, parse_transaction_index
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
@@ -33,8 +35,17 @@ class BrokerNotes:
         """The offset at which the log ended: the high watermark, or where the last snapshot of producers that can be
         read was taken; 0 if it is unknown."""
         high = self._log.high_watermark or 0
-        later = sorted((each for each in self._partition.listing().producer_snapshots if each > high), reverse=True)
-        return next((each for each in later if producers_at(self._partition, each) is not None), high)
+        later = sorted((each for each in self._snapshots if each > high), reverse=True)
+        return next((each for each in later if self.producers_at(each) is not None), high)
+
+    @cached_property
+    def _snapshots(self) -> Collection[int]:
+        """The offsets of the snapshots of producers, as the directory is listed: most segments have none."""
+        return self._partition.listing().producer_snapshots
+
+    def producers_at(self, offset: int) -> tuple[ProducerState, ...] | None:
+        """Return the producers at that offset, from a snapshot; None if there is no readable snapshot."""
+        return producers_at(self._partition, offset) if offset in self._snapshots else None
 
     @cached_property
     def start(self) -> int | None:
@@ -79,12 +90,13 @@ class BrokerNotes:
         index could point to it; nor, in a log that nothing was compacted in yet, behind offsets that nobody has
         (`next_offset` is the first one), where the broker recorded that the log ended before.
         """
-        rows = run.rows
-        fit = rows["last_offset"] - segment.base_offset <= LARGEST_RELATIVE
-        if segment.next_base is None and 0 < self.end <= rows["base_offset"][-1] and self.stopped_in_order():
-            before = int(rows["last_offset"][-2]) + 1 if len(rows) > 1 else next_offset
-            fit[-1] &= rows["base_offset"][-1] <= before
-        return len(rows) if fit.all() else int(np.argmin(fit))
+        rows, count = run.rows, len(run.rows)
+        if run.last_offset - segment.base_offset > LARGEST_RELATIVE:  # offsets rise
+            count = int(np.argmin(rows["last_offset"] - segment.base_offset <= LARGEST_RELATIVE))
+        elif segment.next_base is None and 0 < self.end <= rows["base_offset"][-1] and self.stopped_in_order():
+            before = int(rows["last_offset"][-2]) + 1 if count > 1 else next_offset
+            count -= int(rows["base_offset"][-1] > before)
+        return count
 
 
 def aborts(segment: Segment) -> tuple[AbortedTransaction, ...]:

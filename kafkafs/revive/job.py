@@ -17,6 +17,7 @@ from kafkafs.revive.partitions import PartitionWriter
 from kafkafs.revive.place import NewDirectory, check_target
 from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, room
 from kafkafs.revive.staleness import behind_metadata
+from kafkafs.revive.writing import Writing
 
 
 def no_progress(done: int, size: int) -> None:
@@ -61,16 +62,18 @@ def _revive(
     scans = PartitionScans(plan, choices, progress)
     done = scans.unchanged_partitions(place.done)
     gone = place.keep_only({f"{topic.name}-{each.number}" for topic, each in plan.partitions() if each.replica})
-    check_room(plan, method, choices.to, sum(entry["bytes"] for entry in done.values()))
-    for each in scans.scans(done):
-        if scans.damage:
-            scans.only_scan(each)
-            continue
-        with place.partition(each.name) as target:
-            PartitionWriter(each.replica, each.topic_id, target, method).write(each.scan, scans.move)
-        report = scans.report(each)
-        if not each.scan.refused:
-            place.note(scans.with_fingerprint(report))
+    size_done = sum(entry["bytes"] for entry in done.values())
+    check_room(plan, method, choices.to, size_done)
+    with Writing(place, plan.size - size_done if method == "copy" else 0) as writing:
+        for each in scans.scans(done):
+            if scans.damage:
+                scans.only_scan(each)
+                continue
+            with place.partition(each.name) as target:
+                PartitionWriter(each.replica, each.topic_id, target, method, writing).write(each.scan, scans.move)
+            report = scans.report(each)
+            if not each.scan.refused:
+                place.note(scans.with_fingerprint(report))
     scans.refuse_damage()
     report = {**plan.report(), "method": method, "madeAgain": scans.made_again, "revived": scans.revived()}
     report["leftOut"] += [*node.sentences, *_behind_metadata(plan, scans)]

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.producer_snapshots import open_among, producers_at
+from kafkafs.log.producer_snapshots import open_among
 from kafkafs.log.rebuilding import LARGEST_RELATIVE
 from kafkafs.log.segment import Segment
 from kafkafs.revive.broker_notes import aborts, has_rest
@@ -89,9 +89,7 @@ class LostEnds:
         """True if all transactions that were open before `offset` are over, by the broker's snapshot at the segment's
         end, or by the coordinators."""
         state, is_last = self._state, segment.next_base is None
-        producers = producers_at(
-            state.partition, state.log.end_offset if segment.next_base is None else segment.next_base
-        )
+        producers = state.notes.producers_at(state.log.end_offset if segment.next_base is None else segment.next_base)
         if producers is None or state.rules.until_ms is not None:
             return self._known_over if is_last else no_coordinator
         begun = open_among(producers)

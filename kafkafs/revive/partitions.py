@@ -1,20 +1,15 @@
 """One partition, written: its segments with indexes of their own, and the small files beside them.
 
-Separate threads write the copied bytes, from the bytes that were just read and checked. A remote segment in a bucket,
-or in chunks, is fetched once into the new directory, and read there. Whatever the method, only `.log` files are ever
-shared with the original. The target of a hard link must never be written again. So an empty segment follows such a log,
-and the broker appends to it. One stands as well where the log's last offsets are lost.
+The bytes that are copied are those that were just read and checked. A remote segment in a bucket, or in chunks, is
+fetched once into the new directory, and read there. Whatever the method, only `.log` files are ever shared with the
+original. The target of a hard link must never be written again. So an empty segment follows such a log, and the broker
+appends to it. One stands as well where the log's last offsets are lost.
 """
 
-import os
 import time
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from kafkafs.disk.data_file import DataFile, LocalFile
 from kafkafs.disk.directory import Directory
@@ -24,129 +19,49 @@ from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
 from kafkafs.format.producer_snapshot import producer_snapshot_bytes
 from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
-from kafkafs.revive.copying import Method, link_log, make_log, write_past
+from kafkafs.revive.copying import Method, link_log, make_log
 from kafkafs.revive.kept_parts import KeptSegment, log_size
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import Hooks, PartitionScan
+from kafkafs.revive.writing import NewLog, Writing
 
-_COPIERS, _MOST_NAMED = 2, 100
-_PARTS_AHEAD, _AHEAD = 64, 5 << 20
-"""So many parts, or bytes and a part, may have been read and not be written yet."""
-
-_AT_ONCE = 2 << 20
-"""So many bytes of a log are written together."""
+_MOST_NAMED = 100
 
 Moved = Callable[[int], None]
 """Told how many more bytes of log are done."""
 
 
-class _Writing:
-    """Threads that write while more is read."""
-
-    def __init__(self) -> None:
-        self._threads, self._under_way = ThreadPoolExecutor(_COPIERS), deque[tuple[Future[None], int]]()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._threads.shutdown(cancel_futures=True)
-
-    def submit(self, size: int, write: Callable[..., None], *arguments: Any) -> Future[None]:
-        """Has something written that holds so many bytes in memory, and waits where too much is. An exception of an
-        earlier one is raised."""
-        while len(self._under_way) > _PARTS_AHEAD or sum(size for _, size in self._under_way) > _AHEAD:
-            self._under_way.popleft()[0].result()
-        future = self._threads.submit(write, *arguments)
-        self._under_way.append((future, size))
-        return future
-
-    def finish(self) -> None:
-        """All is written when this returns."""
-        while self._under_way:
-            self._under_way.popleft()[0].result()
-
-
-class _GrowingLog:
-    """A new log, written as its bytes are read: a few parts at a time, and the last ones as it is finished, so that a
-    small log takes one turn of one thread."""
-
-    def __init__(self, target: Target, name: str, writing: _Writing) -> None:
-        self._target, self._name, self._writing = target, name, writing
-        self._open, self._descriptor = ExitStack(), -1
-        self._written, self._under_way = 0, list[Future[None]]()
-        self._parts, self.size_ahead = list[bytes | memoryview](), 0
-        """`size_ahead`: bytes of parts that nothing writes yet."""
-
-    def append(self, data: bytes | memoryview) -> None:
-        """More of it."""
-        self._parts.append(data)
-        self.size_ahead += len(data)
-        if self.size_ahead >= _AT_ONCE or len(self._parts) == _PARTS_AHEAD:
-            self._begin()
-            parts, size, at = self._parts, self.size_ahead, self._written
-            self._parts, self.size_ahead, self._written = [], 0, at + size
-            self._under_way.append(self._writing.submit(size, self._write, parts, at))
-            del parts  # they are in memory no longer than it takes to write them
-
-    def finish(self, mtime_ns: int) -> None:
-        """All of it is in the file when this returns, which was last written at that time."""
-        for each in self._under_way:
-            each.result()
-        self._begin()
-        self._write(self._parts, self._written)
-        with self._target.errors_named(self._name):
-            os.utime(self._descriptor, ns=(mtime_ns, mtime_ns))
-        self.close()
-
-    def close(self) -> None:
-        """May be called twice."""
-        self._open.close()
-
-    def _begin(self) -> None:
-        if self._descriptor < 0:
-            self._descriptor = self._open.enter_context(self._target.new_file(self._name))
-
-    def _write(self, parts: list[bytes | memoryview], at: int) -> None:
-        with self._target.errors_named(self._name):
-            write_past(self._descriptor, parts, at)
-        parts.clear()
-
-
 class PartitionWriter:
     """Writes one partition into a directory of its own."""
 
-    def __init__(self, replica: Replica, topic_id: str, target: Target, method: Method) -> None:
+    def __init__(self, replica: Replica, topic_id: str, target: Target, method: Method, writing: Writing) -> None:
         self._replica, self._topic_id, self._target, self._method = replica, topic_id, target, method
+        self._writing = writing
         self._files: list[str] = []
         self._fetched: dict[int, DataFile] = {}
-        self._growing: dict[int, _GrowingLog] = {}
+        self._growing: dict[int, NewLog] = {}
 
     def write(self, scan: PartitionScan, moved: Moved) -> None:
         """All of it. If the scan finds damage that it may not pass over, nothing more is written."""
-        try:
-            with _Writing() as writing:
-                for kept in scan.segments(Hooks(self._fetch, partial(self._kept, scan, writing))):
-                    if not scan.refused:
-                        growing = self._growing.get(kept.base_offset)
-                        writing.submit(0 if growing is None else growing.size_ahead, self._segment, kept)
-                    moved(log_size(kept.segment) if kept.is_own else 0)
-                writing.finish()
-        finally:
-            for log in self._growing.values():
-                log.close()
+
+        def kept_bytes(base: int, data: bytes | memoryview) -> None:
+            """Bytes of a segment that are copied, and not made to be shared or renamed."""
+            if self._method != "copy" or base in self._fetched or scan.refused:
+                return
+            if (growing := self._growing.get(base)) is None:
+                growing = self._growing[base] = self._writing.log(segment_file(base, "log"))
+            growing.append(data)
+
+        self._writing.begin(self._target)
+        for kept in scan.segments(Hooks(self._fetch, kept_bytes)):
+            if not scan.refused:
+                self._segment(kept)
+            moved(log_size(kept.segment) if kept.is_own else 0)
+        self._writing.finish()
         for base in self._fetched:
             self._target.remove(_name_of_fetched(base))
         self._beside(scan)
-
-    def _kept(self, scan: PartitionScan, writing: _Writing, base: int, data: bytes | memoryview) -> None:
-        """Bytes of a segment that are copied, and not made to be shared or renamed."""
-        if self._method != "copy" or base in self._fetched or scan.refused:
-            return
-        if base not in self._growing:
-            self._growing[base] = _GrowingLog(self._target, segment_file(base, "log"), writing)
-        self._growing[base].append(data)
 
     def _fetch(self, segment: Segment) -> None:
         """If a remote segment cannot be fetched as a whole, the scan reads what it can."""
@@ -168,27 +83,34 @@ class PartitionWriter:
         segment.files.fetched(file)
 
     def _segment(self, kept: KeptSegment) -> None:
-        base, target = kept.base_offset, self._target
-        self._log(kept)
-        if self._fetched.pop(base, None) is not None:
-            target.remove(_name_of_fetched(base))
-        indexes = kept.indexes
-        self._index(base, "index", indexes.offset_index)
-        self._index(base, "timeindex", indexes.time_index)
+        base, indexes = kept.base_offset, kept.indexes
+        beside = [
+            (segment_file(base, "index"), indexes.offset_index),
+            (segment_file(base, "timeindex"), indexes.time_index),
+        ]
         if indexes.transaction_index:
-            self._index(base, "txnindex", indexes.transaction_index)
+            beside.append((segment_file(base, "txnindex"), indexes.transaction_index))
         if kept.producers is not None:
-            self._index(base, "snapshot", producer_snapshot_bytes(kept.producers))
-        self._files.append(segment_file(base, "log"))
+            beside.append((segment_file(base, "snapshot"), producer_snapshot_bytes(kept.producers)))
+        is_gone = kept.segment.object is not None and not any(isinstance(each, tuple) for each in kept.pieces)
+        mtime_ns = time.time_ns() if is_gone else kept.segment.files.log_seen[1]  # of what is gone, nobody knows it
+        growing = self._growing.pop(base, None)
+        if growing is not None:
+            growing.finish(mtime_ns, tuple(beside))
+        else:
+            self._log(kept, mtime_ns, is_gone=is_gone)
+            for name, content in beside:
+                self._target.make(name, content)
+        if self._fetched.pop(base, None) is not None:
+            self._target.remove(_name_of_fetched(base))
+        self._files += [segment_file(base, "log"), *(name for name, _ in beside)]
 
-    def _log(self, kept: KeptSegment) -> None:
-        segment, target, name = kept.segment, self._target, segment_file(kept.base_offset, "log")
-        base = kept.base_offset
-        if segment.object is not None and not any(isinstance(each, tuple) for each in kept.pieces):
-            if (growing := self._growing.pop(base, None)) is not None:
-                growing.finish(time.time_ns())
-            else:  # the object itself may be gone
-                make_log(None, kept.pieces, target, name, time.time_ns(), "copy")
+    def _log(self, kept: KeptSegment, mtime_ns: int, *, is_gone: bool) -> None:
+        """A log that is not made of bytes as they are read. `is_gone`: the segment has none of them."""
+        segment, target, base = kept.segment, self._target, kept.base_offset
+        name = segment_file(base, "log")
+        if is_gone:
+            make_log(None, kept.pieces, target, name, mtime_ns, "copy")
             return
         source = segment.log()
         is_whole = kept.pieces == ((0, source.size),)
@@ -197,16 +119,9 @@ class PartitionWriter:
             link_log(self._replica.directory.root, source, target, name)
         elif base in self._fetched and is_whole:
             target.rename(_name_of_fetched(base), name)
-        elif (growing := self._growing.pop(base, None)) is not None:
-            growing.finish(segment.files.log_seen[1])
         else:
-            make_log(source, kept.pieces, target, name, segment.files.log_seen[1], self._method)
+            make_log(source, kept.pieces, target, name, mtime_ns, self._method)
         segment.check(source)
-
-    def _index(self, base: int, kind: str, content: bytes) -> None:
-        name = segment_file(base, kind)
-        self._target.make(name, content)
-        self._files.append(name)
 
     def _beside(self, scan: PartitionScan) -> None:
         """The files that a broker reads before it reads a log. For a log that was not kept, the files of an empty
@@ -220,7 +135,7 @@ class PartitionWriter:
         is_rolled = self._method == "link" or tally.is_beyond or not self._files
         if is_rolled and segment_file(end, "log") not in self._files:
             for kind in ("log", "index", "timeindex"):
-                self._index(end, kind, b"")
+                target.make(segment_file(end, kind), b"")
         producers = as_of_now(tally.producers, time.time_ns() // 1_000_000)
         target.write(segment_file(end, "snapshot"), producer_snapshot_bytes(producers.states.values()))
         target.write(LEADER_EPOCHS, leader_epochs_bytes(tally.epochs))

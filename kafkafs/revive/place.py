@@ -11,7 +11,7 @@ import json
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -50,26 +50,38 @@ class Target:
 
     def make(self, name: str, content: bytes, *, through: bool = False) -> None:
         """A file that was not there."""
-        with self.new_file(name) as descriptor:
-            left = memoryview(content)
-            while left:
-                left = left[os.write(descriptor, left) :]
+        descriptor = self.create(name)
+        try:
+            written = os.write(descriptor, content)
+            while written < len(content):
+                written += os.write(descriptor, memoryview(content)[written:])
             if through:
                 os.fsync(descriptor)
+        except OSError as error:
+            raise self.failed(name, error) from error
+        finally:
+            os.close(descriptor)
 
     @contextmanager
     def new_file(self, name: str) -> Iterator[int]:
         """The descriptor of a file that was not there, open inside the `with`."""
-        with self.errors_named(name):
-            descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=self.descriptor)
-            try:
+        descriptor = self.create(name)
+        try:
+            with _errors_named(self.path, name):
                 yield descriptor
-            finally:
-                os.close(descriptor)
+        finally:
+            os.close(descriptor)
 
-    def errors_named(self, name: str) -> AbstractContextManager[None]:
-        """Turn the system's refusal of that file, inside the `with`, into a sentence."""
-        return _errors_named(self.path, name)
+    def create(self, name: str) -> int:
+        """The descriptor of a file that was not there. The caller closes it."""
+        try:
+            return os.open(name, _NEW_FILE, 0o600, dir_fd=self.descriptor)
+        except OSError as error:
+            raise self.failed(name, error) from error
+
+    def failed(self, name: str, error: OSError) -> DiskError:
+        """The sentence about the system's refusal of a file."""
+        return _failed(self.path / name, error)
 
     @contextmanager
     def below(self, name: str) -> Iterator["Target"]:
@@ -165,6 +177,12 @@ class NewDirectory(Target):
         with self.below(_UNFINISHED) as target:
             yield target
         self.rename(_UNFINISHED, name)
+
+    def unfinished(self) -> Target:
+        """The directory of the partition that is being made, opened again. Its descriptor stays open."""
+        with _errors_named(self.path, _UNFINISHED):
+            descriptor = os.open(_UNFINISHED, _DIRECTORY, dir_fd=self.descriptor)
+        return Target(self.path / _UNFINISHED, descriptor)
 
     def keep_only(self, names: Collection[str]) -> list[str]:
         """Takes away the directories of all other partitions, which are no longer to be revived: their names."""
@@ -263,5 +281,9 @@ def _errors_named(path: Path, name: str = "") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        hint = "; free some space, and the same command goes on" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-        raise DiskError(f"{str(path / name)!r} cannot be written: {error.strerror}{hint}") from error
+        raise _failed(path / name, error) from error
+
+
+def _failed(path: Path, error: OSError) -> DiskError:
+    hint = "; free some space, and the same command goes on" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    return DiskError(f"{str(path)!r} cannot be written: {error.strerror}{hint}")

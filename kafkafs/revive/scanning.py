@@ -20,7 +20,7 @@ from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.log.batch_runs import LONGEST_READ, Damage, Start
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
-from kafkafs.log.producer_snapshots import open_among, producers_at
+from kafkafs.log.producer_snapshots import open_among
 from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
@@ -83,7 +83,7 @@ class PartitionScan:
         for segment, behind in zip(segments, [*segments[1:], None], strict=False):
             if state.is_over:
                 break
-            known = producers_at(state.partition, segment.base_offset)
+            known = state.notes.producers_at(segment.base_offset)
             if known is not None:
                 tally.producers = ProducerStates(known)
                 state.transactions.open = open_among(known)
@@ -177,7 +177,7 @@ class PartitionScan:
     def _finish(self) -> None:
         """Take what the broker recorded of the end, as far as it fits."""
         tally = self.tally
-        known = producers_at(self._state.partition, tally.end_offset)
+        known = self._state.notes.producers_at(tally.end_offset)
         if known is not None:
             tally.producers = ProducerStates(map(self._ended, known))
         known_epochs = [each for each in self._state.notes.epochs() if each.start_offset <= tally.end_offset]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.batch import Batches, batch_bytes, is_control, is_wrapped
+from kafkafs.format.batch import Batches, batch_bytes, data_batches, is_control, is_wrapped
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.tables import chosen
@@ -88,8 +88,9 @@ class Tally:
         """More batches are kept: their epochs, their records and the newest of these that is not of a time to come."""
         self.follow_epochs(run.rows)
         self.records += count_records(run, self.start_offset)
-        times = run.rows["max_timestamp"][~is_control(run.rows)]
-        self.newest = max(self.newest, int(times.max(where=times <= now_ms, initial=-1)))
+        if run.rows["max_timestamp"].max() > self.newest:
+            times = data_batches(run.rows)["max_timestamp"]
+            self.newest = max(self.newest, int(times[times <= now_ms].max(initial=-1)))
 
     def add_loss(self, loss: Loss) -> None:
         """One more thing that is not revived."""

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -135,7 +136,7 @@ def test_the_same_command_goes_on_where_one_was_interrupted(tmp_path, monkeypatc
         revive([source], Choices(to=to))
 
 
-CHANGING = "renameat,mkdirat,unlinkat,utimensat,sendfile,syncfs,fsync,write,fchmod"
+CHANGING = "renameat,mkdirat,unlinkat,utimensat,pwritev2,syncfs,fsync,write,fchmod"
 
 
 def strace(trace: Path, calls: str, *command: str | Path) -> int:
@@ -146,11 +147,19 @@ def strace(trace: Path, calls: str, *command: str | Path) -> int:
     return subprocess.run([*traced, *inject, *command], timeout=300, capture_output=True, check=False).returncode
 
 
+_BY_A_FORKED_PROCESS = (
+    "import os, sys; from kafkafs.revive import writing; writing.FEW = 0; os.sched_getaffinity = lambda _: {0, 1};"
+    " from kafkafs.cli.main import main; sys.exit(main())"
+)
+
+
 def test_killed_at_any_moment_the_same_command_finishes(tmp_path):
     """By SIGKILL, at some of the calls that change anything: in the end every byte is as if it had not been."""
     is_long, trace = bool(os.environ.get("KAFKAFS_REVIVE")), tmp_path / "trace"
     source = Dataset("4.3.1", "live").path if is_long else unpack(tmp_path)
-    whole: list[str | Path] = [KAFKAFS, "revive", source, "--corrupt", "skip", "--to"]
+    words: list[str | Path] = ["revive", source, "--corrupt", "skip", "--to"]
+    forked: list[str | Path] = [sys.executable, "-c", _BY_A_FORKED_PROCESS, *words]
+    whole: list[str | Path] = [KAFKAFS, *words]
     assert strace(trace, CHANGING, *whole, tmp_path / "whole") == 0
     by_thread = Counter(line.split()[0] for line in trace.read_text().splitlines())
     steps = max(by_thread.values())  # strace counts those of each thread
@@ -158,7 +167,7 @@ def test_killed_at_any_moment_the_same_command_finishes(tmp_path):
     print("seed", seed)
     for at in random.sample(range(1, steps), 40 if is_long else 3):
         to = tmp_path / f"new-{at}"
-        strace(trace, f"inject={CHANGING}:signal=KILL:when={at}", *whole, to)
+        strace(trace, f"inject={CHANGING}:signal=KILL:when={at}", *random.choice([whole, forked]), to)
         if not (to / REPORT).exists() or json.loads((to / REPORT).read_text())["state"] == "unfinished":
             assert strace(trace, CHANGING, *whole, to) == 0  # else it was killed as it printed
         assert contents(to) == contents(tmp_path / "whole"), at

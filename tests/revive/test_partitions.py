@@ -12,6 +12,7 @@ from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.scan_state import Rules
 from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.topics import made_up_id
+from kafkafs.revive.writing import Writing
 from kafkafs.spark.reindex_job import topic_intervals
 from tests.kafka.dataset import Dataset
 
@@ -23,8 +24,8 @@ def written(tmp_path, name, method="copy", path=SOURCE.path, until_ms=None, inte
     replica = Replica(directory, directory.partition(name))
     scan = PartitionScan(replica.partition, replica.partition.log(), Rules("refuse", until_ms, interval))
     place, moved = NewDirectory(tmp_path / "new", {}), list[int]()
-    with place.partition(name) as target:
-        PartitionWriter(replica, made_up_id("t"), target, method).write(scan, moved.append)
+    with place.partition(name) as target, Writing(place, 0) as writing:
+        PartitionWriter(replica, made_up_id("t"), target, method, writing).write(scan, moved.append)
     return tmp_path / "new" / name, scan, replica, moved
 
 
