@@ -129,6 +129,8 @@ class BucketDirectory(Directory):
     """A folder of a bucket, by its address. `_lock` is held while a folder is listed, `_relisting` while the top is
     listed again; `_versions` need none."""
 
+    is_far = True
+
     def __init__(self, address: str, options: DiskOptions) -> None:
         """The store is asked nothing yet. UsageError if nothing is known of such a place."""
         self.options = options

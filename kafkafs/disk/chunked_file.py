@@ -152,7 +152,9 @@ class ChunkedFile(DataFile):
         if self._ahead is None or is_non_blocking() or self._size <= TOGETHER or end - position <= STRAIGHT:
             return self
         behind = position
-        while behind < end and self._cache.has((self._object, behind // self._chunk_size)):
+        while behind < end and (
+            self._cache.has((self._object, behind // self._chunk_size)) or (behind == position and not is_whole)
+        ):  # a point ends in the first chunk
             behind += self._chunk_size - behind % self._chunk_size
         return StraightFile(self, self._options, (position, behind, end), self._ahead.stream, is_whole)
 

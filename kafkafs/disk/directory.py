@@ -86,10 +86,10 @@ Answer = TypeVar("Answer")
 
 
 class Directory:
-    """A data directory's root, held open: everything below is opened relative to it, never through a link.
+    """A data directory's root, held open: everything below is opened relative to it, never through a link. `_lock` is
+    held around `_cache` and `_open`, never while a file is opened or closed."""
 
-    `_lock` is held around `_cache` and `_open`, never while a file is opened or closed.
-    """
+    is_far = False  # True if each read of a file is a request to a store
 
     def __init__(self, path: str, options: DiskOptions = DEFAULT_OPTIONS) -> None:
         """Raises OSError if `path` is no directory that may be read."""

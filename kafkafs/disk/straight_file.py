@@ -20,7 +20,7 @@ _FIRST, _LONGEST = 1 << 20, 8 << 20
 before."""
 
 _AHEAD = 2
-"""Requests that are open: one is read, the other one waits."""
+"""Requests that are open: one is read, the other one waits. Of a reader that may end at once, only the first one is."""
 
 _SHORT = 16 << 10
 """A read of fewer bytes is no reason to go on elsewhere: it is a look at what is there."""
@@ -45,7 +45,9 @@ class _Asked(NamedTuple):
 class StraightFile(DataFile):
     """The bytes [position, end) of `file`. One thread reads it."""
 
-    __slots__ = ("_ask", "_asked", "_asked_to", "_at", "_end", "_file", "_from", "_held", "_known_to", "_next_size")
+    __slots__ = (
+        "_ask", "_asked", "_asked_to", "_at", "_end", "_file", "_from", "_held", "_known_to", "_most", "_next_size",
+    )  # fmt: skip
 
     def __init__(
         self, file: DataFile, options: DiskOptions, span: tuple[int, int, int],
@@ -59,6 +61,7 @@ class StraightFile(DataFile):
         self._from, self._known_to, self._end = span
         self._at, self._asked_to = self._from, self._known_to
         self._next_size = _LONGEST if is_whole else _FIRST
+        self._most = _AHEAD if is_whole else 1
         self._held = memoryview(b"")  # the bytes from `_from` to `_at`
 
     def __del__(self) -> None:
@@ -129,7 +132,8 @@ class StraightFile(DataFile):
         data = (_buffers.take() if size <= _buffers.size else self.memory.take(size)).data[:size]
         at = self._at - position
         data[:at] = self._held[position - self._from :]
-        self._ask_ahead(position + at)
+        if stop > self._known_to:
+            self._ask_ahead(position + at)
         while at < size:
             here = position + at
             if here < (known := self._asked[0].start if self._asked else self._asked_to):
@@ -151,13 +155,14 @@ class StraightFile(DataFile):
             at += wanted
             if here + wanted == end:
                 self._asked.popleft()
+                self._most = _AHEAD
                 self._ask_ahead(end)
         self._held, self._from, self._at = data, position, stop
 
     def _ask_ahead(self, position: int) -> None:
         """Ask for the next ranges, as many as may be open."""
         self._asked_to = max(self._asked_to, position)
-        while len(self._asked) < _AHEAD and self._asked_to < self._end:
+        while len(self._asked) < self._most and self._asked_to < self._end:
             size = min(self._next_size, self._end - self._asked_to)
             stream = self._ask(self._asked_to, size)
             if stream is None:

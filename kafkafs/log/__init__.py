@@ -25,6 +25,7 @@
     lineage          `went_on`: compares two looks: the log grew, was rolled, was compacted, or is another one;
                      `difference`: the same for looks of two processes
     rebuilding       rebuilds a segment's indexes
+    tail             where the last segment's log ends, now
     log_end          finds the end of a log that was not closed cleanly, without reading the rest of it
     health           problems of a partition that its small files and its first and last batches show
     replicas         one partition in the data directories of several brokers; `divergence`: where two differ

@@ -16,6 +16,9 @@ from kafkafs.format.checkpoints import CheckpointOffsets, parse_offset_checkpoin
 from kafkafs.format.names import CLEANER_OFFSETS, HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, PartitionName
 from kafkafs.log.read_options import ReadOptions
 
+_EMPTY_SIZE = len("0\n0\n")
+"""Bytes of a checkpoint with no line."""
+
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
@@ -57,6 +60,15 @@ class CheckpointFiles:
             stamps = tuple(self._stamp(name) for name in (LOG_STARTS, HIGH_WATERMARKS))
             known = self._known.revalidated(stamps)
             return self._load(stamps) if known is None else known
+
+    def start_of(self, name: PartitionName) -> int | None:
+        """The log start offset alone, from one file if nothing is wrong with it: each file in a bucket is a request."""
+        stamp = self._stamp(LOG_STARTS)
+        if stamp is not None and stamp[1] <= _EMPTY_SIZE:
+            return None
+        problems: list[str] = []
+        known = None if self._known.fresh() else self._parsed(LOG_STARTS, problems, set())
+        return self.read().of(name)[0] if known is None or problems else Checkpoints(known).of(name)[0]
 
     def cleaner_offsets(self) -> CheckpointOffsets | None:
         """The offset up to which each partition is compacted; None if no file gives it. An audit asks once for each

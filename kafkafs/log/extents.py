@@ -29,7 +29,7 @@ class Extent(NamedTuple):
     @classmethod
     def of(cls, log: Log, segment: Segment, position: int, end: int, held: DataFile | None = None) -> "Extent":
         """The bytes [position, end) of a segment of this log."""
-        last_batch = log.tail.last if log.tail is not None and segment.next_base is None else None
+        last_batch = log.tail.last if segment.next_base is None and log.tail is not None else None
         return cls(segment, position, end, last_batch, held)
 
     @classmethod

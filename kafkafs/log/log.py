@@ -6,24 +6,23 @@ the segment with the largest base at or below them, and on to the next where com
 
 import logging
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, DiskError, Lost, NotFound, Unopenable
-from kafkafs.format.batch import Batch, batch_at, is_overfull
+from kafkafs.format.batch import Batch
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers
 from kafkafs.format.trace import Trace, no_trace
-from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, LONGEST_READ, BatchRun, Bounds, Damage, Start, batch_runs
-from kafkafs.log.segment import ANY_OFFSET, Segment, is_at_its_place
+from kafkafs.log.batch_runs import ANY_SIZE, BatchRun, Damage, Start
+from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import (
     batch_reaching,
     closed_end,
@@ -31,97 +30,9 @@ from kafkafs.log.segment_search import (
     scan_start,
     wanted_end,
 )
+from kafkafs.log.tail import Tail
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Tail:
-    """The end of the last segment's log: the position behind its last valid batch, and the next offset. `refused`: the
-    error if the log may not be read, so that nobody knows its end. `lost`: the error if a tier has lost the log's end,
-    so that records may have been behind `end_offset`."""
-
-    inode: int
-    size: int
-    mtime_ns: int
-    position: int
-    end_offset: int
-    last: Batch | None
-    grown_from: tuple[int, int] | None = None  # position and end offset of the tail that this one was found from
-    refused: Denied | None = None
-    lost: Lost | None = None
-
-    def grew_from(self, before: "Tail") -> bool:
-        """True if everything before the end of `before` is as it was then."""
-        return self is before or self.grown_from == (before.position, before.end_offset)
-
-
-def find_tail(segment: Segment, known: Tail | None) -> Tail:
-    """The end of `segment`, which must be the last one; `known` itself where nothing has changed since.
-
-    The broker appends there while we look. An earlier result is used as long as the last batch is still unchanged at
-    its place. A truncation cuts off a suffix, so everything before that batch is then unchanged. Source:
-    LogSegment.recover, read-only.
-    """
-    file = segment.log()
-    about = file.stat()
-    stamp = (about.st_ino, about.st_size, about.st_mtime_ns)
-    if known is not None and stamp == (known.inode, known.size, known.mtime_ns):
-        return known
-    may_block()
-    start = _still_true(file, known, about.st_ino, about.st_size)
-    searched = known is not None and start is not None and known.size == about.st_size
-    grown_from = (known.position, known.end_offset) if known is not None and start is not None else None
-    if start is None:
-        segment.indexes.forget()
-        is_short = about.st_size <= FIRST_READ and segment.object is None  # one read has it all, and needs no index
-        start = Start(0, segment.base_offset) if is_short else scan_start(segment, ANY_OFFSET)
-    last, is_doubtful = _last_batch(file, start, about.st_size, search=not searched)
-    if last is None and start.position > 0:
-        last, _ = _last_batch(file, Start(0, segment.base_offset), about.st_size)
-    if last is None:
-        return Tail(*stamp, 0, segment.base_offset, None)
-    if start.position == 0 and last.end == about.st_size <= FIRST_READ:  # each of its headers was seen
-        segment.is_doubtful = segment.is_doubtful or is_doubtful
-    if known is not None and last.position - known.position > LONGEST_READ:
-        segment.indexes.forget()
-    return Tail(*stamp, last.end, last.last_offset + 1, last, grown_from)
-
-
-def tail_of_a_tier(segment: Segment, end_offset: int) -> Tail:
-    """The end of a log whose last segment is in a tier: it stays as it is. Its last batch is None if it is lost."""
-    kind, lost = Lost, None
-    try:
-        found = find_tail(segment, None)
-    except (Denied, NotFound, Lost) as error:
-        found, kind = Tail(0, 0, 0, 0, 0, None), Unopenable if isinstance(error, Unopenable) else Lost
-    if found.end_offset < end_offset and not segment.files.is_end_noted:
-        lost = kind(f"{segment.log_name} has lost its end, and nothing tells the last offset that it had")
-    return replace(found, end_offset=end_offset, lost=lost)
-
-
-def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> Start | None:
-    """Return the place to go on from, if the last known batch is still there."""
-    if known is None or known.last is None or known.inode != inode or known.position > size:
-        return None
-    last = known.last
-    if not is_at_its_place(file, last):
-        return None
-    return Start(last.position, last.base_offset)
-
-
-def _last_batch(file: DataFile, start: Start, size: int, search: bool = True) -> tuple[Batch | None, bool]:
-    """The last valid batch at or behind `start`, and True if a header on the way states more records than offsets.
-
-    Without `search` only if nothing is between it and those before: a preallocated file keeps its size while it
-    fills up, and what stood behind the end was looked through already.
-    """
-    last, is_doubtful = None, False
-    for item in batch_runs(file, start.position, Bounds(size, start.first_offset, None, search, ANY_OFFSET)):
-        if isinstance(item, BatchRun):
-            last = batch_at(item.rows, -1)
-            is_doubtful = is_doubtful or is_overfull(item.rows)
-    return last, is_doubtful
 
 
 LocatedBatch = tuple[Segment, Batch | Damage]
@@ -150,8 +61,15 @@ HELD = 64
 """Files that one handle holds open at most. It finds the others as long as the broker has not unlinked them."""
 
 
+class Late(NamedTuple):
+    """Finds what a point in a closed segment does without, when somebody asks for it."""
+
+    tail: Callable[[], Tail | None]
+    high_watermark: Callable[[], int | None]
+
+
 class Log:
-    """See the module. `start_offset` is the log start offset; `end_offset` the one that the next record will get."""
+    """See the module. `start_offset` is the log start offset."""
 
     def __init__(
         self,
@@ -161,17 +79,42 @@ class Log:
         checkpoint_start: int | None,
         high_watermark: int | None,
         directory_inode: int = 0,
+        late: Late | None = None,
     ) -> None:
+        """`late` counts instead of `tail` and `high_watermark`."""
         self.name = name
         self.segments = segments
-        self.tail = tail
+        self._late = Late(lambda: tail, lambda: high_watermark) if late is None else late
+        self._tail: MadeOnce[Tail | None] = MadeOnce()
+        self._high: MadeOnce[int | None] = MadeOnce()
         self.checkpoint_start = checkpoint_start
-        self.high_watermark = high_watermark
         self.directory_inode = directory_inode
         self._bases = [segment.base_offset for segment in segments]
         first = self._bases[0] if segments else 0
         self.start_offset = max(first, checkpoint_start or 0)
-        self.end_offset = max(tail.end_offset, self.start_offset) if tail else self.start_offset
+        self._end_offset: int | None = None
+
+    @property
+    def tail(self) -> Tail | None:
+        """Where the log ends; None of one without segments."""
+        return self._tail.get(self._late.tail)
+
+    @property
+    def high_watermark(self) -> int | None:
+        """That of the checkpoint, if it has one."""
+        return self._high.get(self._late.high_watermark)
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record will get."""
+        if self._end_offset is None:
+            tail = self.tail
+            self._end_offset = max(tail.end_offset, self.start_offset) if tail else self.start_offset
+        return self._end_offset
+
+    def is_closed_at(self, offset: int) -> bool:
+        """True if the offset is in front of the last segment, so that the log goes on behind it."""
+        return bool(self._bases) and offset < self._bases[-1]
 
     @property
     def local_start_offset(self) -> int:
@@ -237,16 +180,18 @@ class Log:
         batches of more than `largest` bytes, only the headers may come."""
         begin: Start | None = None
         passed = partial(self.pass_lost, lenient=True) if lenient else None
-        start, end = max(start, self.start_offset), min(end, self.end_offset)
+        start = max(start, self.start_offset)
+        end = end if self.is_closed_at(start) else min(end, self.end_offset)
         if start >= end:
             return
         for segment in self.readable_from(start):  # opened one by one, as the reader gets there
+            end = end if self.is_closed_at(segment.base_offset) else min(end, self.end_offset)
             if segment.base_offset >= end:
                 return
             try:
                 begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
                 begin = begin._replace(is_long=True)
-                if end < self.end_offset:
+                if self.is_closed_at(segment.base_offset) or end < self.end_offset:
                     begin = begin._replace(wanted_end=wanted_end(segment, end))
                 for item in segment.walk(begin, self.walk_end(segment), start, start, largest, passed):
                     last_offset = item.last_offset
@@ -288,7 +233,7 @@ class Log:
         """Raise NotFound if the offset is outside [log start, log end)."""
         if offset < self.start_offset:
             raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
-        if offset >= self.end_offset:
+        if not self.is_closed_at(offset) and offset >= self.end_offset:
             self.check_end()
             self.check_begin(offset, None)
             raise NotFound(f"offset {offset} is at or after the log end, {self.end_offset}: it does not exist yet")

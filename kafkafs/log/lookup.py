@@ -46,9 +46,10 @@ class Lookup:
     def first(self, offset: int) -> Found:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
         visible = self._visible
-        if not self.log.end_offset <= offset < visible.end:  # the last batch may hold more than its header states
+        is_closed = self.log.is_closed_at(offset)
+        if is_closed or not self.log.end_offset <= offset < visible.end:  # the last batch may hold more than it states
             self.log.check_inside(offset)
-        for segment, item in visible.batches(offset, visible.end):
+        for segment, item in visible.batches(offset, visible.end_of_walk(offset)):
             if isinstance(item, Damage):
                 visible.pass_damage(segment, item)
                 continue

@@ -25,13 +25,14 @@ from kafkafs.errors import Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.listing import NOTHING, Listing, list_partition
-from kafkafs.log.log import Log, Tail, find_tail, tail_of_a_tier
+from kafkafs.log.log import Late, Log
 from kafkafs.log.look import Look
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.retries import ask_again
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
+from kafkafs.log.tail import Tail, find_tail, tail_of_a_tier
 
 logger = logging.getLogger(__name__)
 
@@ -204,6 +205,10 @@ class Partition:
         listing = self._current_listing()
         before = self._look.latest.log if self._look.latest is not None else None
         local = self._segments(listing)
+        if before is None and self._remote is None and self.root.is_far and local:
+            self._made.store(_Segments(listing, local))
+            late = Late(lambda: self._to_the_end(local, None)[1], lambda: self._checkpoints.read().of(self.name)[1])
+            return Log(self.name, local, None, self._checkpoints.start_of(self.name), None, listing.stamp[0], late)
         segments, tail = self._to_the_end(self._with_remote(local), before)
         self._made.store(_Segments(listing, segments[len(segments) - len(local) :]))
         start, high = self._checkpoints.read(now=not _only_grew(before, tail)).of(self.name)

@@ -11,6 +11,7 @@ from itertools import chain
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
+from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.errors import CorruptData, Denied, DiskError, TooLarge
 from kafkafs.format.batch import Batch, Batches, data_batches, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
@@ -22,7 +23,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.outcomes import OpenTransactions, Outcomes
 from kafkafs.log.overlaps import NONE, KnownOverlaps, Overlaps, fresh, overlapping, overlaps_of
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import ANY_OFFSET, Segment
 
 _FEW, _NAMED = 16, 5
 """Segments that may be looked at for `problems`, and batches that are named there."""
@@ -137,7 +138,20 @@ class Visible:
         self.options = options
         self._committed = options.isolation == "read_committed"
         self.overlaps = LogOverlaps(log, options.max_batch, options.memory)
-        self.end = transactions.last_stable_offset(log) if self._committed else self.overlaps.end_offset
+        self._transactions = transactions
+        self._end: MadeOnce[int] = MadeOnce()
+
+    @property
+    def end(self) -> int:
+        """The offset behind the last visible record."""
+        return self._end.get(self._find_end)
+
+    def end_of_walk(self, offset: int) -> int:
+        """Where a walk from that offset may end: at `end`, which need not be found where the log goes on behind."""
+        return ANY_OFFSET if self.log.is_closed_at(offset) and not self._committed else self.end
+
+    def _find_end(self) -> int:
+        return self._transactions.last_stable_offset(self.log) if self._committed else self.overlaps.end_offset
 
     def batches(self, start: int, end: int, whole: bool = False) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """Yield everything that overlaps the offsets [start, end): damage, and runs with only the rows that a consumer
@@ -197,7 +211,8 @@ class Visible:
             if isinstance(piece, Refusal):
                 self._pass_refusal(piece)
                 continue
-            kept = piece.between(max(offset, self.log.start_offset), self.end)
+            end = self.end_of_walk(int(run.rows["last_offset"][row]))
+            kept = piece.between(max(offset, self.log.start_offset), end)
             if len(kept):
                 return Records(kept.data, kept.rows[:1])
         return None

@@ -56,6 +56,27 @@ def test_a_broker_s_directory_answers_the_same(tmp_path, capfdbinary):
             assert far[1]
 
 
+@pytest.mark.parametrize("name", ["segments-0", "transactions-0"])
+def test_a_point_among_many_segments_takes_at_most_six_requests(name, tmp_path, capfdbinary, forgotten):
+    """Regression: it took eight and more, as the log's end and both checkpoints were read for each point."""
+    data = tmp_path / "kafka-logs"
+    stopped = Dataset("4.3.1", "stopped").path
+    shutil.copytree(stopped / name, data / name)
+    for file in ("meta.properties", "log-start-offset-checkpoint", "replication-offset-checkpoint"):
+        shutil.copy(stopped / file, data)
+    bases = sorted(int(log.stem) for log in (data / name).glob("*.log"))
+    points = {0, *(base + each for base in (*bases[1::8], bases[-1]) for each in (-1, 0, 1)), 10**6}
+    with bucket_of(tmp_path) as store:
+        for point in sorted(points):
+            for form in ("", ".jsonl"):
+                command = ("cat", DATA, f"{name}/by-offset/{point}{form}")
+                forgotten()
+                store.asked.clear()
+                far = _answer(capfdbinary, command, store.address(data.name))
+                assert len(store.asked) <= 6, (point, store.asked)
+                assert far == _answer(capfdbinary, command, str(data))
+
+
 def test_a_point_takes_at_most_six_requests(store, data, capfdbinary, forgotten):
     forgotten()
     store.asked.clear()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.log.log import Tail, find_tail
 from kafkafs.log.segment import Segment
+from kafkafs.log.tail import Tail, find_tail
 from tests.counting import opened
 from tests.log.making import Made, log_of, made, partition_of, write_partition
 

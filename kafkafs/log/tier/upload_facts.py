@@ -13,8 +13,8 @@ from kafkafs.errors import Lost, NotFound, Vanished
 from kafkafs.format.batch import LARGEST_HEADER
 from kafkafs.format.index import LARGEST_LOG, OffsetIndex, TimeIndex
 from kafkafs.format.tiers.tier_names import EPOCHS, MANIFEST, TierPartition
-from kafkafs.log.log import Tail, find_tail
 from kafkafs.log.segment import Segment
+from kafkafs.log.tail import Tail, find_tail
 from kafkafs.log.tier.counting import Piece, epoch_at
 from kafkafs.log.tier.layouts import Layout
 from kafkafs.log.tier.opening import Epochs, Upload
