@@ -18,7 +18,7 @@ from kafkafs.cli.spark_command import (
 )
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
-from kafkafs.spark.audit.audit_job import Report, audit, ignore_finding
+from kafkafs.spark.audit.audit_job import AuditReport, audit, ignore_finding
 from kafkafs.spark.audit.findings import Finding, Severity
 from kafkafs.tables.locations import data_directories
 from kafkafs.tables.missing import missing_sentence, missing_topics, unknown
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_FINDINGS
 
 
-def _audit(arguments: argparse.Namespace) -> Report:
+def _audit(arguments: argparse.Namespace) -> AuditReport:
     with SparkProgress("audit", "looking" if is_local(arguments) else "starting Spark") as progress:
         paths = named_directories(arguments.data_dirs)
         source = TierSource.parse(arguments.tiered, arguments.tiered_key)

@@ -9,14 +9,14 @@ from kafkafs.cli.mount_options import MountOptions
 from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.objects import is_bucket
 from kafkafs.format.memory import MemoryBudget
-from kafkafs.fuse.life.mount_claim import Claim
-from kafkafs.fuse.life.mounting import Settings, serve
+from kafkafs.fuse.life.mount_claim import MountClaim
+from kafkafs.fuse.life.mounting import MountSettings, serve
 from kafkafs.fuse.sandbox.network import network_for_all
 from kafkafs.view.tree import Root
 
 
 def serve_data(
-    data_dirs: Sequence[Path], place: Path, claim: Claim, options: MountOptions, on_ready: Callable[[], None]
+    data_dirs: Sequence[Path], place: Path, claim: MountClaim, options: MountOptions, on_ready: Callable[[], None]
 ) -> None:
     """Serves the tree of these data directories at `place`, which is claimed, until it is unmounted; `on_ready`: it
     answers now."""
@@ -25,7 +25,7 @@ def serve_data(
     place_of_tier = "" if options.reading.tiered is None else options.reading.tiered.place
     tier = Path(place_of_tier) if place_of_tier and not is_bucket(place_of_tier) else None
     stores = [address for address in (place_of_tier, *map(bucket_of, data_dirs)) if is_bucket(address)]
-    settings = Settings(
+    settings = MountSettings(
         data_dirs,
         claim,
         options.allow_other,

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from kafkafs.cli.exit_codes import EXIT_FAILED, say
-from kafkafs.cli.progress import Progress
+from kafkafs.cli.progress import FileProgress
 from kafkafs.cli.tables import aligned, human, json_line
 from kafkafs.cli.window import moment
 from kafkafs.cluster.cluster import Cluster
@@ -25,7 +25,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 from kafkafs.overview.configs import parse_set
 from kafkafs.overview.deep import read_all
-from kafkafs.overview.report import Question, Read, Report, Row, rows_of
+from kafkafs.overview.report import Question, Read, Row, UsageReport, rows_of
 from kafkafs.overview.scanning import LEFT, DirectoryCount, Tell, count
 
 HEAD = ("TOPIC", "SIZE", "SEGMENTS", "POLICY", "RETENTION", "DELETABLE", "NEXT DELETION", "KEPT BY")
@@ -97,7 +97,7 @@ def _read(
     directories: Sequence[DataDirectory], counts: Sequence[tuple[DataDirectory, DirectoryCount]], problems: list[str]
 ) -> Read:
     """The contents of all logs; what is damaged is added to `problems`."""
-    cluster, progress = Cluster(directories, ReadOptions()), Progress()
+    cluster, progress = Cluster(directories, ReadOptions()), FileProgress()
     cluster.look()
     names = {number: each.transactional_id for each, _ in cluster.transactions() for number in each.producer_ids}
     names |= {each.producer_id: each.transactional_id for each, _ in cluster.transactions()}
@@ -131,7 +131,7 @@ def _name_defaults(defaults: Mapping[str, int]) -> str:
     )
 
 
-def _table(found: Report, columns: Callable[[Row], Sequence[str]], head: Sequence[str]) -> list[Sequence[str]]:
+def _table(found: UsageReport, columns: Callable[[Row], Sequence[str]], head: Sequence[str]) -> list[Sequence[str]]:
     """The rows for people: leftover files of a kind together, the total last."""
 
     def leftover(name: str, size: int) -> Sequence[str]:

@@ -10,7 +10,7 @@ from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any
 
 from kafkafs.cli.dump_arguments import TOPICS
-from kafkafs.cli.progress import Progress
+from kafkafs.cli.progress import FileProgress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
@@ -41,11 +41,11 @@ disk. A disk gets the text of its own release. Source: MetadataVersion; 4.3.1's 
 def run(arguments: argparse.Namespace) -> int:
     """Dump all files, then report what does not agree. Return 1 if a part of a file could not be shown."""
     _check(arguments)
-    with Progress() as progress:
+    with FileProgress() as progress:
         return _dump(arguments, progress)
 
 
-def _dump(arguments: argparse.Namespace, progress: Progress) -> int:
+def _dump(arguments: argparse.Namespace, progress: FileProgress) -> int:
     def report(line: str) -> None:
         """Prints what does not agree, with nothing in it that a terminal would obey."""
         with progress.aside():
@@ -88,7 +88,7 @@ def _topic(arguments: argparse.Namespace) -> str | None:
 class _OutputBesideBar(io.FileIO):
     """Standard output of a terminal that shows a bar, too, which is taken away for what is written."""
 
-    def __init__(self, descriptor: int, progress: Progress) -> None:
+    def __init__(self, descriptor: int, progress: FileProgress) -> None:
         super().__init__(descriptor, "w", closefd=False)
         self._progress = progress
 
@@ -98,7 +98,7 @@ class _OutputBesideBar(io.FileIO):
             return super().write(data)
 
 
-def _standard_output(progress: Progress) -> io.BufferedWriter:
+def _standard_output(progress: FileProgress) -> io.BufferedWriter:
     """Standard output with a large buffer, whatever Python has made of it."""
     descriptor = sys.stdout.fileno()
     is_shared = progress.is_between_lines
@@ -106,7 +106,7 @@ def _standard_output(progress: Progress) -> io.BufferedWriter:
     return io.BufferedWriter(raw, OUTPUT_BUFFER)
 
 
-def _texts(arguments: argparse.Namespace, findings: Findings, progress: Progress) -> Iterator[Text]:
+def _texts(arguments: argparse.Namespace, findings: Findings, progress: FileProgress) -> Iterator[Text]:
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
     wanted, keys = limits(arguments), _keys(arguments.tiered_key)
     named = [*(path for files in arguments.files for path in files.split(",") if path), *arguments.paths]
@@ -246,7 +246,9 @@ def _listed(directory: str) -> list[str]:
         raise Denied(f"the directory {directory!r} cannot be listed: {error.strerror}") from None
 
 
-def _opener(directory: str, progress: Progress, keys: "Sequence[tuple[str, Path]]") -> Callable[[str], ReadableFile]:
+def _opener(
+    directory: str, progress: FileProgress, keys: "Sequence[tuple[str, Path]]"
+) -> Callable[[str], ReadableFile]:
     """Opens files of one directory, or objects of a folder of a bucket. A link that a user names is followed, as any
     program would. Those of a remote segment are what was on the broker's disk."""
 

@@ -1,6 +1,6 @@
 """The arguments of `kafkafs dump`: those of kafka-dump-log.sh, and more."""
 
-from kafkafs.cli.parser import TIME_BACK, Commands, Version, add_tiered_key, take_for_values, whole_number
+from kafkafs.cli.parser import TIME_BACK, Commands, VersionAction, add_tiered_key, take_for_values, whole_number
 from kafkafs.dump.dump_options import ALL_BYTES, LARGEST_MESSAGE
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, REMOTE_LOG_METADATA, SHARE_TOPIC, TRANSACTIONS_TOPIC
 
@@ -38,7 +38,7 @@ def add_dump(commands: Commands) -> None:
         ],
     )  # fmt: skip
     take_for_values(parser, f"{TIME_BACK}|{_PATH}")
-    parser.add_argument("--version", action=Version)
+    parser.add_argument("--version", action=VersionAction)
     parser.add_argument(
         "--files", action="append", default=[], metavar="FILE[,FILE...]",
         help="the same, as kafka-dump-log.sh takes it",

@@ -44,7 +44,7 @@ class Line(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ListingStyle:
     """The wanted form of a listing: a line each or all that there is to know, in which order, and how times and sizes
     look."""
 
@@ -85,11 +85,11 @@ def run(arguments: argparse.Namespace) -> int:
     return 2 if failed else listing.failed
 
 
-def _look(arguments: argparse.Namespace) -> Look:
+def _look(arguments: argparse.Namespace) -> ListingStyle:
     formats = time_style(arguments.time_style)
     if formats is None:
         raise UsageError(f"--time-style {arguments.time_style!r} is unknown: write one of {', '.join(TIME_STYLES)}")
-    return Look(
+    return ListingStyle(
         arguments.long, arguments.single, arguments.human, arguments.order or "name", arguments.reverse, formats
     )
 
@@ -97,7 +97,7 @@ def _look(arguments: argparse.Namespace) -> Look:
 class _Listing:
     """One directory after the other, with those below them where all are wanted."""
 
-    def __init__(self, look: Look, all_names: bool, recursive: bool, begun: bool) -> None:
+    def __init__(self, look: ListingStyle, all_names: bool, recursive: bool, begun: bool) -> None:
         self._look, self._all, self._recursive = look, all_names, recursive
         self._begun = begun  # true if lines were printed: a blank line separates the next directory
         self.failed = 0  # 1 once something that was listed could not be looked at, which was said
@@ -155,7 +155,7 @@ def time_style(word: str) -> tuple[str, str] | None:
     return _STYLES.get(word)
 
 
-def ordered(lines: Sequence[Line], look: Look) -> list[Line]:
+def ordered(lines: Sequence[Line], look: ListingStyle) -> list[Line]:
     """The lines as they are to be shown: the newest or the largest first, names where those are equal."""
     keys: dict[str, Callable[[Attributes], int]] = {"time": lambda it: -it.mtime_ns, "size": lambda it: -it.size}
     key = keys.get(look.order)
@@ -165,7 +165,7 @@ def ordered(lines: Sequence[Line], look: Look) -> list[Line]:
     return found[::-1] if look.reverse else found
 
 
-def show(lines: Sequence[Line], look: Look) -> None:
+def show(lines: Sequence[Line], look: ListingStyle) -> None:
     """Prints the lines; names alone in columns on a terminal, one a line elsewhere."""
     if look.long:
         _show_long(lines, look)
@@ -187,13 +187,13 @@ def _show_columns(names: list[str]) -> None:
         print("".join(f"{name:{widest}}" for name in names[row::rows]).rstrip())
 
 
-def total(lines: Sequence[Line], look: Look) -> str:
+def total(lines: Sequence[Line], look: ListingStyle) -> str:
     """The first line of `-l` for a directory: its files' blocks on the disk, in KiB or with a unit."""
     size = 512 * sum(line.attributes.blocks for line in lines if line.attributes)
     return f"total {human(size) if look.human else size // 1024}"
 
 
-def _show_long(lines: Sequence[Line], look: Look) -> None:
+def _show_long(lines: Sequence[Line], look: ListingStyle) -> None:
     rows = [_columns(line, look) for line in lines if line.attributes is not None]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(5)]
     for mode, links, owner, group, size, when, name in rows:
@@ -201,7 +201,7 @@ def _show_long(lines: Sequence[Line], look: Look) -> None:
         print(f"{left} {when} {name}")
 
 
-def _columns(line: Line, look: Look) -> tuple[str, str, str, str, str, str, str]:
+def _columns(line: Line, look: ListingStyle) -> tuple[str, str, str, str, str, str, str]:
     about = cast(Attributes, line.attributes)
     name = printable_name(line.name)
     if about.kind == "symlink":

@@ -15,7 +15,7 @@ from kafkafs.disk.whereabouts import each_once, is_within
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal, mountpoint
 from kafkafs.fuse.life.guard import KILLED, Daemon, supervise, supervise_in_background
-from kafkafs.fuse.life.mount_claim import Claim
+from kafkafs.fuse.life.mount_claim import MountClaim
 from kafkafs.fuse.sandbox.syscalls import is_installed
 from kafkafs.installation import install_command
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     data_dirs = [data_path(path) for path in arguments.data_dirs]
     place = arguments.mountpoint.absolute()
     log_file = arguments.log_file.absolute() if arguments.log_file else None
-    claim = Claim(place)
+    claim = MountClaim(place)
     mountpoint.check(place, data_dirs)
     data_dirs = each_once(data_dirs)  # a disk that hangs was refused above
     for data_dir in data_dirs:
@@ -93,7 +93,7 @@ def _check_device() -> None:
 
 
 def _daemon(
-    data_dirs: list[Path], place: Path, claim: Claim, options: mount_options.MountOptions, answers: bytes
+    data_dirs: list[Path], place: Path, claim: MountClaim, options: mount_options.MountOptions, answers: bytes
 ) -> Daemon:
     """Run the serving process. `on_ready` is called when the mount answers. `answers` are those of stores."""
 

@@ -56,7 +56,7 @@ TIME_BACK = "-[0-9]+[smhd]?"
 """A time back from now, as in `--from-time -1h`."""
 
 
-class Version(argparse._VersionAction):
+class VersionAction(argparse._VersionAction):
     """Finds the version out only where it is asked for."""
 
     def __call__(self, *asked: Any, **more: Any) -> None:
@@ -168,7 +168,7 @@ def build(names: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
         examples=_EXAMPLES,
         epilog=_PAGES,
     )
-    parser.add_argument("-v", "-V", "--version", action=Version)
+    parser.add_argument("-v", "-V", "--version", action=VersionAction)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in names:
         getattr(import_module(f"kafkafs.cli.{COMMANDS[name]}_arguments"), f"add_{name}")(commands)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 0.5  # for which nobody misses a bar between the lines of a quick answer
 
 
-class Progress:
+class FileProgress:
     """How far the files read so far have come, for those who see it; `with` takes it away at its end."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Progress:
         self._line: StatusLine | None = None
         self._lock = threading.Lock()  # one thread reads files, another writes lines
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "FileProgress":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -66,7 +66,7 @@ class Progress:
 
 
 class _Watched:
-    def __init__(self, progress: Progress, name: str, data: ReadableFile) -> None:
+    def __init__(self, progress: FileProgress, name: str, data: ReadableFile) -> None:
         self._progress = progress
         self._name = name
         self._data = data

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from kafkafs.cli.exit_codes import EXIT_USAGE, drop_output, say
-from kafkafs.cli.progress import Progress
+from kafkafs.cli.progress import FileProgress
 from kafkafs.errors import DiskError
 from kafkafs.search.everywhere import Event, VanishedFile
 from kafkafs.search.record_files import LeftOut
@@ -34,7 +34,7 @@ class SearchOutput:
         self.left = LeftOut()
         """The files beside logs that were not searched."""
         self._out, self._size, self._done = sys.stdout.buffer, 0, 0
-        self._progress = Progress()
+        self._progress = FileProgress()
         self.is_progress_shown = self._progress.is_shown
 
     def expect(self, size: int) -> None:

@@ -19,7 +19,7 @@ from kafkafs.cluster.group_history import Histories, History
 from kafkafs.cluster.group_records import Commit, Group, Topics
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import AsOf, Metadata
-from kafkafs.cluster.progress import Progress
+from kafkafs.cluster.progress import GroupProgress
 from kafkafs.cluster.row_lines import file_name, named_by
 from kafkafs.cluster.transactions import Open, Owners, Producer, ProducerScans, Transaction
 from kafkafs.disk.cached_value import CachedValue, same_objects
@@ -60,7 +60,7 @@ class Cluster:
         self._transactions: dict[int, TransactionPartition] = {}
         self._problems: dict[str, str] = {}
         self._producers = ProducerScans()
-        self.progress = Progress(self.partition, options)
+        self.progress = GroupProgress(self.partition, options)
         self.connect = Connect(options)
         self._histories = Histories(options, until_ms)
         self._looked: CachedValue[bool] = CachedValue(options.log_fresh_s, options.clock)

@@ -35,7 +35,7 @@ class CommitProgress(NamedTuple):
     lag_ms: int | None = None
 
 
-class Progress:
+class GroupProgress:
     """Answers for partitions that `partition` finds. For one thread at a time.
 
     `unreadable` has a sentence for each partition that is here and of whose offsets one could not be looked up.

@@ -23,7 +23,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 
 
-class Place(NamedTuple):
+class PartitionPlace(NamedTuple):
     """One directory of a topic's partition: the partition's number, the data directory, and the name there."""
 
     number: int
@@ -32,7 +32,7 @@ class Place(NamedTuple):
 
 
 Places = Sequence[tuple[int, DataDirectory, str]]
-"""Directories of one topic's partitions: `Place`s, or the same in plain tuples."""
+"""Directories of one topic's partitions: `PartitionPlace`s, or the same in plain tuples."""
 
 
 class TopicPartitions(NamedTuple):
@@ -186,10 +186,10 @@ def compare_with(image: Image | None, directories: Sequence[DataDirectory]) -> d
     return {topic: _compared(topic, found.get(topic, []), image) for topic in names}
 
 
-def _places(directories: Sequence[DataDirectory]) -> dict[str, list[Place]]:
-    found: dict[str, list[Place]] = {}
+def _places(directories: Sequence[DataDirectory]) -> dict[str, list[PartitionPlace]]:
+    found: dict[str, list[PartitionPlace]] = {}
     for directory in directories:
         for name, parsed in directory.names().items():
             if not parsed.mark:
-                found.setdefault(parsed.topic, []).append(Place(parsed.partition, directory, name))
+                found.setdefault(parsed.topic, []).append(PartitionPlace(parsed.partition, directory, name))
     return found

@@ -44,7 +44,7 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True)
-class Rules(Generic[Message]):
+class OrderRules(Generic[Message]):
     """`is_last`: true for the result that ends a job. `size`: the bytes of a result, of which `ahead` are held before
     their turn. `looked` is called after each wait, which lasts `look_s` at most."""
 
@@ -59,7 +59,7 @@ def in_order(
     jobs: Iterator[Job[Task] | Ready[Message] | None],
     serve: Serve[Task, Message],
     processes: int,
-    rules: Rules[Message],
+    rules: OrderRules[Message],
 ) -> Generator[tuple[str, Message], None, None]:
     """Yield what the jobs tell, each with its lane. Exhausted if the system ends a process."""
     started = list[ForkedProcess[Task, Message]]()
@@ -74,7 +74,7 @@ def _handed_on(
     jobs: Iterator[Job[Task] | Ready[Message] | None],
     serve: Serve[Task, Message],
     processes: int,
-    rules: Rules[Message],
+    rules: OrderRules[Message],
     started: list[ForkedProcess[Task, Message]],
 ) -> Iterator[tuple[str, Message]]:
     idle, held = deque[ForkedProcess[Task, Message]](), 0

@@ -53,7 +53,7 @@ class TopicSettings(NamedTuple):
     defaults: tuple[str, ...]
 
 
-class Settings:
+class BrokerSettings:
     """All settings that one broker of a cluster has, for any topic."""
 
     def __init__(

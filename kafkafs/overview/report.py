@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar
 from kafkafs.cluster.image import Image
 from kafkafs.format.names import METADATA_TOPIC
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.overview.configs import Settings, TopicSettings
+from kafkafs.overview.configs import BrokerSettings, TopicSettings
 from kafkafs.overview.contents import Contents
 from kafkafs.overview.retention import Limits, Reason, Retention, retention
-from kafkafs.overview.scanning import Counted, DirectoryCount, Leftover, Tell, count
+from kafkafs.overview.scanning import CountedPartition, DirectoryCount, Leftover, Tell, count
 
 _OF_RAFT = TopicSettings("", Limits(False, False, -1, -1), False, ())
 """The metadata log has no topic's settings: Raft deletes what a snapshot holds."""
@@ -62,7 +62,7 @@ class Usage:
         }  # fmt: skip
 
 
-class Report(NamedTuple):
+class UsageReport(NamedTuple):
     """The rows, and the settings for which Kafka's default was taken, with the number of topics that took it."""
 
     rows: list[Row]
@@ -83,7 +83,7 @@ Read = Mapping[tuple[DataDirectory, str], Contents]
 """The contents of logs that were read, by data directory and the partition's directory there."""
 
 
-def report(directories: Sequence[DataDirectory], image: Image | None, question: Question, tell: Tell) -> Report:
+def report(directories: Sequence[DataDirectory], image: Image | None, question: Question, tell: Tell) -> UsageReport:
     """Return all rows, the largest first. Report what cannot be read."""
     return rows_of([(directory, count(directory, tell)) for directory in directories], image, question)
 
@@ -93,14 +93,14 @@ def rows_of(
     image: Image | None,
     question: Question,
     read: Read | None = None,
-) -> Report:
+) -> UsageReport:
     """The rows of what was counted, with what was read of it."""
     replicas = replica_counts(image)
     defaults: dict[str, TopicSettings] = {}
     found: defaultdict[tuple[str, int], list[Usage]] = defaultdict(list)
     leftovers: list[Leftover] = []
     for directory, counted in counts:
-        settings = Settings(image, directory.node_id(), question.asked, question.file)
+        settings = BrokerSettings(image, directory.node_id(), question.asked, question.file)
         known: dict[str, TopicSettings] = {}
         for each in counted.partitions:
             topic = each.name.topic
@@ -125,7 +125,7 @@ def rows_of(
     for name in ("transactionalIds", "producers") if read is not None else ():
         sums[name] = sum(row[name] for row in rows)  # as all numbers of the total: of one in two topics, two
     names = Counter(name for each in defaults.values() for name in each.defaults)
-    return Report([*rows, *left, sums], names)
+    return UsageReport([*rows, *left, sums], names)
 
 
 def replica_counts(image: Image | None) -> dict[tuple[str, int], int]:
@@ -142,7 +142,7 @@ def by_topic(partitions: Mapping[tuple[str, int], Usage]) -> dict[str, Usage]:
     return {topic: together(usages) for topic, usages in grouped.items()}
 
 
-def _usage(counted: Counted, settings: TopicSettings, has_replicas: bool, at_ms: int) -> Usage:
+def _usage(counted: CountedPartition, settings: TopicSettings, has_replicas: bool, at_ms: int) -> Usage:
     extent, limits = counted.extent, settings.limits
     high = (extent.start if counted.high_watermark is None else counted.high_watermark) if has_replicas else None
     if counted.name.topic == METADATA_TOPIC:

@@ -52,7 +52,7 @@ class Leftover(NamedTuple):
     size: int
 
 
-class Extent(NamedTuple):
+class LogSummary(NamedTuple):
     """A log's segments in order, where it begins and ends, and its oldest and newest timestamps (None: unknown)."""
 
     segments: tuple[SegmentFacts, ...]
@@ -62,7 +62,7 @@ class Extent(NamedTuple):
     newest_ms: int | None
 
 
-class Counted(NamedTuple):
+class CountedPartition(NamedTuple):
     """A partition's directory. `log_start`, `high_watermark` and `recovery_point` are those of the checkpoints; None
     without an entry. `suspects`: sentences about what the names and sizes of files tell of damage. `denied`: paths of
     logs and time indexes that may not be read."""
@@ -71,7 +71,7 @@ class Counted(NamedTuple):
     size: int
     log_bytes: int
     index_bytes: int
-    extent: Extent
+    extent: LogSummary
     log_start: int | None
     high_watermark: int | None
     recovery_point: int | None
@@ -83,7 +83,7 @@ class Counted(NamedTuple):
 class DirectoryCount:
     """All of a data directory. `checkpoints`: sentences about those of its files that cannot be parsed."""
 
-    partitions: list[Counted] = field(default_factory=list)
+    partitions: list[CountedPartition] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)
     checkpoints: list[str] = field(default_factory=list)
 
@@ -166,7 +166,7 @@ class _Ends:
         return read_log_end(self._root, inside, name.directory, int(last))
 
 
-def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: list[Leftover]) -> Counted:
+def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: list[Leftover]) -> CountedPartition:
     found = _Found()
     for entry in _entries(root, name.directory):
         if entry.is_dir(follow_symlinks=False):
@@ -182,7 +182,7 @@ def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: lis
     extent = _extent(root, name, found, start or 0, ends)
     recovered = ends.recovered.get((name.topic, name.partition))
     suspects, denied = tuple(_suspects(found)), tuple(_denied(root, name, found))
-    return Counted(
+    return CountedPartition(
         name, found.size, found.log_bytes, found.index_bytes, extent, start, high_watermark, recovered, suspects, denied
     )
 
@@ -246,10 +246,10 @@ def _is_left(name: str) -> bool:
     return name.endswith(LEFT) or not is_of_partition(name)
 
 
-def _extent(root: Directory, name: PartitionName, found: _Found, log_start: int, ends: _Ends) -> Extent:
+def _extent(root: Directory, name: PartitionName, found: _Found, log_start: int, ends: _Ends) -> LogSummary:
     """The segments with their timestamps, and the log's borders."""
     if not found.logs:
-        return Extent((), log_start, log_start, None, None)
+        return LogSummary((), log_start, log_start, None, None)
     oldest: int | None = None
     newest, segments, last = -1, [], max(found.logs)
     with root.inside(name.directory) as inside:
@@ -265,7 +265,7 @@ def _extent(root: Directory, name: PartitionName, found: _Found, log_start: int,
             newest = max(newest, largest)
             segments.append(SegmentFacts(int(digits), size, largest if largest >= 0 else written_ms))
     start = max(log_start, segments[0].base_offset)
-    return Extent(tuple(segments), start, max(end.offset, start), oldest, newest if newest >= 0 else None)
+    return LogSummary(tuple(segments), start, max(end.offset, start), oldest, newest if newest >= 0 else None)
 
 
 def _last_time(inside: Inside, digits: str, size: int, grows: bool) -> int:

@@ -23,9 +23,9 @@ from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_TOPIC, OWN_TOPICS
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import cluster_ids, node_ids
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.overview.configs import Settings
+from kafkafs.overview.configs import BrokerSettings
 from kafkafs.overview.report import Question, Row, rows_of
-from kafkafs.overview.scanning import Counted, DirectoryCount, count
+from kafkafs.overview.scanning import CountedPartition, DirectoryCount, count
 
 _SETTLED = ("Empty", "CompleteCommit", "CompleteAbort", "Dead")
 """States of transactional ids without a transaction."""
@@ -207,7 +207,7 @@ def _of_groups(found: Triage, cluster: Cluster, counts: Sequence[tuple[DataDirec
         found.behind.append(Behind(os.fsdecode(name), total, progress.lag_ms))
 
 
-def _ends(counted: Counted) -> Ends:
+def _ends(counted: CountedPartition) -> Ends:
     extent = counted.extent
     high = extent.end if counted.high_watermark is None else counted.high_watermark
     return Ends(extent.start, high, extent.end, extent.start)
@@ -240,7 +240,7 @@ def _of_tier(found: Triage, image: Image, counts: Sequence[tuple[DataDirectory, 
     """The topics that the metadata call tiered; without metadata nobody knows."""
     tiered, found.in_tier = set[str](), 0
     for directory, counted in counts:
-        settings = Settings(image, directory.node_id())
+        settings = BrokerSettings(image, directory.node_id())
         here = {each.name.topic for each in counted.partitions} - OWN_TOPICS
         tiered |= {topic for topic in here if settings.of(topic).is_tiered}
         found.in_tier += sum(

@@ -12,7 +12,7 @@ import numpy as np
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.forked import Serve
-from kafkafs.disk.in_order import Job, Rules, in_order
+from kafkafs.disk.in_order import Job, OrderRules, in_order
 from kafkafs.errors import KafkafsError, NotFound, Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, data_batches, parse_batch
 from kafkafs.format.jsonl import LineMaker
@@ -51,7 +51,7 @@ class FileTask(NamedTuple):
 def search_files(files: Sequence[RecordFile], task: FileTask, processes: int | None = None) -> Iterator[Event]:
     """Yield the results, in order within each file, and file by file within a directory."""
     jobs = (Job(os.path.dirname(file.path), number) for number, file in enumerate(files))
-    rules = Rules[Event](lambda event: isinstance(event, Done), _size, AHEAD)
+    rules = OrderRules[Event](lambda event: isinstance(event, Done), _size, AHEAD)
     count = processes or len(os.sched_getaffinity(0))
     with closing(in_order(jobs, _searcher(files, task), count, rules)) as events:
         for _, event in events:

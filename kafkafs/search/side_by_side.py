@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kafkafs.disk.forked import Serve
-from kafkafs.disk.in_order import Job, Ready, Rules, in_order
+from kafkafs.disk.in_order import Job, OrderRules, Ready, in_order
 from kafkafs.errors import KafkafsError
 from kafkafs.format.jsonl import LineMaker
 from kafkafs.format.records import Records
@@ -100,7 +100,7 @@ def search(
     further."""
     count = processes or len(os.sched_getaffinity(0))
     jobs = _Jobs(partitions, task, is_over, count)
-    rules = Rules[_Heard](lambda event: isinstance(event, Done | _Looked), _size, ahead)
+    rules = OrderRules[_Heard](lambda event: isinstance(event, Done | _Looked), _size, ahead)
     with closing(in_order(jobs.all(), _searcher(partitions, task), count, rules)) as events:
         for _, event in events:
             if isinstance(event, _Looked):

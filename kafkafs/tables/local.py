@@ -11,7 +11,7 @@ from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kafkafs.disk.forked import Serve
-from kafkafs.disk.in_order import Job, Rules, in_order
+from kafkafs.disk.in_order import Job, OrderRules, in_order
 from kafkafs.log.reading import ask_again
 
 BUNDLE_BYTES = 4 << 20  # so that the first finding comes soon
@@ -88,7 +88,7 @@ class LocalEngine:
         """
         work, done = bundles(units, BUNDLE_BYTES), [0, 0]
         jobs = (Job("", number) for number in range(len(work)))
-        rules = Rules[_Outcome[Result]](lambda _: True, looked=lambda: passed(*done), look_s=_LOOK_S)
+        rules = OrderRules[_Outcome[Result]](lambda _: True, looked=lambda: passed(*done), look_s=_LOOK_S)
         with closing(in_order(jobs, _bundle_of(function, work, begin), self.processes, rules)) as outcomes:
             for bundle, (_, outcome) in zip(work, outcomes, strict=True):
                 if outcome.failure is not None:

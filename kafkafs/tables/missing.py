@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from kafkafs.cluster.topic_partitions import Place, TopicMetadata, TopicPartitions
+from kafkafs.cluster.topic_partitions import PartitionPlace, TopicMetadata, TopicPartitions
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
@@ -112,7 +112,7 @@ class _Comparison:
         self._directories = directories
         self._metadata = TopicMetadata(directories, ReadOptions())
         self._names: list[dict[str, PartitionName]] = []
-        self._here: dict[str, list[Place]] = {}
+        self._here: dict[str, list[PartitionPlace]] = {}
         self._waited_for: dict[str, tuple[int, ...]] = {}
 
     @property
@@ -144,7 +144,9 @@ class _Comparison:
             for directory, there in zip(self._directories, names, strict=True):
                 for name, parsed in there.items():
                     if not parsed.mark:
-                        self._here.setdefault(parsed.topic, []).append(Place(parsed.partition, directory, name))
+                        self._here.setdefault(parsed.topic, []).append(
+                            PartitionPlace(parsed.partition, directory, name)
+                        )
         topics = sorted(filter(wanted, {*self._here, *self._metadata.topics()}))
         compared = (self._metadata.compare(topic, self._here.setdefault(topic, [])) for topic in topics)
         return [each for each in compared if each.missing]

@@ -27,7 +27,7 @@ from kafkafs.tables.typed.json_column import JsonColumn
 from kafkafs.tables.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName, Text, column_type
-from kafkafs.tables.window import Bound, Window, columns_named
+from kafkafs.tables.window import Bound, TopicWindow, columns_named
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +45,7 @@ class _Request:
     """The request of a scan."""
 
     topic: str
-    window: Window
+    window: TopicWindow
     forms: dict[FieldName, Form]
     names: tuple[str, ...] | None
     isolation: Isolation
@@ -178,7 +178,7 @@ def scan(
     if missing := missing_of(paths, choice, source):
         data_loss(fail_on_data_loss, _NAME_ALL)(missing_sentence(missing))
     locations = chosen_here(missing, paths, choice, _one_of("replicas", replicas, REPLICAS), source)
-    window = Window(start, end).without({name.partition for name in missing_names(missing)})
+    window = TopicWindow(start, end).without({name.partition for name in missing_names(missing)})
     request = _Request(topic, window, wanted, names, level, fail_on_data_loss)
     has_names = "registry" in wanted.values()
     registry = registry_with_schemas(paths) if has_names else Registry()

@@ -28,15 +28,15 @@ Bound = Mapping[int, int] | int | str | datetime | None
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Window(NamedTuple):
+class TopicWindow(NamedTuple):
     """The part of a topic between two bounds; the end is left out."""
 
     start: Bound = None
     end: Bound = None
 
-    def without(self, gone: Container[int]) -> "Window":
+    def without(self, gone: Container[int]) -> "TopicWindow":
         """The same, with bounds that do not name the partitions that are `gone`."""
-        return Window(*(
+        return TopicWindow(*(
             {number: at for number, at in bound.items() if number not in gone} if isinstance(bound, Mapping) else bound
             for bound in self
         ))  # fmt: skip

@@ -103,7 +103,7 @@ class ByKey(ViewDirectory):
         if asked is not None:
             target = AtKey(asked.key, self._view)
             if asked.suffix == HISTORY:
-                return History(self._view, target)
+                return KeyHistory(self._view, target)
             suffix = Suffix(asked.suffix)
             if suffix is Suffix.EXPLAIN:
                 return Explanation(self._view, target, f"by-key/{shown_name(asked.key)}")
@@ -112,7 +112,7 @@ class ByKey(ViewDirectory):
         raise NotFound(f"{name!r} is not a query by key")
 
 
-class History(NoXattrs):
+class KeyHistory(NoXattrs):
     """`.history.jsonl`: a stream of the visible records with a key, a line each."""
 
     def __init__(self, view: PartitionView, target: AtKey) -> None:

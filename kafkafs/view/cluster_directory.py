@@ -17,7 +17,7 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.format.strings import shown_json
-from kafkafs.view.cluster_sources import ClusterFile, ClusterNode, Sources
+from kafkafs.view.cluster_sources import ClusterFile, ClusterNode, ClusterSources
 from kafkafs.view.group_directory import GroupsDirectory
 from kafkafs.view.made import MadeFile, MadeTexts
 from kafkafs.view.node import Attributes, Content, Entry, Kind, Node
@@ -34,7 +34,7 @@ class ClusterDirectory(ClusterNode):
 
     lane = ""
 
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: ClusterSources) -> None:
         super().__init__(sources, ())
 
     def attributes(self) -> Attributes:
@@ -98,7 +98,7 @@ class StateFile(ClusterFile):
 class LinesFile(ClusterFile):
     """One of the files of lines at the top. NotFound if nothing is left to read them from."""
 
-    def __init__(self, sources: Sources, topics: tuple[str, ...], name: str) -> None:
+    def __init__(self, sources: ClusterSources, topics: tuple[str, ...], name: str) -> None:
         super().__init__(sources, topics)
         self._name = name
 

@@ -32,7 +32,7 @@ class Granted(NamedTuple):
     mtime_ns: int
 
 
-class Sources:
+class ClusterSources:
     """The cluster, and the rights of the partitions from which it is read."""
 
     def __init__(
@@ -122,7 +122,7 @@ class ClusterNode:
 
     kind: Kind = "directory"
 
-    def __init__(self, sources: Sources, topics: tuple[str, ...]) -> None:
+    def __init__(self, sources: ClusterSources, topics: tuple[str, ...]) -> None:
         self._sources = sources
         self._topics = topics
 

@@ -21,7 +21,7 @@ from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, StoreError, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.view.node import Usage
+from kafkafs.view.node import SpaceUsage
 
 USAGE_S = 30.0  # how long it is good for: half a minute
 MEASURE_S = 3.0  # how long it may take
@@ -58,7 +58,7 @@ class DiskView:
             options.names_fresh_s if alone else AMONG_S, options.clock
         )
         self._known.store(self._look())
-        self._usage: CachedValue[Usage] = CachedValue(USAGE_S, options.clock)
+        self._usage: CachedValue[SpaceUsage] = CachedValue(USAGE_S, options.clock)
         self._asking = threading.BoundedSemaphore(_ASKING)
 
     @property
@@ -143,7 +143,7 @@ class DiskView:
         """The path of the data directory."""
         return os.fspath(self.directory.path)
 
-    def usage(self) -> Usage:
+    def usage(self) -> SpaceUsage:
         """The bytes and the files of all partitions, as the disk holds them; measured twice a minute at most."""
         known = self._usage.fresh()
         if known is None:
@@ -158,11 +158,11 @@ class DiskView:
         return self.directory.is_replaced
 
     @property
-    def known_usage(self) -> Usage | None:
+    def known_usage(self) -> SpaceUsage | None:
         """The last measured usage, or None before the first."""
         return self._usage.latest
 
-    def _measure(self) -> Usage:
+    def _measure(self) -> SpaceUsage:
         """If there are more partitions than can be looked at in time, the rest is taken to be like those that were."""
         blocks: list[int] = []
         names = self.directory.names()
@@ -174,7 +174,7 @@ class DiskView:
             if time.monotonic() > until:
                 break
         share = len(names) / looked_at if looked_at else 1
-        return Usage(int(sum(blocks) * 512 * share), int(len(blocks) * share))
+        return SpaceUsage(int(sum(blocks) * 512 * share), int(len(blocks) * share))
 
     def _look(self) -> KnownPartitions:
         about, own = self.directory.root.attributes_at_once()

@@ -8,7 +8,7 @@ from kafkafs.cluster.group_history import History
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.row_lines import line, named_by
 from kafkafs.errors import NotFound
-from kafkafs.view.cluster_sources import Answer, ClusterFile, ClusterNode, Sources
+from kafkafs.view.cluster_sources import Answer, ClusterFile, ClusterNode, ClusterSources
 from kafkafs.view.node import Attributes, Content, Entry, Kind, Node
 from kafkafs.view.streams import Stream
 
@@ -44,7 +44,7 @@ def _has_history(cluster: Cluster, path: str) -> bool:
 class _OfGroup(ClusterNode):
     """The nodes below the directory of a group, which may go away."""
 
-    def __init__(self, sources: Sources, topics: tuple[str, ...], path: str) -> None:
+    def __init__(self, sources: ClusterSources, topics: tuple[str, ...], path: str) -> None:
         super().__init__(sources, topics)
         self._path = path
 
@@ -159,7 +159,7 @@ class LinksDirectory(_OfGroup):
     not listed: programs that walk trees end there.
     """
 
-    def __init__(self, sources: Sources, topics: tuple[str, ...], path: str, suffix: str) -> None:
+    def __init__(self, sources: ClusterSources, topics: tuple[str, ...], path: str, suffix: str) -> None:
         """`suffix`: of a link to all that is not read, `.jsonl`; of one to what is read next, none."""
         super().__init__(sources, topics, path)
         self._suffix = suffix
@@ -201,7 +201,9 @@ class OffsetLink(ClusterNode):
 
     kind: Kind = "symlink"
 
-    def __init__(self, sources: Sources, topics: tuple[str, ...], name: str, links: Callable[[str], Links]) -> None:
+    def __init__(
+        self, sources: ClusterSources, topics: tuple[str, ...], name: str, links: Callable[[str], Links]
+    ) -> None:
         super().__init__(sources, topics)
         self._name = name
         self._links = links

@@ -192,7 +192,7 @@ class Laned(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class SpaceUsage:
     """The values that `df` shows: the data's own size."""
 
     size: int  # bytes on disk
@@ -207,14 +207,14 @@ class Disk(Protocol):
         """True if another directory has taken the data directory's place. Then nothing of it is served any more."""
 
     @property
-    def known_usage(self) -> Usage | None:
+    def known_usage(self) -> SpaceUsage | None:
         """The last answer of `usage`, which counts if the disk does not answer."""
 
     @property
     def lane(self) -> str:
         """The key of calls that wait for this disk."""
 
-    def usage(self) -> Usage:
+    def usage(self) -> SpaceUsage:
         """How much is there, asked of the disk."""
 
     def sweep(self) -> None:

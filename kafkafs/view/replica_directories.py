@@ -24,7 +24,7 @@ from kafkafs.view.node import KEEP_S, Attributes, Entry, Node
 REPLICAS = ".replicas"
 
 
-class Place(NamedTuple):
+class ReplicaPlace(NamedTuple):
     """A partition's directory: the number of its data directory, from 1 on as they were given, and its name there."""
 
     number: int
@@ -42,7 +42,7 @@ def place_key(directory: DataDirectory, name: str) -> str:
     return os.path.join(directory.path, name)
 
 
-Places = Mapping[str, Sequence[Place]]
+Places = Mapping[str, Sequence[ReplicaPlace]]
 """By name the directories that have it, of one cluster, in the order in which the data directories were given."""
 
 
@@ -64,10 +64,10 @@ class PartitionNames:
         self._keep_only = keep_only
         self._clusters = [disk.directory.cluster_id() if len(disks) > 1 else None for disk in disks]
         self._lock = threading.Lock()
-        self._all: dict[str, list[Place]] = {}
-        self._shown: dict[str, Sequence[Place]] = {}
+        self._all: dict[str, list[ReplicaPlace]] = {}
+        self._shown: dict[str, Sequence[ReplicaPlace]] = {}
         self._of: list[dict[str, PartitionName]] = []
-        self._chosen: dict[Sequence[Place], Place] = {}
+        self._chosen: dict[Sequence[ReplicaPlace], ReplicaPlace] = {}
 
     def shown(self) -> Places:
         """The partitions that the root lists, each with its replicas; the same object until one comes or goes."""
@@ -85,10 +85,10 @@ class PartitionNames:
         with self._lock:
             if same_objects(names, self._of):
                 return
-            found: dict[str, list[Place]] = {}
+            found: dict[str, list[ReplicaPlace]] = {}
             for number, (disk, here) in enumerate(zip(self._disks, names, strict=True), 1):
                 for name in here:
-                    found.setdefault(name, []).append(Place(number, disk, name))
+                    found.setdefault(name, []).append(ReplicaPlace(number, disk, name))
             self._all = found
             self._shown = {name: self._of_one_cluster(places) for name, places in found.items()}
             self._of = names
@@ -97,25 +97,25 @@ class PartitionNames:
             keys = {place_key(place.directory, place.name) for places in found.values() for place in places}
             self._keep_only(keys.__contains__)
 
-    def _of_one_cluster(self, places: Sequence[Place], own: str | None = None) -> tuple[Place, ...]:
+    def _of_one_cluster(self, places: Sequence[ReplicaPlace], own: str | None = None) -> tuple[ReplicaPlace, ...]:
         """Those of that cluster, or of the first one that any of them names."""
         if len(places) < 2:
             return tuple(places)
         cluster = own or next(filter(None, map(self.cluster, places)), None)
         return tuple(place for place in places if self.cluster(place) in (None, cluster))
 
-    def cluster(self, place: Place) -> str | None:
+    def cluster(self, place: ReplicaPlace) -> str | None:
         """The cluster that it belongs to, if several data directories are shown."""
         return self._clusters[place.number - 1]
 
-    def chosen(self, name: str) -> Place:
+    def chosen(self, name: str) -> ReplicaPlace:
         """The replica that the root shows under a name; NotFound if no directory has the name by now."""
         places = self.shown().get(name)
         if places is None:
             raise NotFound(f"there is no partition {name!r}")
         return self._choose(places)[0]
 
-    def _choose(self, places: Sequence[Place]) -> tuple[Place, Sequence[tuple[int, int] | None]]:
+    def _choose(self, places: Sequence[ReplicaPlace]) -> tuple[ReplicaPlace, Sequence[tuple[int, int] | None]]:
         """The furthest of them, and how far each got. Set-aside directories of one name are never compared."""
         first = parse_partition_name(places[0].name)
         if len(places) == 1 or (first is not None and first.mark):
@@ -129,7 +129,7 @@ class PartitionNames:
         self._chosen[places] = chosen
         return chosen, reached
 
-    def replicas(self, own: Place) -> Sequence[ShownReplica]:
+    def replicas(self, own: ReplicaPlace) -> Sequence[ShownReplica]:
         """All replicas of a partition, of its cluster. A set-aside directory is not in the list, but gets it."""
         self._look()
         parsed = parse_partition_name(own.name)
@@ -145,7 +145,7 @@ class PartitionNames:
             for place, each in zip(places, reached, strict=True)
         ]
 
-    def path_of(self, place: Place) -> str:
+    def path_of(self, place: ReplicaPlace) -> str:
         """The path below the root that shows this directory, whichever replica is chosen."""
         return f"{REPLICAS}/{place.number}/{place.name}" if len(self._all.get(place.name, ())) > 1 else place.name
 
@@ -159,7 +159,7 @@ class PartitionNames:
         return None
 
 
-def _progress(place: Place) -> tuple[int, int]:
+def _progress(place: ReplicaPlace) -> tuple[int, int]:
     try:
         return progress(place.directory.partition(place.name))
     except UNREADABLE:
@@ -172,7 +172,10 @@ class ReplicasDirectory:
     lane = ""
 
     def __init__(
-        self, disks: Sequence[DiskView], attributes: Callable[[], Attributes], partition: Callable[[Place, str], Node]
+        self,
+        disks: Sequence[DiskView],
+        attributes: Callable[[], Attributes],
+        partition: Callable[[ReplicaPlace, str], Node],
     ) -> None:
         """`attributes` are those of the root; `partition` makes a partition's directory, shown by a path."""
         self._disks = disks
@@ -194,7 +197,7 @@ class ReplicasDirectory:
 class DiskDirectory:
     """`.replicas/<n>/`: all partitions of one data directory."""
 
-    def __init__(self, number: int, disk: DiskView, partition: Callable[[Place, str], Node]) -> None:
+    def __init__(self, number: int, disk: DiskView, partition: Callable[[ReplicaPlace, str], Node]) -> None:
         self._number = number
         self._disk = disk
         self._partition = partition
@@ -214,4 +217,4 @@ class DiskDirectory:
         """The partition's directory; NotFound if the data directory has none of the name."""
         if name not in self._disk.known().names:
             raise NotFound(f"there is no partition {name!r} in {str(self._disk.directory.path)!r}")
-        return self._partition(Place(self._number, self._disk, name), f"{REPLICAS}/{self._number}/{name}")
+        return self._partition(ReplicaPlace(self._number, self._disk, name), f"{REPLICAS}/{self._number}/{name}")

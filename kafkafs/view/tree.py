@@ -22,7 +22,7 @@ from kafkafs.view.ownership import Owner, owner_of
 from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.real_files import Segments
-from kafkafs.view.replica_directories import REPLICAS, PartitionNames, Place, ReplicasDirectory
+from kafkafs.view.replica_directories import REPLICAS, PartitionNames, ReplicaPlace, ReplicasDirectory
 from kafkafs.view.resources import Resources
 from kafkafs.view.streams import USUAL, TextLimits
 from kafkafs.view.topic_directories import TopicsDirectory
@@ -105,7 +105,7 @@ class Root:
         if self._directories[0].names() is not before:
             self._disks[0].look_again()
 
-    def _view_of(self, place: Place, shown_as: str) -> PartitionView:
+    def _view_of(self, place: ReplicaPlace, shown_as: str) -> PartitionView:
         find_replicas = functools.partial(self._names.replicas, place)
         missing = self._topics.missing
         return PartitionView(place.directory, place.name, shown_as, self.resources, find_replicas, missing)
@@ -114,11 +114,11 @@ class Root:
         """Imported only when it is first asked for: that takes as long as all the rest of this tree."""
         from kafkafs.cluster.cluster import Cluster
         from kafkafs.view.cluster_directory import ClusterDirectory
-        from kafkafs.view.cluster_sources import Sources
+        from kafkafs.view.cluster_sources import ClusterSources
 
         resources = self.resources
         cluster = Cluster(self._directories, resources.options)
-        sources = Sources(cluster, resources, self.attributes, self._names.path_of_partition)
+        sources = ClusterSources(cluster, resources, self.attributes, self._names.path_of_partition)
         return ClusterDirectory(sources)
 
     def owner(self) -> Owner:

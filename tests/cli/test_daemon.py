@@ -7,13 +7,13 @@ import pytest
 
 from kafkafs.cli import daemon, mount_options
 from kafkafs.format.memory import MemoryBudget
-from kafkafs.fuse.life.mount_claim import Claim
-from kafkafs.fuse.life.mounting import Settings
+from kafkafs.fuse.life.mount_claim import MountClaim
+from kafkafs.fuse.life.mounting import MountSettings
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.sample import unpack
 from kafkafs.view.tree import Root
 
-Told = tuple[ReadOptions, Path, Settings]
+Told = tuple[ReadOptions, Path, MountSettings]
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
     (tmp_path / "indexes").mkdir()
     data = unpack(tmp_path)
     parsed = mount_options.parse([f"max_batch=1M,noallow_other,index_dir={tmp_path / 'indexes'}"])
-    daemon.serve_data([data], tmp_path / "mount", Claim(tmp_path / "mount"), parsed, lambda: None)
+    daemon.serve_data([data], tmp_path / "mount", MountClaim(tmp_path / "mount"), parsed, lambda: None)
     (only,) = found
     return only
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.cli.ls import Line, Look, ordered, time_style
+from kafkafs.cli.ls import Line, ListingStyle, ordered, time_style
 from kafkafs.cli.main import main
 from kafkafs.cli.tables import human
 from kafkafs.view.node import Attributes
@@ -170,7 +170,7 @@ def test_the_order_is_that_of_ls(tmp_path_factory, files, order, reverse):
     flags = {"name": [], "time": ["-t"], "size": ["-S"]}[order] + ["-r"] * reverse
     theirs = subprocess.run(["ls", "-A", *flags, place], capture_output=True, check=True, text=True, env=C_LOCALE)
     lines = [line(name, size, mtime * 10**9) for name, (size, mtime) in files.items()]
-    assert [each.name for each in ordered(lines, Look(order=order, reverse=reverse))] == theirs.stdout.split()
+    assert [each.name for each in ordered(lines, ListingStyle(order=order, reverse=reverse))] == theirs.stdout.split()
 
 
 def test_a_format_of_ones_own_may_differ_for_what_is_recent():

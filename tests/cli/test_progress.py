@@ -8,7 +8,7 @@ from contextlib import contextmanager, redirect_stdout
 import pytest
 
 from kafkafs.cli import status_line
-from kafkafs.cli.progress import Progress
+from kafkafs.cli.progress import FileProgress
 from tests.cli.screen import on_one_terminal, shown
 from tests.cli.test_status_line import terminal
 from tests.kafka.dataset import Dataset
@@ -35,7 +35,7 @@ def test_a_read_moves_the_bar(monkeypatch) -> None:
     """Share, size and name; nothing in it that a terminal would obey."""
     monkeypatch.setattr(status_line, "REDRAW_S", 0)
     with on_a_terminal() as seen:
-        watched = Progress().of("evil\x1b[2J.log", Zeros())
+        watched = FileProgress().of("evil\x1b[2J.log", Zeros())
         assert watched.size == Zeros.size
         assert watched.read_long(2_500_000, 10) == bytes(10)
     assert seen[0].startswith("\revil\\x1b[2J.log:   0%|")
@@ -47,7 +47,7 @@ def test_the_bar_is_drawn_some_times_a_second(monkeypatch) -> None:
     """Not for each of a million reads."""
     monkeypatch.setattr(status_line, "REDRAW_S", 5.0)
     with on_a_terminal() as seen:
-        watched = Progress().of("0.log", Zeros())
+        watched = FileProgress().of("0.log", Zeros())
         for position in range(1000):
             watched.read(position, 1)
     assert seen[0].count("0.log") < 10
@@ -56,7 +56,7 @@ def test_the_bar_is_drawn_some_times_a_second(monkeypatch) -> None:
 def test_the_bar_is_taken_away_for_a_line() -> None:
     """A report must not stand in the middle of it."""
     with on_a_terminal() as seen:
-        progress = Progress()
+        progress = FileProgress()
         progress.clear()
         progress.of("0.log", Zeros()).read(0, 1)
         with progress.aside():
@@ -121,7 +121,7 @@ def test_an_error_stands_where_the_bar_was(stopped, tmp_path) -> None:
 
 def test_there_is_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """Cron mails what is on standard error."""
-    zeros, progress = Zeros(), Progress()
+    zeros, progress = Zeros(), FileProgress()
     assert progress.of("0.log", zeros) is zeros
     progress.clear()
     assert capsys.readouterr().err == ""

@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.cluster.group_records import Commit
-from kafkafs.cluster.progress import Progress
+from kafkafs.cluster.progress import GroupProgress
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.view.tree import Root
@@ -116,7 +116,7 @@ DATASET = Dataset("4.3.1", "stopped")
 def test_real_partitions_tell_what_a_scan_finds():
     """Every partition of a real broker, at some offsets of it; what consumers got is the truth."""
     directory = open_data_directory(DATASET.path)
-    progress = Progress(lambda topic, number: directory.partition(f"{topic}-{number}"), ReadOptions())
+    progress = GroupProgress(lambda topic, number: directory.partition(f"{topic}-{number}"), ReadOptions())
     checked = 0
     for name in DATASET.partitions():
         records, ends = DATASET.records(*name), progress.ends(*name)

@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from kafkafs.disk.in_order import Job, Ready, Rules, in_order
+from kafkafs.disk.in_order import Job, OrderRules, Ready, in_order
 from kafkafs.errors import Exhausted
 
 Event = tuple[int, int]
@@ -24,8 +24,8 @@ def tell_all(number: int, tell) -> None:
         tell((number, part))
 
 
-def rules(ahead: int = 1 << 20, **more) -> Rules[Event]:
-    return Rules(lambda event: event[1] == LAST, lambda event: event[1], ahead, **more)
+def rules(ahead: int = 1 << 20, **more) -> OrderRules[Event]:
+    return OrderRules(lambda event: event[1] == LAST, lambda event: event[1], ahead, **more)
 
 
 @pytest.mark.parametrize("processes", [1, 3])

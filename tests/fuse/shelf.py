@@ -20,10 +20,10 @@ from kafkafs.cli.exit_codes import run_to_exit_code
 from kafkafs.disk.blocking import may_block
 from kafkafs.fuse.life import journal
 from kafkafs.fuse.life.guard import supervise
-from kafkafs.fuse.life.mount_claim import Claim
-from kafkafs.fuse.life.mounting import Settings, serve
+from kafkafs.fuse.life.mount_claim import MountClaim
+from kafkafs.fuse.life.mounting import MountSettings, serve
 from kafkafs.fuse.life.mountpoint import check
-from kafkafs.view.node import Attributes, Content, Disk, Entry, Kind, Node, Usage
+from kafkafs.view.node import Attributes, Content, Disk, Entry, Kind, Node, SpaceUsage
 
 KINDS: Mapping[int, Kind] = {0o040000: "directory", 0o100000: "file", 0o120000: "symlink"}
 
@@ -126,10 +126,10 @@ class ShelfDirectory:
 class ShelfDisk:
     lane = ""
     is_replaced = False
-    known_usage: Usage | None = None
+    known_usage: SpaceUsage | None = None
 
-    def usage(self) -> Usage:
-        return Usage(size=4096 * 1000, files=7)
+    def usage(self) -> SpaceUsage:
+        return SpaceUsage(size=4096 * 1000, files=7)
 
     def sweep(self) -> None:
         pass
@@ -182,10 +182,10 @@ class Many(ShelfDirectory):
 def main() -> int:
     """`python -m tests.fuse.shelf DIRECTORY MOUNTPOINT`"""
     source, place = Path(sys.argv[1]), Path(sys.argv[2])
-    claim = Claim(place)
+    claim = MountClaim(place)
 
     def serve_shelf(on_ready: Callable[[], None]) -> int:
-        serve(ShelfDirectory(source), place, Settings([source], claim), on_ready)
+        serve(ShelfDirectory(source), place, MountSettings([source], claim), on_ready)
         return 0
 
     def start() -> int:

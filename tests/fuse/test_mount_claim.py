@@ -11,7 +11,7 @@ import pytest
 from kafkafs import sample
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import mount_claim
-from kafkafs.fuse.life.mount_claim import Claim
+from kafkafs.fuse.life.mount_claim import MountClaim
 from kafkafs.fuse.life.mountpoint import mounts, unmount
 from tests.mounting import KAFKAFS, PATIENCE_S, run, wait_until
 
@@ -66,10 +66,10 @@ def test_what_another_program_mounted_meanwhile_is_not_covered(place, tmp_path):
 
 
 def test_who_waits_goes_on_when_the_other_one_is_done(tmp_path):
-    first, came = Claim(tmp_path), threading.Event()
+    first, came = MountClaim(tmp_path), threading.Event()
 
     def mount_too() -> None:
-        Claim(tmp_path).release()
+        MountClaim(tmp_path).release()
         came.set()
 
     other = threading.Thread(target=mount_too)
@@ -82,13 +82,13 @@ def test_who_waits_goes_on_when_the_other_one_is_done(tmp_path):
 
 def test_who_has_waited_too_long_says_so(tmp_path, monkeypatch):
     monkeypatch.setattr(mount_claim, "LONGEST_S", 0.1)
-    first = Claim(tmp_path)
+    first = MountClaim(tmp_path)
     with pytest.raises(UsageError, match="another kafkafs has been mounting"):
-        Claim(tmp_path)
+        MountClaim(tmp_path)
     first.release()
 
 
 @pytest.mark.parametrize("name", ["missing", "file"])
 def test_what_is_no_directory_is_left_to_the_check(tmp_path, name):
     (tmp_path / "file").touch()
-    Claim(tmp_path / name).release()
+    MountClaim(tmp_path / name).release()

@@ -15,7 +15,7 @@ from kafkafs.fuse.serve import sweeping
 from kafkafs.fuse.serve.inodes import Inodes
 from kafkafs.fuse.serve.sweeping import EVERY_S, sweep
 from kafkafs.fuse.serve.workers import Workers
-from kafkafs.view.node import Attributes, Disk, PagesWhileOpen, Usage
+from kafkafs.view.node import Attributes, Disk, PagesWhileOpen, SpaceUsage
 from tests.fuse.clocks import until
 from tests.fuse.shelf import ShelfDirectory
 
@@ -32,7 +32,7 @@ class Swept:
         self.threads: list[str] = []
         self._act = act
 
-    def usage(self) -> Usage:
+    def usage(self) -> SpaceUsage:
         raise AssertionError
 
     def sweep(self) -> None:

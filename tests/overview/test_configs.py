@@ -4,7 +4,7 @@ import pytest
 
 from kafkafs.cluster.image import BROKER_RESOURCE, TOPIC_RESOURCE, Image, TopicImage
 from kafkafs.errors import UsageError
-from kafkafs.overview.configs import Settings, parse_set
+from kafkafs.overview.configs import BrokerSettings, parse_set
 from kafkafs.overview.retention import Limits
 
 DAY_MS, WEEK_MS = 86_400_000, 604_800_000
@@ -32,7 +32,7 @@ ORDER = (  # the first that is there counts
 def test_the_places_of_a_setting_have_an_order(first):
     places = dict(ORDER[first:])
     asked = {"t": places.pop("asked")} if "asked" in places else {}
-    found = Settings(
+    found = BrokerSettings(
         image(**{name: setting for name, setting in places.items() if name != "file"}), 1, asked, places["file"]
     )
     assert found.of("t").limits.retention_ms == first + 1
@@ -50,18 +50,21 @@ def test_the_places_of_a_setting_have_an_order(first):
     ],
 )
 def test_the_brokers_file_has_three_units_of_time(file, retention_ms):
-    assert Settings(image(), 1, {}, file).of("t").limits.retention_ms == retention_ms
+    assert BrokerSettings(image(), 1, {}, file).of("t").limits.retention_ms == retention_ms
 
 
 def test_settings_of_another_broker_do_not_count():
     setting = image(broker={"log.retention.ms": "3"})
-    assert Settings(setting, 2).of("t").limits.retention_ms == WEEK_MS
-    assert Settings(setting, None).of("t").limits.retention_ms == WEEK_MS
+    assert BrokerSettings(setting, 2).of("t").limits.retention_ms == WEEK_MS
+    assert BrokerSettings(setting, None).of("t").limits.retention_ms == WEEK_MS
 
 
 def test_what_was_taken_from_kafka_is_told():
-    assert Settings(None, None).of("t").defaults == ("cleanup.policy", "retention.ms", "retention.bytes")
-    assert Settings(image(topic={"retention.bytes": "5"}), 1).of("t").defaults == ("cleanup.policy", "retention.ms")
+    assert BrokerSettings(None, None).of("t").defaults == ("cleanup.policy", "retention.ms", "retention.bytes")
+    assert BrokerSettings(image(topic={"retention.bytes": "5"}), 1).of("t").defaults == (
+        "cleanup.policy",
+        "retention.ms",
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ def test_what_was_taken_from_kafka_is_told():
 )  # fmt: skip
 def test_kafkas_own_topics_are_made_with_settings_of_their_own(topic, policy):
     """Of a broker with ZooKeeper nothing on the disk has them: without them, groups would be called deletable."""
-    found = Settings(None, None, {}, {"log.cleanup.policy": "delete"}).of(topic)
+    found = BrokerSettings(None, None, {}, {"log.cleanup.policy": "delete"}).of(topic)
     assert found.policy == policy
     assert found.limits.retention_ms == (-1 if topic in ("__remote_log_metadata", "__share_group_state") else WEEK_MS)
 
@@ -82,7 +85,7 @@ def test_kafkas_own_topics_are_made_with_settings_of_their_own(topic, policy):
      ("delete, compact", (True, True)), ("", (False, False))],
 )  # fmt: skip
 def test_a_policy_has_words(policy, limits):
-    found = Settings(image(topic={"cleanup.policy": policy}), 1).of("t")
+    found = BrokerSettings(image(topic={"cleanup.policy": policy}), 1).of("t")
     assert (found.policy, found.limits[:2]) == (policy, limits)
 
 
@@ -101,7 +104,7 @@ TIERED = {"remote.storage.enable": "true", "retention.ms": "9", "retention.bytes
     ],
 )
 def test_a_tiered_topic_has_local_limits(settings, limits):
-    assert Settings(image(topic=TIERED | settings), 1).of("t").limits == limits
+    assert BrokerSettings(image(topic=TIERED | settings), 1).of("t").limits == limits
 
 
 @pytest.mark.parametrize(
@@ -135,4 +138,4 @@ def test_a_word_that_sets_nothing_is_named(word):
 
 def test_a_bad_value_in_the_brokers_file_is_named():
     with pytest.raises(UsageError, match=r"log\.retention\.hours cannot be 'many'"):
-        Settings(image(), 1, {}, {"log.retention.hours": "many"}).of("t")
+        BrokerSettings(image(), 1, {}, {"log.retention.hours": "many"}).of("t")

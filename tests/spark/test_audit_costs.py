@@ -1,6 +1,6 @@
 """What an audit asks of a disk for each partition: there can be 100,000."""
 
-from kafkafs.spark.audit.audit_job import Report, SegmentReport, check_segment, joined
+from kafkafs.spark.audit.audit_job import AuditReport, SegmentReport, check_segment, joined
 from kafkafs.spark.segment_units import segments_of
 from kafkafs.tables import locations
 from tests.counting import opened
@@ -16,6 +16,6 @@ def test_a_partition_of_one_segment_is_listed_once_for_both(tmp_path):
     names = opened(lambda: reports.append(check_segment(unit, frozenset())))
     assert (names["t-0"], names["leader-epoch-checkpoint"]) == (1, 1)
     locations.open_directories.close()
-    found: list[Report] = []
+    found: list[AuditReport] = []
     names = opened(lambda: found.append(joined([tmp_path], reports)))
     assert (names["t-0"], names["leader-epoch-checkpoint"], found[0].partitions) == (0, 0, 1)

@@ -9,7 +9,7 @@ from kafkafs.errors import UsageError
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import planned
-from kafkafs.tables.window import Bound, Window, columns_named
+from kafkafs.tables.window import Bound, TopicWindow, columns_named
 from tests.log.making import made, write_partition
 
 NOW_MS = 100_000
@@ -28,7 +28,7 @@ def places(tmp_path):
 
 def offsets(places, start: Bound = None, end: Bound = None) -> list[tuple[int, int]]:
     """The start and end of each partition."""
-    found = planned(places, "read_uncommitted", lambda looks: Window(start, end).offsets(looks, NOW_MS))
+    found = planned(places, "read_uncommitted", lambda looks: TopicWindow(start, end).offsets(looks, NOW_MS))
     return [(found[0][name], found[1][name]) for name in sorted(places)]
 
 

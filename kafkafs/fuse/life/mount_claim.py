@@ -20,7 +20,7 @@ LONGEST_S = 60.0  # that another one takes to mount: a disk may have to be start
 _AGAIN_S = 0.05
 
 
-class Claim:
+class MountClaim:
     """A mount point that nobody else mounts at. `release` when mounted, or with the last of the processes."""
 
     def __init__(self, mountpoint: Path) -> None:

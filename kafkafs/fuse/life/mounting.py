@@ -30,7 +30,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_paths import bucket_of
 from kafkafs.errors import UsageError
 from kafkafs.fuse.life import journal
-from kafkafs.fuse.life.mount_claim import Claim
+from kafkafs.fuse.life.mount_claim import MountClaim
 from kafkafs.fuse.life.watchdog import Watchdog, keep_beating
 from kafkafs.fuse.sandbox.confinement import Confinement, confine
 from kafkafs.fuse.sandbox.network import Network
@@ -55,14 +55,14 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class MountSettings:
     """How to mount. `readable` are further directories to read, `network` is what stays open of it.
 
     A daemon that is root becomes `owner`. `exact`: bytes up to which a file of `.kafkafs/` has a size.
     """
 
     data_dirs: Sequence[Path]
-    claim: Claim
+    claim: MountClaim
     allow_other: bool = True
     readable: Sequence[Path] = ()
     owner: Owner | None = None
@@ -75,7 +75,7 @@ class Settings:
         return ":".join(map(str, self.data_dirs))
 
 
-def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[], None]) -> None:
+def serve(tree: Tree, mountpoint: Path, settings: MountSettings, on_ready: Callable[[], None]) -> None:
     """Mounts the tree and serves it until a signal or an unmount; `on_ready` is called when the kernel has asked in."""
     metrics, confinement = Metrics(), None
     about = AboutDirectory(
@@ -99,7 +99,7 @@ def serve(tree: Tree, mountpoint: Path, settings: Settings, on_ready: Callable[[
     trio.run(_serve, operations, len(settings.data_dirs), connection_fd)
 
 
-def _mount(operations: Operations, mountpoint: Path, settings: Settings) -> int | None:
+def _mount(operations: Operations, mountpoint: Path, settings: MountSettings) -> int | None:
     """Makes the session: the descriptor it talks to the kernel through."""
     options = {
         "ro", "nodev", "nosuid", "noexec", "noatime", "default_permissions", "subtype=kafkafs",
@@ -179,7 +179,7 @@ def _add_gauges(operations: Operations) -> None:
     )
 
 
-def _about(tree: Tree, mountpoint: Path, settings: Settings, confinement: Confinement | None) -> dict[str, object]:
+def _about(tree: Tree, mountpoint: Path, settings: MountSettings, confinement: Confinement | None) -> dict[str, object]:
     return {
         "version": __version__,
         "pid": os.getpid(),

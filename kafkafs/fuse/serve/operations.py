@@ -25,7 +25,7 @@ from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.stream_refusal import StreamRefusal, is_stream
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Growing, Laned, Node, Tree, Usage
+from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Growing, Laned, Node, SpaceUsage, Tree
 
 XATTR_PREFIX = b"user.kafkafs."
 NAME_MAX = 255  # bytes
@@ -249,7 +249,7 @@ class Operations(pyfuse3.Operations):
             self._trusting.refuse(ctx.pid)
         return node, attributes
 
-    async def _usage(self, disk: Disk) -> Usage:
+    async def _usage(self, disk: Disk) -> SpaceUsage:
         """`find` and `du` ask too, on whichever disk they are: none that hangs or fails may keep them from theirs."""
         try:
             return await self._ask(disk.lane, disk.usage, CallKind.SHARED)

@@ -84,7 +84,7 @@ class SegmentReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AuditReport:
     """The whole audit."""
 
     findings: list[Finding]
@@ -109,7 +109,7 @@ def audit(
     compare_replicas: bool = False,
     source: TierSource | None = None,
     missing: Sequence[TopicPartitions] = (),
-) -> Report:
+) -> AuditReport:
     """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side; where
     topics are chosen, at what is theirs. `missing` partitions are findings, too. Each finding is `found` as soon as it
     is certain. Unanswered if a tier does not answer: that is no damage."""
@@ -149,7 +149,7 @@ def joined(
     topics: TopicChoice = ALL_TOPICS,
     found: Callable[[Finding], None] = ignore_finding,
     tiered: Tiered | None = None,
-) -> Report:
+) -> AuditReport:
     """The results of the segments, and the findings that only show in all of them together.
 
     `reports` come in the order of `segments_of`. Each finding is `found` as soon as it is certain, in the final order.
@@ -179,7 +179,7 @@ def joined(
             report.add(each)
         report.add_findings(check_names(directory, names))
         report.add_findings(check_data_directory(directory, ends, _is_clean(directory.path)))
-    return Report(report.findings, report.partitions, report.segments, report.batches, report.size)
+    return AuditReport(report.findings, report.partitions, report.segments, report.batches, report.size)
 
 
 class _Growing:

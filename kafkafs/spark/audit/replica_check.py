@@ -24,7 +24,7 @@ _END = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ReplicaPair:
     """Two replicas' offsets [start, end), one segment of the first. `weight`: bytes of log in both, about."""
 
     one: Path
@@ -37,10 +37,10 @@ class Pair:
 
     def __reduce__(self) -> tuple[object, ...]:
         one, other = (as_listed(path, self.partition_directory) for path in (self.one, self.other))
-        return Pair, (one, other, self.partition_directory, self.start, self.end, self.cleaned, self.weight)
+        return ReplicaPair, (one, other, self.partition_directory, self.start, self.end, self.cleaned, self.weight)
 
 
-def pairs_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[Pair]:
+def pairs_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[ReplicaPair]:
     """Return the pairs to compare, for all live partitions of the topics that several brokers' directories hold."""
     found: dict[str, list[DataDirectory]] = {}
     for path in paths:
@@ -51,7 +51,7 @@ def pairs_of(paths: Iterable[Path], topics: TopicChoice = ALL_TOPICS) -> list[Pa
     return [pair for name, directories in sorted(found.items()) for pair in _pairs(name, _brokers(directories))]
 
 
-def diverging(pairs: Sequence[Pair], found: Sequence[Divergence | None]) -> list[Finding]:
+def diverging(pairs: Sequence[ReplicaPair], found: Sequence[Divergence | None]) -> list[Finding]:
     """A finding for each two replicas that part, at the first offset where they do."""
     first: dict[tuple[Path, Path, str], Divergence] = {}
     for pair, divergence in zip(pairs, found, strict=True):
@@ -61,7 +61,7 @@ def diverging(pairs: Sequence[Pair], found: Sequence[Divergence | None]) -> list
     return [_finding(*place, divergence) for place, divergence in first.items()]
 
 
-def compare(pair: Pair) -> Divergence | None:
+def compare(pair: ReplicaPair) -> Divergence | None:
     """Return the place where the two diverge. Return None if they do not, or if one is gone or cannot be read, which is
     another finding."""
 
@@ -84,21 +84,21 @@ def _brokers(directories: Sequence[DataDirectory]) -> list[DataDirectory]:
     return list(seen.values())
 
 
-def _pairs(name: str, directories: Sequence[DataDirectory]) -> list[Pair]:
+def _pairs(name: str, directories: Sequence[DataDirectory]) -> list[ReplicaPair]:
     if len(directories) < 2:
         return []
     replicas = {directory.path: directory.partition(name) for directory in directories}
     ranked = sorted(replicas, key=lambda path: progress(replicas[path]), reverse=True)
     cleaned = _may_be_compacted(directories, replicas[ranked[0]].name)
     lowest = _start(replicas[ranked[0]])
-    found: list[Pair] = []
+    found: list[ReplicaPair] = []
     for one, other in combinations(ranked, 2):
         end = _END if one is ranked[0] else lowest
-        found += _by_segments(replicas[one], Pair(one, other, name, 0, end, cleaned, 0))
+        found += _by_segments(replicas[one], ReplicaPair(one, other, name, 0, end, cleaned, 0))
     return found
 
 
-def _by_segments(partition: Partition, pair: Pair) -> list[Pair]:
+def _by_segments(partition: Partition, pair: ReplicaPair) -> list[ReplicaPair]:
     try:
         sizes = {base: files["log"].size for base, files in partition.listing().segments.items()}
     except (NotFound, Vanished):

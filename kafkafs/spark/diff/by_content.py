@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 
 @dataclass(slots=True)
-class Counted:
+class HashedUnit:
     """The hashes of a unit's records, and sentences about batches that were passed over."""
 
     hashes: Hashes
@@ -68,11 +68,11 @@ class Written(NamedTuple):
     places: Numbers
 
 
-def count(unit: ContentUnit, seed: bytes, part: Part) -> Counted:
+def count(unit: ContentUnit, seed: bytes, part: Part) -> HashedUnit:
     """Hash the records of a unit; the hashes of the part."""
 
-    def question(log: Log) -> Counted:
-        found = Counted(np.empty(0, HASH))
+    def question(log: Log) -> HashedUnit:
+        found = HashedUnit(np.empty(0, HASH))
         pieces = [_of_part(content_hashes(piece, seed), part) for piece in _pieces(log, unit, found.troubles)]
         found.hashes = np.concatenate(pieces) if pieces else found.hashes
         return found

@@ -18,7 +18,7 @@ from kafkafs.log.look import Look, Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.diff.cleaned import Candidates, candidates, cleaned_offsets, together
-from kafkafs.spark.diff.comparison import Step, Tell, count_records, steps
+from kafkafs.spark.diff.comparison import ComparisonStep, Tell, count_records, steps
 from kafkafs.spark.diff.sides import Pair
 from kafkafs.tables.locations import Location, partition
 
@@ -110,7 +110,7 @@ def _compared(unit: DiffUnit, old: Reader | None, new: Reader | None) -> Differe
     return found
 
 
-def _count(found: Differences, step: Step) -> None:
+def _count(found: Differences, step: ComparisonStep) -> None:
     found.equal += step.equal
     found.only_old += len(step.old) - int((step.old_marks == SAME).sum())
     found.only_new += len(step.new) - int((step.new_marks == SAME).sum())
@@ -157,7 +157,9 @@ class _Writer:
         topic, number = unit.pair.name
         self._old, self._new = (JsonLines(topic, number, f'"side":"{side}",') for side in ("old", "new"))
 
-    def lines(self, step: Step, cleaned_old: Numbers = _NONE, cleaned_new: Numbers = _NONE) -> Iterator[bytes]:
+    def lines(
+        self, step: ComparisonStep, cleaned_old: Numbers = _NONE, cleaned_new: Numbers = _NONE
+    ) -> Iterator[bytes]:
         """In the order of offsets, the old one before the new one. Cleaned records have none."""
         if not self._is_wanted or step.is_equal:
             return

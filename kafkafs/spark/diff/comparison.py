@@ -26,7 +26,7 @@ Tell = Callable[[str], None]
 """Takes a sentence about offsets that cannot be compared."""
 
 
-class Step(NamedTuple):
+class ComparisonStep(NamedTuple):
     """The next records of both sides, in the order of offsets, with a mark for each.
 
     `equal` counts records that are the same on both sides, also those of batches that were not unpacked.
@@ -44,7 +44,7 @@ class Step(NamedTuple):
         return bool((self.old_marks == SAME).all() and (self.new_marks == SAME).all())
 
 
-def steps(old: Reader | None, new: Reader | None, start: int, end: int, tell: Tell) -> Iterator[Step]:
+def steps(old: Reader | None, new: Reader | None, start: int, end: int, tell: Tell) -> Iterator[ComparisonStep]:
     """Compare the visible records with start <= offset < end. A side that is None is empty.
 
     `tell` hears of corrupt batches, of some more than once.
@@ -68,12 +68,12 @@ def _parts(old: Reader | None, new: Reader | None, start: int, end: int) -> Iter
     return pairwise([start, *sorted(base for base in bases if base > start), end])
 
 
-def _equal(count: int) -> Step:
+def _equal(count: int) -> ComparisonStep:
     nothing = np.empty(0, np.uint8)
-    return Step(_NOTHING, nothing, _NOTHING, nothing, count)
+    return ComparisonStep(_NOTHING, nothing, _NOTHING, nothing, count)
 
 
-def _walked(old: Reader | None, new: Reader | None, start: int, end: int, tell: Tell) -> Iterator[Step]:
+def _walked(old: Reader | None, new: Reader | None, start: int, end: int, tell: Tell) -> Iterator[ComparisonStep]:
     """The same, batch by batch."""
     if start >= end:
         return
@@ -199,7 +199,7 @@ def _outside(piece: Records, first: int, last: int) -> list[Records]:
     return [part for part in parts if len(part)]
 
 
-def _compared(sides: tuple[_Side, _Side], start: int, upper: int) -> Iterator[Step]:
+def _compared(sides: tuple[_Side, _Side], start: int, upper: int) -> Iterator[ComparisonStep]:
     """The steps for start <= offset <= upper."""
     old, new = sides
     olds, news = old.up_to(upper), new.up_to(upper)
@@ -232,7 +232,7 @@ def _count_whole(rows: Batches, start: int, upper: int) -> tuple[int, Batches]:
     return int(counts.sum()), rows[~within]
 
 
-def _side_by_side(pieces: list[Records], counterparts: list[Records]) -> Iterator[Step]:
+def _side_by_side(pieces: list[Records], counterparts: list[Records]) -> Iterator[ComparisonStep]:
     """The records of both, in steps of equal offsets."""
     olds, news = pieces[::-1], counterparts[::-1]
     while olds or news:
@@ -242,7 +242,7 @@ def _side_by_side(pieces: list[Records], counterparts: list[Records]) -> Iterato
             one_marks, other_marks = marks(one, other)
         else:
             one_marks, other_marks = np.full(len(one), ALONE, np.uint8), np.full(len(other), ALONE, np.uint8)
-        yield Step(one, one_marks, other, other_marks, int((one_marks == SAME).sum()))
+        yield ComparisonStep(one, one_marks, other, other_marks, int((one_marks == SAME).sum()))
 
 
 def _taken(waiting: list[Records], bound: int) -> Records:

@@ -12,7 +12,7 @@ from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 from kafkafs.log.topic_choice import TopicChoice
-from kafkafs.overview.configs import Settings
+from kafkafs.overview.configs import BrokerSettings
 from kafkafs.tables.locations import Location, data_directories, every_location
 from kafkafs.tables.missing import missing_topics
 from kafkafs.tables.offsets import TopicPartition
@@ -77,7 +77,7 @@ class _Compacted:
                 self.problem, image = metadata.lost, metadata.image
         except KafkafsError as error:
             self.problem = f"{METADATA_LOG} cannot be read: {error}"
-        self._settings = Settings(image, None)
+        self._settings = BrokerSettings(image, None)
 
     def has(self, topic: str) -> bool:
         """True if the topic is or was compacted."""
