@@ -25,9 +25,9 @@ def run_to_exit_code(
     command: Callable[[], int], interrupted: Callable[[], str] = str, failed: Callable[[], int] = lambda: EXIT_FAILED,
     *, is_answer: bool = True,
 ) -> int:  # fmt: skip
-    """Runs a command; what it raises becomes one sentence on standard error, never a traceback. After Ctrl-C that is
-    what `interrupted` answers, if there is something to say. `failed` has the exit code for what could not be done.
-    `is_answer`: the command gives one answer, which a failed read of a bucket makes wrong."""
+    """Run a command. An exception becomes one sentence on standard error, never a traceback. After Ctrl-C the sentence
+    is that of `interrupted`, if there is one. `failed` returns the exit code for an error. `is_answer`: the command
+    gives one answer, and a failed read of a bucket makes it wrong."""
     fill_closed_streams()
     _write_all_or_fail()
     _ignore_errors_of_stderr()
@@ -72,7 +72,7 @@ def run_to_exit_code(
 
 
 def _trouble_of_a_store() -> str:
-    """Why an answer may lack something that is in a bucket, though no part of the command has failed."""
+    """The reason why an answer may lack something that is in a bucket, though no part of the command has failed."""
     stores = sys.modules.get("kafkafs.disk.store_session")
     return "" if stores is None else str(stores.current.first_failure())
 
@@ -88,8 +88,8 @@ def _missing_directory() -> str:
 
 
 def fill_closed_streams() -> None:
-    """Standard streams that the caller has closed (`>&-`) get their places back, so that no file is opened there:
-    what is written to standard output is an error then, and a sentence goes nowhere."""
+    """Reopen standard streams that the caller has closed (`>&-`), so that no other file gets their numbers. Writing to
+    standard output then fails, and a sentence on standard error is lost."""
     for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
@@ -100,8 +100,8 @@ def fill_closed_streams() -> None:
 
 
 def _write_all_or_fail() -> None:
-    """Give standard output a buffer, also if `PYTHONUNBUFFERED` turned the buffer off: a file on a disk
-    that gets full takes a part of what is written, and without one nobody hears of it."""
+    """Give standard output a buffer, even if `PYTHONUNBUFFERED` turned it off. On a full disk, a write without a buffer
+    may write only a part, and raise no error."""
     out = sys.stdout
     if isinstance(getattr(out, "buffer", None), io.RawIOBase):
         buffer = io.BufferedWriter(io.FileIO(out.fileno(), "w", closefd=False))
@@ -109,10 +109,10 @@ def _write_all_or_fail() -> None:
 
 
 class _IgnoringErrors(io.FileIO):
-    """A stream on which what cannot be written is lost."""
+    """A stream that drops all that it cannot write."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """All of it, as far as the caller knows: he could tell nobody."""
+        """Write, and report success in any case: the caller could report an error nowhere."""
         try:
             return super().write(data)
         except OSError:
@@ -120,12 +120,12 @@ class _IgnoringErrors(io.FileIO):
 
 
 def _ignore_errors_of_stderr() -> None:
-    """Lets nothing fail of which only standard error has no room to tell, as one in a file on a full disk: the exit
-    code is the command's, and not Python's own (120) for what it could not flush."""
+    """Ignore errors of standard error, such as those of a file on a full disk. The exit code stays that of the command.
+    Otherwise Python ends with its own code, 120, if it cannot flush."""
     err = sys.stderr
     if type(err) is io.TextIOWrapper and isinstance(getattr(err.buffer, "raw", err.buffer), io.FileIO):
-        unheard = io.BufferedWriter(_IgnoringErrors(err.fileno(), "w", closefd=False))
-        sys.stderr = io.TextIOWrapper(unheard, err.encoding, err.errors, line_buffering=True)
+        silent = io.BufferedWriter(_IgnoringErrors(err.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(silent, err.encoding, err.errors, line_buffering=True)
 
 
 def is_unwritable(error: Exception) -> TypeGuard[OSError]:
@@ -136,7 +136,7 @@ def is_unwritable(error: Exception) -> TypeGuard[OSError]:
 
 
 def drop_output() -> None:
-    """The rest of standard output goes nowhere, so that the end of Python does not try to write it again."""
+    """Drop the rest of standard output, so that Python does not try to write it again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -199,7 +199,7 @@ def _check_topics(topics: TopicChoice, directories: list[DataDirectory], marked:
         left = [name for name in names if name.mark and takes(TopicChoice(frozenset((wanted,))), name)]
         if left and not marked:
             raise UsageError(
-                f"there is no topic {wanted!r} in {place}, but {left[0].directory!r}: --everywhere searches it, too"
+                f"{place} has no topic {wanted!r}, but a directory {left[0].directory!r}: --everywhere searches it too"
             )
         there.update([wanted] if left else [])
     topics.check(there, place)

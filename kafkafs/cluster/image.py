@@ -71,7 +71,7 @@ class Acl(NamedTuple):
     permission: int
 
 
-_HEEDED_BY_ALL = (
+_NEEDED_BY_ALL = (
     "FeatureLevelRecord",  # a first snapshot counts only if it has some
     "BeginTransactionRecord",
     "EndTransactionRecord",
@@ -79,19 +79,19 @@ _HEEDED_BY_ALL = (
 )
 
 
-def all_but(*heeded: str) -> frozenset[int]:
-    """The types of records that an image does not need that heeds the named ones; see `Image.ignored_types`. Records of
-    transactions and of features are needed by each."""
-    kept = {*heeded, *_HEEDED_BY_ALL}
+def all_but(*needed: str) -> frozenset[int]:
+    """The types of records that an image ignores if it needs only the named ones (`Image.ignored_types`). Every image
+    needs the records of transactions and of features."""
+    kept = {*needed, *_NEEDED_BY_ALL}
     return frozenset(number for number, name in names_by_number("metadata", "Record").items() if name not in kept)
 
 
 class Image:
-    """All state. `apply` changes it by a record; what is handed out of it never changes."""
+    """All state. `apply` changes it by a record. Values that were handed out never change."""
 
     ignored_types: frozenset[int] = frozenset((10, 15, 21, 26))
-    """Types of records that need not be parsed for it: delegation tokens, which are secret, producer ids, and how far a
-    migration from ZooKeeper is."""
+    """Types of records that are not parsed for it: delegation tokens (which are secret), producer ids, and the state of
+    a migration from ZooKeeper."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}  # by id
@@ -108,13 +108,13 @@ class Image:
         self._same: dict[object, Any] = {}
 
     def apply(self, record: Message) -> None:
-        """Applies a record; LookupError where it speaks of what is not there."""
+        """Apply a record. LookupError if it is about something that does not exist."""
         change = _CHANGES.get(record.name)
         if change is not None:
             change(self, record.value or {})
 
     def _shared(self, value: Any) -> Any:
-        """An equal value that is there already: lists of replicas are alike in most partitions."""
+        """Return an equal value that is known already. Most partitions have the same lists of replicas."""
         return self._same.setdefault(value, value)
 
     def _topic(self, value: Mapping[str, Any]) -> None:

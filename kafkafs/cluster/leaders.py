@@ -54,7 +54,7 @@ def leaders(directories: Iterable[DataDirectory]) -> Leaders | None:
     problems = list(metadata.problems)
     if metadata.image is None:
         reason = f": {problems[0]}" if problems else ""
-        raise UsageError(f"the leaders cannot be told by {METADATA_LOG}{reason}; leave out --led-by to export all")
+        raise UsageError(f"the leaders cannot be read from {METADATA_LOG}{reason}; leave out --led-by to export all")
     found = {
         topic.name: {number: leader(state) for number, state in topic.partitions.items()}
         for topic in metadata.image.topics.values()

@@ -36,7 +36,8 @@ METADATA_VERSION = "metadata.version"
 _SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
 _FRAME_1 = 1
 _SKIPPED = frozenset((20, 27, 29))
-"""What is written twice a second to show that a controller lives, and controllers: nobody asks."""
+"""Types of records that nothing here needs: a controller's sign of life, twice a second, and registrations of
+controllers."""
 
 
 class _Snapshot(NamedTuple):
@@ -69,9 +70,9 @@ class Metadata(Replay):
         until_ms: int | None = None,
         rescued_from: Sequence[Partition] = (),
     ) -> None:
-        """`new_image` makes another image than the usual one. `until_ms`:
-        snapshots of a later moment are left out, as `until` leaves out what the log has. `rescued_from`: all replicas,
-        if snapshots of others count, and what is left where none is whole."""
+        """`new_image` makes another image than the usual one. `until_ms`: snapshots of a later moment are left out, as
+        `until` leaves out later records. `rescued_from`: all replicas, if their snapshots count too. If no snapshot is
+        whole, the rest of a damaged one counts."""
         self._partition = partition
         self._rescued_from = rescued_from
         self._options = options
@@ -100,7 +101,7 @@ class Metadata(Replay):
         return len(self._waiting or ())
 
     def reset(self, log: Log) -> int:
-        """Forgets all: see `Replay`."""
+        """Forget everything: see `Replay`."""
         self.problems, self._waiting = Problems(), None
         self.image, self.as_of, self._next, self._is_gap_reported, self._is_unused = None, None, None, False, False
         snapshots = self._snapshots()
@@ -143,7 +144,7 @@ class Metadata(Replay):
         return is_of_then and bool(snapshot.offset or (self.image and self.image.features))
 
     def _start_behind(self, snapshot: _Snapshot, log: Log) -> int:
-        """The image is that of a snapshot: the offset from which the log is to be read."""
+        """Start from the image of a snapshot. Return the offset from which the log is to be read."""
         self.as_of = AsOf(snapshot.offset - 1, self._snapshot_ms, snapshot.epoch, snapshot.name)
         if log.segments and log.start_offset > snapshot.offset and not self._rescued_from:
             self.report(
@@ -221,7 +222,7 @@ class Metadata(Replay):
             self.report(f"{where}: a {message.name} is about something that is not there")
 
     def _snapshots(self) -> list[list[_Snapshot]]:
-        """Those of all replicas, the newest first; of one and the same what each of them has."""
+        """All snapshots, the newest first. The copies of one snapshot, one for each replica with it, are grouped."""
         found = []
         for partition in self._rescued_from or (self._partition,):
             for name in partition.listing().names:
@@ -232,8 +233,8 @@ class Metadata(Replay):
         return [[*same] for _, same in groupby(found, lambda each: each[:2])]
 
     def _first(self, snapshots: Iterable[_Snapshot], *, is_rescue: bool = False) -> tuple[_Snapshot | None, str]:
-        """Makes the image from the first that is whole; `is_rescue`: from what is left of one. Without a whole
-        snapshot, there is no image, and a sentence says what is wrong with the first one."""
+        """Make the image from the first snapshot that is whole (`is_rescue`: from the rest of a damaged one). If there
+        is none, there is no image, and a sentence says what is wrong with the first snapshot."""
         before, first_wrong = (self.problems, self.is_dynamic), ""
         for each in snapshots:
             self.image, self._waiting, self.problems = self._new_image(), None, deepcopy(before[0])
@@ -252,8 +253,8 @@ class Metadata(Replay):
         return None, first_wrong
 
     def _read(self, snapshot: _Snapshot) -> tuple[bool, bool]:
-        """Takes what can be read. Return two flags: if the snapshot is whole, that is, batches from the first byte to
-        the last one with a footer at its end, and if any batch of records is left."""
+        """Apply all that can be read. Return two flags. The first is true if the snapshot is whole: batches from the
+        first byte to the last, with a footer at the end. The second is true if it has any batch of records."""
         place = f"{METADATA_LOG}/{snapshot.name}"
         file = snapshot.partition.root.open_now(f"{snapshot.partition.name.directory}/{snapshot.name}")
         end, is_damaged, is_left, is_footer, self._snapshot_ms = 0, False, False, False, None
@@ -279,7 +280,7 @@ class Metadata(Replay):
 
 
 def _may_be_read(log: Log) -> bool:
-    """True if the last segment of a log can be read: of another one nobody knows if it is empty."""
+    """True if the last segment of a log can be read. If it cannot, the log may be empty or not."""
     try:
         log.segments[-1].log()
     except UNREADABLE:

@@ -86,7 +86,7 @@ def list_partition(root: Directory, partition: str, indexes: Directory | None = 
         found.append(_look(root, partition, (about.st_ino, about.st_mtime_ns)))
         after = root.stat(partition)
         if (after.st_ino, after.st_mtime_ns) != found[0].stamp:
-            raise Vanished(f"{partition} changes again and again while it is listed")
+            raise Vanished(f"{partition} changes again and again while it is listed; try again")
         return found[0]
 
     try:

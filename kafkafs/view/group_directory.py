@@ -173,7 +173,7 @@ class LinksDirectory(_OfGroup):
     def child(self, name: str) -> Node:
         """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound if the group has none."""
         if name not in self._links(name):
-            raise NotFound(f"the group has committed no offset of a partition {name!r} that is here")
+            raise NotFound(f"the group has committed no offset of {name!r}, or its partition is not on these disks")
         return OffsetLink(self._sources, self._topics, name, self._links)
 
     def _links(self, only: str | None = None) -> Links:

@@ -1,4 +1,4 @@
-"""`info.json`: what a partition is and how it fares, for people and for `jq`. Unknown is null, never guessed."""
+"""`info.json`: the state of a partition, for people and for `jq`. An unknown value is null, never a guess."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -29,16 +29,16 @@ _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
 
 
 class Info(MadeFile):
-    """The file. Its size takes a look at all segments, and at all records where they are few: always by a worker. A
-    value that a remote tier does not tell in time is null, and `problems` says why."""
+    """The file. Its size takes a look at all segments, and at all records if they are few, so a worker thread makes it.
+    A value that a remote tier does not give in time is null, and `problems` says why."""
 
     def __init__(self, view: PartitionView) -> None:
         self._texts = view.resources.made
         self._view = view
 
     def _about(self) -> Attributes:
-        """The rights that all its logs on the disk grant that can be opened, and the time of the last one. No index is
-        read. If the metadata tell of something missing, what they grant, too."""
+        """The rights that all its readable logs on the disk grant together, and the time of the last one. No index is
+        read. If the metadata name a partition that is missing, their rights count too."""
 
         def about(look: Look) -> Attributes:
             local = _local(look.log)
@@ -71,7 +71,7 @@ def _logs(segments: Sequence[Segment]) -> Iterator[DataFile]:
 
 
 def _json(value: object) -> str:
-    """As JSON, in ASCII; of a list each thing on a line of its own: `grep` finds one segment of thousands."""
+    """JSON in ASCII. Each item of a list has its own line, so that `grep` finds one segment of thousands."""
     if isinstance(value, list) and value:
         lines = value if isinstance(value, _Encoded) else map(json.dumps, value)
         return "[\n    " + ",\n    ".join(lines) + "\n  ]"
@@ -88,8 +88,8 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
     problems = [*view.data_directory.checkpoints.read().problems, *view.partition.listing().all_problems()]
     replicas = replica_rows(view.find_replicas())
     problems += twins(view, replicas) + missing_partitions(view)
-    topic_id = _beside(view, PARTITION_METADATA, parse_partition_metadata, problems)
-    epochs = _beside(view, LEADER_EPOCHS, parse_leader_epochs, problems)
+    topic_id = _small_file(view, PARTITION_METADATA, parse_partition_metadata, problems)
+    epochs = _small_file(view, LEADER_EPOCHS, parse_leader_epochs, problems)
     health = segments_health(log.segments)
     local, logs = _local(log), [one.log for one in health if one.log is not None]
     if log.segments and not local:  # all that there is of the partition is in a tier
@@ -252,7 +252,7 @@ def missing_partitions(view: PartitionView) -> list[str]:
     return [] if view.missing is None or name.mark else view.missing.problems(name.topic)
 
 
-def _beside(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:
+def _small_file(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:
     """A small file of the partition, parsed; None if it is missing, or cannot be parsed, which is a problem."""
     try:
         return parse(view.partition.read_small_file(name))

@@ -65,7 +65,7 @@ def test_without_metadata_nobody_knows(tmp_path):
 def test_metadata_that_tell_nothing_are_an_error(tmp_path):
     data = Data(tmp_path)
     data.write(METADATA, topic("orders", ORDERS, 1), at=100)  # it began before, and there is no snapshot
-    with pytest.raises(UsageError, match=r"the leaders cannot be told by __cluster_metadata-0: .*leave out --led-by"):
+    with pytest.raises(UsageError, match=r"the leaders cannot be read from __cluster_metadata-0: .*leave out --led-by"):
         reported(data)
 
 

@@ -114,6 +114,6 @@ def check_maps(fields: Iterable[FieldDescriptor], messages: Iterable[Descriptor]
     """CorruptData if a field has one entry of a map: the library shows nothing of it."""
     for field in fields:
         if not field.is_repeated and field.message_type is not None and _is_entry(field.message_type):
-            raise CorruptData(f"the schema has a map, {field.name[:100]!r}, that is no list of entries")
+            raise CorruptData(f"the schema's map {field.name[:100]!r} is not a list of entries")
     for message in messages:
         check_maps((*message.fields, *message.extensions), message.nested_types)

@@ -87,7 +87,7 @@ class RemoteFiles:
             raise Unopenable(str(error)) from error
         if contradicts(self._piece, completed, self._lineage):
             self._doubted.add(self.upload.segment_id)
-            raise Vanished(f"{self.object!r} is another piece of the log than its name says; open it again")
+            raise Vanished(f"{self.object!r} now has another part of the log; open it again")
         return completed
 
     @property
@@ -194,4 +194,4 @@ class UnlistedFiles(RemoteFiles):
     @property
     def _readable(self) -> Layout:
         self._ask()
-        raise Vanished("the tier was asked meanwhile what it has there; open it again")
+        raise Vanished("the tier was listed meanwhile; open the file again")
