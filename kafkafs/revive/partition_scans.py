@@ -17,6 +17,7 @@ from kafkafs.revive.partitions import report_of
 from kafkafs.revive.plan import Choices, Plan
 from kafkafs.revive.scan_state import Rules
 from kafkafs.revive.scanning import PartitionScan, Sources
+from kafkafs.revive.tally import Loss
 
 Progress = Callable[[int, int], None]
 """Called with the bytes of log that are done, and with those of all logs."""
@@ -101,6 +102,13 @@ class PartitionScans:
     def report(self, one: NamedScan) -> dict[str, Any]:
         """Return the sentences about a partition that was scanned."""
         self.damage += [f"{one.name} at offset {each.first}: {each.reason}" for each in one.scan.refused]
+        log = one.scan.log
+        if log.tail is not None and log.tail.end_offset < log.start_offset:
+            end, start = log.tail.end_offset, log.start_offset
+            reason = (
+                f"the log ends at {end}, and its broker recorded its start at {start}: all its records count as deleted"
+            )
+            one.scan.tally.add_loss(Loss(end, start - 1, reason, is_damage=False))
         report = self.reports[one.name] = {"directory": one.name, **report_of(one.scan, one.replica)}
         return report
 

@@ -29,6 +29,20 @@ def test_a_partition_that_is_done_is_not_scanned_again(tmp_path):
     assert "madeOf" not in str(again.revived())
 
 
+@pytest.mark.parametrize(("start", "lost"), [(30, []), (60, []), (61, [(60, 60)]), (2**63 - 1, [(60, 2**63 - 2)])])
+def test_a_log_start_behind_the_end_is_told(tmp_path, start, lost):
+    """Regression: the log had lost its end, or the checkpoint is damaged. All records were gone without a word."""
+    scans(tmp_path)
+    (tmp_path / "a/log-start-offset-checkpoint").write_text(f"0\n1\nt 0 {start}\n")
+    found = scans(tmp_path)
+    for each in found.scans({}):
+        found.only_scan(each)
+    losses = found.reports["t-0"]["losses"]
+    assert [(each["first"], each["last"]) for each in losses] == lost
+    assert all(f"recorded its start at {start}" in each["reason"] for each in losses)
+    assert found.damage == []
+
+
 @pytest.mark.parametrize(
     ("count", "wanted"), [(1, "damage in 1 place: a; "), (7, "damage in 7 places: a; a; a; a; a and 2 more; ")]
 )

@@ -95,7 +95,17 @@ def test_notes_of_a_node_that_has_seen_later_metadata(name, number, is_older, tm
     assert all(word in each and f"{str(path)!r}" in each for each in found for word in MISSING)
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\0", b"[]", b'{"brokerEpoch": "x", "leaderId": null}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\0",
+        b"[]",
+        b"[" * 100_000,
+        b'{"leaderEpoch":' + b"9" * 5000 + b"}",
+        b'{"brokerEpoch": "x", "leaderId": null}',
+    ],
+)
 def test_notes_that_cannot_be_read_are_no_sign(content, tmp_path):
     path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)})
     for name in NOTES:
