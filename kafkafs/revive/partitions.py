@@ -58,10 +58,12 @@ class PartitionWriter:
             if not scan.refused:
                 self._segment(kept)
             moved(log_size(kept.segment) if kept.is_own else 0)
-        self._writing.finish()
         for base in self._fetched:
             self._target.remove(_name_of_fetched(base))
+        if scan.tally.is_below_start:  # which takes files away again
+            self._writing.finish()
         self._beside(scan)
+        self._writing.finish()
 
     def _fetch(self, segment: Segment) -> None:
         """If a remote segment cannot be fetched as a whole, the scan reads what it can."""

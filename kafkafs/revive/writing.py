@@ -15,11 +15,12 @@ from kafkafs.disk.forked import ForkedProcess
 from kafkafs.revive.copying import write_past
 from kafkafs.revive.place import NewDirectory, Target
 
-SLOT, SLOTS = 2 << 20, 8
+SLOT, SLOTS = 2 << 20, 16
 """Bytes of a part of the shared memory, and the number of parts. A log is written a part at a time."""
 
-TOGETHER = 3
-"""Tasks that the process gets at once: each time it wakes up, it may take this one's place on the processor."""
+TOGETHER, MOST_TOGETHER = 3 << 20, 6
+"""Bytes and tasks that the process gets at once: each time it wakes up, it may take this one's place on the processor.
+"""
 
 FEW = 16 << 20
 """To start a process takes longer than to write this many bytes."""
@@ -133,7 +134,7 @@ class Writing:
             self._free.append(task.slot)
             return
         self._given.append(task)
-        if len(self._given) == TOGETHER:
+        if len(self._given) == MOST_TOGETHER or sum(each.size for each in self._given) >= TOGETHER:
             self._send()
 
     def finish(self) -> None:

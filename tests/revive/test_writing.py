@@ -40,7 +40,7 @@ def process(request, forked):
 def small_slots(monkeypatch):
     monkeypatch.setattr(writing, "SLOT", 100)
     monkeypatch.setattr(writing, "SLOTS", 4)
-    monkeypatch.setattr(writing, "TOGETHER", 2)
+    monkeypatch.setattr(writing, "TOGETHER", 200)
 
 
 @pytest.mark.usefixtures("process", "small_slots")
