@@ -36,7 +36,8 @@ def topics(release: str) -> dict[str, Topic]:
         "deleted-late": short,
         "deleted-first-batch": short,
         "deleted-all": short,
-        "compacted": Topic(settings=COMPACT | {"delete.retention.ms": 24 * HOUR_MS}),
+        # what it set aside is still there when the broker stops, however busy the machine is
+        "compacted": Topic(settings=COMPACT | {"delete.retention.ms": 24 * HOUR_MS, "file.delete.delay.ms": HOUR_MS}),
         "compacted-tombstones": Topic(settings=COMPACT | {"delete.retention.ms": 0, "file.delete.delay.ms": 1000}),
         "compacted-transactions": Topic(settings=COMPACT | {"delete.retention.ms": 0, "segment.ms": CENTURY_MS}),
         DOOMED: short,
