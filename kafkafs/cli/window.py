@@ -51,7 +51,8 @@ def _times(first: str | None, last: str | None) -> tuple[Time | None, Time | Non
 
 
 def _ends_before(first: Time | None, last: Time | None) -> bool:
-    """True if no time is between both. What counts back from a log's end can only be compared with its like."""
+    """True if no time is between both. A time that counts back from a log's end can only be compared with another such
+    time."""
     if isinstance(last, FromEnd):
         return isinstance(first, FromEnd) and last.ago_ms >= first.ago_ms
     return last is not None and not isinstance(first, FromEnd) and last <= max(first or 0, 0)

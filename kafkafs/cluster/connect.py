@@ -81,7 +81,8 @@ class _Change(NamedTuple):
 
 
 class _LastValues(Replay):
-    """The last value of each key, as JSON, with its timestamp. What a transaction wrote counts once it is committed."""
+    """The last value of each key, as JSON, with its timestamp. The writes of a transaction count once it is
+    committed."""
 
     def __init__(self, where: str) -> None:
         self._where = where

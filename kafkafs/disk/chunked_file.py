@@ -147,7 +147,7 @@ class ChunkedFile(DataFile):
                 self._fetched_to = max(self._fetched_to, count)
 
     def straight(self, position: int, end: int, *, is_whole: bool = False) -> DataFile:
-        """See `DataFile`. What is small is fetched whole, and kept."""
+        """See `DataFile`. A small object is fetched whole, and kept."""
         end = min(end, self._size)
         if self._ahead is None or is_non_blocking() or self._size <= TOGETHER or end - position <= STRAIGHT:
             return self

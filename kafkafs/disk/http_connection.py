@@ -20,7 +20,7 @@ _UNTIL_CLOSED = 1 << 62
 
 
 class HttpError(OSError):
-    """What came is no response, or the connection ended in its midst."""
+    """The bytes that came are no response, or the connection ended within the response."""
 
 
 class HttpConnection:

@@ -1,4 +1,4 @@
-"""What one process has had to do with object stores: their failures, and what it has in memory of them.
+"""The state of one process about object stores: their failures, and the parts of them that it has in memory.
 
 All readers of a process share one `StoreSession`: together they have one exit code and one limit of memory. Processes
 that are forked from it report their failures to it.

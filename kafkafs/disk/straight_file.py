@@ -27,7 +27,7 @@ _SHORT = 16 << 10
 
 
 class Stream(Protocol):
-    """A range of an object that was asked for. What raises has an answer that must not be used."""
+    """A range of an object that was asked for. If a method raises an error, the response must not be used."""
 
     def read_into(self, view: memoryview) -> bool:
         """Fill `view` with the next bytes. False if they do not come."""
@@ -102,7 +102,7 @@ class StraightFile(DataFile):
         return self._file.next_data(position)
 
     def forget(self, position: int, size: int) -> bool:
-        """See `DataFile`. What is held is read again from the file, which fetches it anew."""
+        """See `DataFile`. Bytes that are held are read again from the file, which fetches them again."""
         dropped = self._file.forget(position, size) or position < self._at
         self._known_to = 0
         self._go_on_at(position)

@@ -96,7 +96,7 @@ class Log:
 
     @property
     def tail(self) -> Tail | None:
-        """Where the log ends; None of one without segments."""
+        """The end of the log; None without segments."""
         return self._tail.get(self._late.tail)
 
     @property

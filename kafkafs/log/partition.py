@@ -1,7 +1,7 @@
 """A partition directory that lives: it keeps the newest `Log` and makes another when the directory has changed.
 
-Whoever asks gets the log as a `Look`, under the options that the partition was made with. There is one `Look` of each
-log, so what a reader has found in a log counts until the log is another one.
+A caller gets the log as a `Look`, under the options that the partition was made with. There is one `Look` of each log,
+so what a reader has found in a log counts until the log is another one.
 
 Looking costs a stat of the directory and one of the last segment's log, and happens at most every `log_fresh_s` (see
 `read_options`); what changes more often than that is seen a moment later, as it would be on a slower disk. A look that

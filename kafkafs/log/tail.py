@@ -1,4 +1,4 @@
-"""Where the last segment's log ends. The broker appends there while anybody looks. Source: LogSegment, read-only."""
+"""The end of the last segment's log. The broker appends there while anybody looks. Source: LogSegment, read-only."""
 
 from dataclasses import dataclass, replace
 

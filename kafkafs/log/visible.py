@@ -147,7 +147,7 @@ class Visible:
         return self._end.get(self._find_end)
 
     def end_of_walk(self, offset: int) -> int:
-        """Where a walk from that offset may end: at `end`, which need not be found where the log goes on behind."""
+        """The end of a walk from that offset: at `end`, which need not be found if the log goes on behind it."""
         return ANY_OFFSET if self.log.is_closed_at(offset) and not self._committed else self.end
 
     def _find_end(self) -> int:

@@ -1,4 +1,4 @@
-"""Of several topics that have one name, the one whose partitions a tier shows.
+"""The one of several topics of a name whose partitions a tier shows.
 
 A topic that was deleted and made again has another id. Two clusters that share a tier may both have a topic of a name.
 All partitions that are shown are those of one topic: a mix would be of nobody's.

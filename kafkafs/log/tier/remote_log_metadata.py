@@ -46,8 +46,8 @@ class Noted(NamedTuple):
     is_deleted: bool = False
 
     def counted(self, found: Sequence[Upload]) -> list[Upload]:
-        """Of the uploads that are complete in the tier, those that the topic calls finished, and those about which it
-        lacks the records. If it lacks those of a later upload, it may lack the end of one that was begun, too."""
+        """The complete uploads of the tier that the topic calls finished, and those about which the topic lacks the
+        records. If it lacks those of a later upload, it may lack the end of one that was begun, too."""
         lacks = [
             each for each in found
             if not (self.is_deleted or each.segment_id in self.deleted or each.segment_id in self.finished)
@@ -177,7 +177,8 @@ class RemoteLogMetadata:
 
 
 def _merged(known: Iterable[dict[str, tuple[Upload | None, int]]]) -> dict[str, tuple[Upload | None, int]]:
-    """What several partitions of the topic say of one: it had another number of partitions once. States go up."""
+    """The records of several partitions of the topic about one partition: the topic once had another number of
+    partitions. States go up."""
     merged: dict[str, tuple[Upload | None, int]] = {}
     for uploads in known:
         for each, (upload, state) in uploads.items():

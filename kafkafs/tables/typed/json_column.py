@@ -72,7 +72,7 @@ class JsonColumn:
         yield [pa.concat_arrays(each).take(pa.array(places)) for each in both]
 
     def _are_alike(self, pieces: list[Records], content: pa.Array) -> np.ndarray:
-        """Which of the values Arrow's reader can take."""
+        """The values that Arrow's reader can take."""
         if len(self._alike) > self._most_shapes:
             self._alike = {SHAPE_ODD: False}
         shapes = np.concatenate([self._shapes.of(piece) for piece in pieces])
