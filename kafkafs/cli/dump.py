@@ -216,14 +216,20 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
 
 def _objects(address: str, *, logs_only: bool) -> list[str]:
-    """The object of that address, or those in the folder."""
-    from kafkafs.log.tier.folder import objects_in  # what a tier takes, other dumps do without
-
+    """The object of that address. Of a folder those in it, and in the folders below it, as of a directory."""
     if is_dumpable(shown(address)):
         return [address]
-    found = [each for each in objects_in(address) if (is_log if logs_only else is_dumpable)(shown(each))]
+    from kafkafs.log.tier.sources import open_objects  # what a bucket takes, other dumps do without
+
+    objects, (place, mark, query) = open_objects(address, DiskOptions()), address.partition("?")
+    try:
+        found = [each.key.strip("/") for folder in ("", *objects.folders()) for each in sorted(objects.files(folder))]
+    except NotFound:
+        return [address]  # no folder: an object, or nothing
+    wanted = is_log if logs_only else is_dumpable
+    found = [f"{place.rstrip('/')}/{name}{mark}{query}" for name in found if wanted(name)]
     if not found:
-        raise UsageError(f"{shown(address)!r} has no file that can be dumped")
+        raise UsageError(f"the folder {shown(address)!r} holds nothing that can be dumped")
     return found
 
 

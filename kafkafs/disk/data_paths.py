@@ -69,7 +69,7 @@ def local_place(path: Path, what: str) -> Path:
 
 def is_in_copy(address: str, path: Path) -> bool:
     """True if an address of a bucket is that of a data directory, or of something in it."""
-    inner, outer = urlsplit(address), urlsplit(bucket_of(path))
+    inner, outer = (urlsplit(each, allow_fragments=False) for each in (address, bucket_of(path)))
     is_same = (inner.scheme, inner.netloc.rpartition("@")[2]) == (outer.scheme, outer.netloc)
     return is_same and bool(outer.scheme) and f"{inner.path.rstrip('/')}/".startswith(f"{outer.path.rstrip('/')}/")
 

@@ -84,14 +84,25 @@ def test_a_point_takes_at_most_six_requests(store, data, capfdbinary, forgotten)
     assert len(store.asked) <= 6
 
 
-@pytest.mark.parametrize("what", ["", "/00000000000000000000.log", "/00000000000000000000.index"])
-def test_a_dump_of_a_copy_is_that_of_the_directory(what, store, data, capfdbinary):
-    words = ("dump", "--print-data-log", DATA)
-    far = _answer(capfdbinary, words, store.address(f"{data.name}/orders-0{what}"))
-    near = _answer(capfdbinary, words, f"{data}/orders-0{what}")
-    assert (far[0], far[1].replace(b"s3://disks/kafka-logs/", b""), far[2]) == (
-        near[0], near[1].replace(f"{data}/".encode(), b"").replace(b"DATA", f"orders-0{what}".encode()), near[2]
-    )  # fmt: skip
+WHAT = (
+    "", "orders-0", "orders-0/00000000000000000000.log", "orders-0/00000000000000000000.index",
+    "orders-0/leader-epoch-checkpoint", "orders-0/nothing", "replication-offset-checkpoint", "nothing-0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [("--print-data-log",), ("--from-offset", "2")], ids=" ".join)
+def test_a_dump_of_a_copy_is_that_of_the_directory(words, store, data, capfdbinary):
+    """Regression: a whole copy had no file that can be dumped, nor had a checkpoint."""
+    for what in WHAT:
+        far = _answer(capfdbinary, ("dump", *words, DATA), store.address(f"{data.name}/{what}"))
+        near = _answer(capfdbinary, ("dump", *words, DATA), f"{data}/{what}")
+        assert far[0] == near[0], what
+        assert _named(far, f"s3://disks/{data.name}/", what) == _named(near, f"{data}/", what), what
+
+
+def _named(answer: tuple[int, bytes, bytes], place: str, what: str) -> list[bytes]:
+    """What was printed, with names from the data directory on."""
+    return [text.replace(place.encode(), b"").replace(b"DATA", what.rstrip("/").encode()) for text in answer[1:]]
 
 
 def test_a_dump_of_what_changes_is_an_error(data, capfdbinary, tmp_path):

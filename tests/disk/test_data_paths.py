@@ -63,6 +63,9 @@ def test_what_is_in_a_copy():
         True, True, False, False, False
     ]  # fmt: skip
     assert not is_in_copy("file:///b/p", Path("/b"))
+    assert [is_in_copy(f"s3://b/{each}", data_path("s3://b/p#1")) for each in ("p#1/q", "p#2", "p")] == [
+        True, False, False
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("word", ["s3://b/p", "s3:/b/p", "gs://b/p"])

@@ -22,16 +22,9 @@ def split(place: str) -> tuple[str, str]:
     """The folder of a file, or of an object by its address, which is one as well; and its name."""
     if not is_bucket(place):
         return os.path.split(place)
-    parts = urlsplit(place)
+    parts = urlsplit(place, allow_fragments=False)  # a folder may have a #
     folder, name = os.path.split(parts.path)
     return parts._replace(path=folder).geturl(), name
-
-
-def objects_in(address: str) -> list[str]:
-    """The addresses of the objects in a folder of a bucket, in the order of their names."""
-    parts = urlsplit(address)
-    names = sorted(Folder(address, ()).listed())
-    return [parts._replace(path=f"{parts.path.rstrip('/')}/{name}").geturl() for name in names]
 
 
 class Folder:
