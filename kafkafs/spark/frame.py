@@ -26,7 +26,7 @@ from kafkafs.tables.choice import Form
 from kafkafs.tables.local import mapped
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of
 from kafkafs.tables.offsets import TopicPartition
-from kafkafs.tables.planning import PartitionLooks, planned
+from kafkafs.tables.planning import PartitionLook, planned
 from kafkafs.tables.ranges import data_loss, records_of
 from kafkafs.tables.registries import registry_with_schemas
 from kafkafs.tables.typed.json_column import JsonColumn
@@ -198,15 +198,15 @@ def _passes(options: SourceOptions, name: FieldName) -> tuple[set[str], list[Pas
     locations = chosen_here(missing, options.paths, options.choice, options.replicas, options.tiered)
     options = options.without(missing_names(missing))
 
-    def plan(looks: PartitionLooks) -> list[Pass]:
-        ranges = planning.between(options.starting, options.ending, looks, _passed_over)
-        return [
-            Pass(piece, size, name, options.isolation, _passed_over)
-            for each in ranges
-            for piece, size in planning.pieces_of(each, looks[each.location.name].log, _PASS_BYTES, len(looks))
-        ]
+    planning.check_named(options.starting, options.ending, locations)
 
-    return {place.topic for place in locations}, planned(locations, options.isolation, plan)
+    def passes(look: PartitionLook) -> list[Pass]:
+        each = planning.between(options.starting, options.ending, look, _passed_over)
+        pieces = () if each is None else planning.pieces_of(each, look.log, _PASS_BYTES, len(locations))
+        return [Pass(piece, size, name, options.isolation, _passed_over) for piece, size in pieces]
+
+    found = planned(locations, options.isolation, passes)
+    return {place.topic for place in locations}, [each for some in found.values() for each in some]
 
 
 def _passed_over(_: str) -> None:

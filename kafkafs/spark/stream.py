@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.disk.data_paths import named_now
+from kafkafs.log.lineage import LogIdentity
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
@@ -21,8 +22,8 @@ from kafkafs.spark.tasks import in_executor, tasks
 from kafkafs.tables import planning
 from kafkafs.tables.locations import Location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
-from kafkafs.tables.offsets import PartitionOffsets, Specific, TopicPartition, names, to_dict, without
-from kafkafs.tables.planning import PartitionLook, PartitionLooks, planned
+from kafkafs.tables.offsets import LATEST, AllAt, PartitionOffsets, Specific, TopicPartition, names, to_dict, without
+from kafkafs.tables.planning import PartitionLook, PartitionRange, planned
 from kafkafs.tables.ranges import NAME_ALL, data_loss
 
 logger = logging.getLogger(__name__)
@@ -50,22 +51,30 @@ class StreamReader(DataSourceStreamReader):
         """Return the start of a new stream: as the options say, by default the end. The same each time: Spark asks once
         for where the first micro-batch may end, and once for what it reads."""
         if self._first is None:
-            self._first, ends = planned(self._locations(), self._options.isolation, self._bounds)
-            self._at_end = {name: at for name, at in self._first.at.items() if at == ends[name]}
+            self._first, self._at_end = self._bounds()
         return self._first.to_json()
 
-    def _bounds(self, looks: PartitionLooks) -> tuple[StreamOffset, PartitionOffsets]:
+    def _bounds(self) -> tuple[StreamOffset, PartitionOffsets]:
+        """The start of a new stream, and those of its offsets at which a log ends."""
+        locations = self._locations()
         starting = without(self._options.starting, missing_names(self._missing))
-        starts = planning.resolve(starting, looks, starting=True)
-        starts = self._not_behind(self._latest, starts)
-        return StreamOffset(starts, self._logs.of(looks, starts, StreamOffset())), planning.latest(looks)
+        planning.check_named(starting, AllAt(LATEST), locations)
 
-    def _not_behind(self, ends: PartitionOffsets, starts: PartitionOffsets) -> PartitionOffsets:
-        """The starts of a new stream, none of them behind an end that was settled before, but for those that the
-        options name."""
+        def begin(look: PartitionLook) -> tuple[int, LogIdentity, bool]:
+            at = self._not_behind(self._latest, look.location.name, planning.resolved(starting, look))
+            return at, self._logs.of(look, at, StreamOffset()), at == look.visible_end
+
+        found = planned(locations, self._options.isolation, begin)
+        first = StreamOffset(
+            {name: at for name, (at, _, _) in found.items()}, {name: each[1] for name, each in found.items()}
+        )
+        return first, {name: at for name, (at, _, is_end) in found.items() if is_end}
+
+    def _not_behind(self, ends: PartitionOffsets, name: TopicPartition, at: int) -> int:
+        """The start of a new stream, not behind an end that was settled before, unless the options name it."""
         starting = self._options.starting
-        named = {name for name, at in starting.offsets.items() if at >= 0} if isinstance(starting, Specific) else ()
-        return {name: at if name in named else min(at, ends.get(name, at)) for name, at in starts.items()}
+        is_named = isinstance(starting, Specific) and starting.offsets.get(name, -1) >= 0
+        return at if is_named else min(at, ends.get(name, at))
 
     @in_a_sentence()
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # as before 4.2
@@ -83,27 +92,24 @@ class StreamReader(DataSourceStreamReader):
         """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
         begun, ends = stream_offset(start), stream_offset(end)
         if self._first is not None and begun.at == self._first.at:  # a first micro-batch once more, whose end was
-            begun = replace(begun, at=self._not_behind(ends.at, begun.at))  # settled before the stream was ended
+            at = {
+                name: self._not_behind(ends.at, name, at) for name, at in begun.at.items()
+            }  # settled before the stream
+            begun = replace(begun, at=at)  # was ended
         lost = data_loss(self._options.fail_on_data_loss)
         locations = self._locations()
         self._report_gone((set(begun.at) | set(ends.at)) - set(locations))
         locations = {name: locations[name] for name in ends.at if name in locations}
 
-        def plan(looks: PartitionLooks) -> list[InputPartition]:
-            """The tasks between `begun` and `ends`, as the logs allow it in one look at all of them."""
-            starts, options = self._starts(looks, begun, ends), self._options
-            ranges = planning.checked_ranges(looks, starts, ends.at, lost)
-            groups = planning.splits(ranges, looks, options.min_partitions, options.max_records_per_partition)
-            return tasks(groups, options)
+        def range_of(look: PartitionLook) -> PartitionRange | None:
+            """What is to be read between `begun` and `ends`, as the log allows it."""
+            return planning.checked_range(look, self._start(look, begun, ends), ends.at[look.location.name], lost)
 
-        return planned(locations, self._options.isolation, plan)
-
-    def _starts(self, looks: PartitionLooks, begun: StreamOffset, ends: StreamOffset) -> PartitionOffsets:
-        """Return the offset at which each partition goes on. A new one begins at its earliest offset."""
-        starts = dict(begun.at)
-        for name, look in looks.items():
-            starts[name] = self._start(look, begun, ends)
-        return starts
+        options = self._options
+        groups = planning.planned_tasks(
+            locations, options.isolation, range_of, options.min_partitions, options.max_records_per_partition
+        )
+        return tasks(groups, options)
 
     def _start(self, look: PartitionLook, begun: StreamOffset, ends: StreamOffset) -> int:
         """The place at which a partition goes on. `failOnDataLoss` decides about a log that is not the one that the
@@ -168,5 +174,7 @@ class StreamReader(DataSourceStreamReader):
     def _with_logs(self, ends: PartitionOffsets, before: StreamOffset) -> StreamOffset:
         """The offset of a stream that has read up to `ends`, and was at `before`."""
         there = {name: location for name, location in self._locations().items() if name in ends}
-        found = planned(there, self._options.isolation, lambda looks: self._logs.of(looks, ends, before))
+        found = planned(
+            there, self._options.isolation, lambda look: self._logs.of(look, ends[look.location.name], before)
+        )
         return StreamOffset(ends, {**before.logs, **found})

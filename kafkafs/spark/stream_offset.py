@@ -10,12 +10,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import ref
 
 from kafkafs.errors import UsageError
 from kafkafs.log.lineage import BatchMark, LogIdentity
 from kafkafs.log.log import Log
 from kafkafs.tables.offsets import PartitionOffsets, TopicPartition, from_dict, to_dict
-from kafkafs.tables.planning import PartitionLooks
+from kafkafs.tables.planning import PartitionLook
 
 LOGS = "kafkafs logs "
 """The beginning of the member's name; JSON follows: {topic: {topic id: {partition: last batch}}}."""
@@ -69,21 +70,17 @@ def _logs(tree: Mapping[str, Mapping[str, Mapping[str, list[Any]]]]) -> dict[Top
 
 
 class KnownLogs:
-    """The logs of one stream's partitions. A log that has not changed is asked once."""
+    """The logs of one stream's partitions. A log that has not changed is asked once, while its partition has it."""
 
     def __init__(self) -> None:
-        self._seen: dict[TopicPartition, tuple[Log, int, LogIdentity | None, LogIdentity]] = {}
+        self._seen: dict[TopicPartition, tuple[ref[Log], int, LogIdentity | None, LogIdentity]] = {}
 
-    def of(
-        self, looks: PartitionLooks, ends: PartitionOffsets, before: StreamOffset
-    ) -> dict[TopicPartition, LogIdentity]:
-        """The log of each partition, as one that reads up to `ends` knows it, and knew it `before`."""
-        return {name: self._of(name, look.log, ends[name], before) for name, look in looks.items() if name in ends}
-
-    def _of(self, name: TopicPartition, log: Log, end: int, before: StreamOffset) -> LogIdentity:
+    def of(self, look: PartitionLook, end: int, before: StreamOffset) -> LogIdentity:
+        """The log of a partition, as one that reads up to `end` knows it, and knew it `before`."""
+        name, log = look.location.name, look.log
         known = before.logs.get(name)
         seen = self._seen.get(name)
-        if seen is not None and seen[0] is log and seen[1:3] == (end, known):
+        if seen is not None and seen[0]() is log and seen[1:3] == (end, known):
             return seen[3]
         is_same = known is not None and known.difference(log) is None
         if known is not None and is_same and before.at.get(name) == end:
@@ -92,5 +89,5 @@ class KnownLogs:
             found = LogIdentity.before(log, end)
             if known is not None and is_same:
                 found = known.went_on(found)
-        self._seen[name] = log, end, known, found
+        self._seen[name] = ref(log), end, known, found
         return found

@@ -1,15 +1,21 @@
 """From options to ranges of offsets: which of each partition, and cut where.
 
-A range is cut behind offset index entries, so that each task starts at a batch and reads its own bytes only. All of a
-plan is asked of one look at each partition: where it begins and ends, at which offset a time is. The plan does not show
-appends and deletions of the broker between two questions. If files vanish under a plan, all of it is made again, of a
-later look.
+A range is cut behind offset index entries, so that each task starts at a batch and reads its own bytes only. A plan
+asks one question of one look at each partition: where it begins and ends, at which offset a time is. The answer does
+not show appends and deletions of the broker meanwhile. If files vanish under a question, it is asked again, of a later
+look at this partition.
+
+Plans go through partition by partition, and drop each look with its answer. So a plan of 100,000 partitions has one log
+in memory.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -28,14 +34,13 @@ from kafkafs.tables.offsets import (
     LATEST,
     AllAt,
     Limit,
-    PartitionOffsets,
     Specific,
     Timestamps,
     TopicPartition,
 )
 from kafkafs.tables.offsets import names as names_of
 
-Plan = TypeVar("Plan")
+Answer = TypeVar("Answer")
 
 
 class PartitionLook:
@@ -68,32 +73,20 @@ class PartitionLook:
         return self.reader.visible_end
 
 
-PartitionLooks = Mapping[TopicPartition, PartitionLook]
-
-
-def looks(locations: Mapping[TopicPartition, Location], isolation: Isolation) -> dict[TopicPartition, PartitionLook]:
-    """A look at each partition now."""
-    return {name: PartitionLook(location, isolation) for name, location in locations.items()}
-
-
 def planned(
-    locations: Mapping[TopicPartition, Location], isolation: Isolation, plan: Callable[[PartitionLooks], Plan]
-) -> Plan:
-    """The results that `plan` makes of one look at each partition. They are made again of later looks if files
-    vanish.
+    locations: Mapping[TopicPartition, Location], isolation: Isolation, question: Callable[[PartitionLook], Answer]
+) -> dict[TopicPartition, Answer]:
+    """The answers of a look at each partition, by name and in the order of names. The question is asked again of a
+    later look if files vanish under it.
 
     A plan makes millions of objects that stay. Searches for cycles among them took two fifths of its time.
     """
     with no_collection():
-        return ask_again(lambda: plan(looks(locations, isolation)), lambda: _look_again(locations))
+        return {name: _asked(location, isolation, question) for name, location in sorted(locations.items())}
 
 
-def _look_again(locations: Mapping[TopicPartition, Location]) -> None:
-    for location in locations.values():
-        try:
-            partition(location).look_again()
-        except NotFound:
-            continue
+def _asked(location: Location, isolation: Isolation, question: Callable[[PartitionLook], Answer]) -> Answer:
+    return ask_again(lambda: question(PartitionLook(location, isolation)), lambda: partition(location).look_again())
 
 
 TASK_BYTES = 64 << 20
@@ -125,39 +118,45 @@ class PartitionRange:
     log_end: int = 0
 
 
-def earliest(looks: PartitionLooks) -> PartitionOffsets:
-    """The log start offsets."""
-    return {name: each.start_offset for name, each in looks.items()}
+def earliest(look: PartitionLook) -> int:
+    """The log start offset."""
+    return look.start_offset
 
 
-def latest(looks: PartitionLooks) -> PartitionOffsets:
-    """The offsets behind the last visible ones: the log end, or the last stable offset."""
-    return {name: each.visible_end for name, each in looks.items()}
+def latest(look: PartitionLook) -> int:
+    """The offset behind the last visible one: the log end, or the last stable offset."""
+    return look.visible_end
 
 
-def resolve(limit: Limit, looks: PartitionLooks, *, starting: bool) -> PartitionOffsets:
-    """The limit as offsets. UsageError if it names other partitions, or no record is at or after a time."""
+def check_named(starting: Limit, ending: Limit, names: Collection[TopicPartition]) -> None:
+    """UsageError if one of the limits names other partitions than these, or not all of them."""
+    for option, limit in (("startingOffsets", starting), ("endingOffsets", ending)):
+        match limit:
+            case Specific(given):
+                what = option
+            case Timestamps(Mapping() as given):
+                what = "the times"
+            case _:
+                continue
+        if set(given) != set(names):
+            raise UsageError(
+                f"{what} must name all topic partitions (-1 for latest, -2 for earliest); "
+                f"it names {names_of(given)}, and chosen are {names_of(names)}"
+            )
+
+
+def resolved(limit: Limit, look: PartitionLook) -> int:
+    """The limit as an offset of this partition. UsageError if no record is at or after a time."""
     match limit:
         case AllAt(offset):
-            return earliest(looks) if offset == EARLIEST else latest(looks)
+            return _resolved(offset, look)
         case Specific(offsets):
-            _same_partitions("startingOffsets" if starting else "endingOffsets", offsets, looks)
-            return {name: _resolved(offset, looks[name]) for name, offset in offsets.items()}
+            return _resolved(offsets[look.location.name], look)
         case Timestamps(int(time)):
-            times: Mapping[TopicPartition, int] = dict.fromkeys(looks, time)
-        case Timestamps(each):
-            assert not isinstance(each, int)
-            _same_partitions("the times", each, looks)
-            times = each
-    return {name: _at_time(looks[name], time, limit.no_match) for name, time in times.items()}
-
-
-def _same_partitions(what: str, given: Mapping[TopicPartition, int], looks: PartitionLooks) -> None:
-    if set(given) != set(looks):
-        raise UsageError(
-            f"{what} must name all topic partitions (-1 for latest, -2 for earliest); "
-            f"it names {names_of(given)}, and chosen are {names_of(looks)}"
-        )
+            return _at_time(look, time, limit.no_match)
+        case Timestamps(times):
+            assert not isinstance(times, int)
+            return _at_time(look, times[look.location.name], limit.no_match)
 
 
 def _resolved(offset: int, look: PartitionLook) -> int:
@@ -184,53 +183,74 @@ def _at_time(look: PartitionLook, time: int, no_match: str) -> int:
     return look.visible_end
 
 
-def between(starting: Limit, ending: Limit, looks: PartitionLooks, lost: Callable[[str], None]) -> list[PartitionRange]:
-    """The ranges between two limits. UsageError as of `resolve`; `lost` as of `checked_ranges`."""
-    starts = resolve(starting, looks, starting=True)
-    return checked_ranges(looks, starts, resolve(ending, looks, starting=False), lost)
+def between(starting: Limit, ending: Limit, look: PartitionLook, lost: Callable[[str], None]) -> PartitionRange | None:
+    """The range between two limits, which `check_named` has passed; None if nothing is there. `lost` as of
+    `checked_range`."""
+    return checked_range(look, resolved(starting, look), resolved(ending, look), lost)
 
 
-def checked_ranges(
-    looks: PartitionLooks, starts: PartitionOffsets, ends: PartitionOffsets, lost: Callable[[str], None]
-) -> list[PartitionRange]:
-    """The ranges that are there; `lost` hears of what is not, and raises unless that is to be passed over."""
-    found = []
-    for name, look in sorted(looks.items()):
-        start, end = starts[name], ends[name]
-        if start > end:
-            raise UsageError(f"the starting offset {start} of {name} is greater than its ending offset {end}")
-        log = look.log
-        if start < log.start_offset and start < end:
-            last = min(end, log.start_offset) - 1
-            lost(f"offsets {start} to {last} of {name} are gone: it starts at {log.start_offset}")
-        if end > max(log.end_offset, look.visible_end):
-            lost(f"{name} ends at offset {log.end_offset}, before {end}")
-        elif end > look.visible_end:
-            lost(f"{name} has an open transaction, which hides offsets {look.visible_end} to {end - 1}")
-        start, end = max(start, log.start_offset), min(end, look.visible_end)
-        if start < end:
-            found.append(PartitionRange(look.location, start, end, log.end_offset))
-    return found
+def checked_range(look: PartitionLook, start: int, end: int, lost: Callable[[str], None]) -> PartitionRange | None:
+    """The part of [start, end) that is there, or None; `lost` hears of what is not, and raises unless that is to be
+    passed over."""
+    name, log = look.location.name, look.log
+    if start > end:
+        raise UsageError(f"the starting offset {start} of {name} is greater than its ending offset {end}")
+    if start < log.start_offset and start < end:
+        last = min(end, log.start_offset) - 1
+        lost(f"offsets {start} to {last} of {name} are gone: it starts at {log.start_offset}")
+    if end > max(log.end_offset, look.visible_end):
+        lost(f"{name} ends at offset {log.end_offset}, before {end}")
+    elif end > look.visible_end:
+        lost(f"{name} has an open transaction, which hides offsets {look.visible_end} to {end - 1}")
+    start, end = max(start, log.start_offset), min(end, look.visible_end)
+    return PartitionRange(look.location, start, end, log.end_offset) if start < end else None
+
+
+def planned_tasks(
+    locations: Mapping[TopicPartition, Location],
+    isolation: Isolation,
+    range_of: Callable[[PartitionLook], "PartitionRange | None"],
+    min_partitions: int | None,
+    max_records: int | None,
+) -> list[list[PartitionRange]]:
+    """The ranges for each task, of the range of each partition: see `splits`.
+
+    If files vanish while a few partitions are cut by their indexes, all is asked again. Many are cut without indexes.
+    """
+
+    def measured(look: PartitionLook) -> MeasuredRange | None:
+        each = range_of(look)
+        return None if each is None else MeasuredRange(each, look.log, len(locations))
+
+    def plan() -> list[list[PartitionRange]]:
+        return splits(planned(locations, isolation, measured).values(), min_partitions, max_records)
+
+    return ask_again(plan, lambda: _look_again(locations))
+
+
+def _look_again(locations: Mapping[TopicPartition, Location]) -> None:
+    for location in locations.values():
+        with suppress(NotFound):
+            partition(location).look_again()
 
 
 def splits(
-    ranges: list[PartitionRange], looks: PartitionLooks, min_partitions: int | None, max_records: int | None
+    found: Iterable["MeasuredRange | None"], min_partitions: int | None, max_records: int | None
 ) -> list[list[PartitionRange]]:
     """The ranges for each task: cut into some megabytes, small ones together; at least `min_partitions` tasks, and at
     most `max_records` offsets in each."""
-    most = _INDEXES // max(len(ranges), 1)
-    measured = [_Measured(each, looks[each.location.name].log, most) for each in ranges]
+    measured = [each for each in found if each is not None]
     total = sum(each.size for each in measured) or 1
-    found: list[tuple[PartitionRange, int]] = []
+    cut: list[tuple[PartitionRange, int]] = []
     for each in measured:
         parts = -(-each.size // TASK_BYTES)
-        if min_partitions is not None and min_partitions > len(ranges):
+        if min_partitions is not None and min_partitions > len(measured):
             parts = max(parts, -(-min_partitions * each.size // total))
         pieces = each.cut(max(parts, 1))
-        found += [(piece, each.size // len(pieces)) for piece in pieces]
+        cut += [(piece, each.size // len(pieces)) for piece in pieces]
     if max_records is not None:
-        return [[piece] for each, _ in found for piece in _evenly(each, -(-(each.end - each.start) // max_records))]
-    return _together(found, min_partitions)
+        return [[piece] for each, _ in cut for piece in _evenly(each, -(-(each.end - each.start) // max_records))]
+    return _together(cut, min_partitions)
 
 
 def _together(pieces: list[tuple[PartitionRange, int]], min_partitions: int | None) -> list[list[PartitionRange]]:
@@ -251,85 +271,98 @@ def _together(pieces: list[tuple[PartitionRange, int]], min_partitions: int | No
 
 def pieces_of(each: PartitionRange, log: Log, size: int, partitions: int = 1) -> list[tuple[PartitionRange, int]]:
     """A range in pieces of about `size` bytes of log, each with its bytes. `partitions`: how many a plan has."""
-    measured = _Measured(each, log, _INDEXES // max(partitions, 1))
+    measured = MeasuredRange(each, log, partitions)
     parts = max(1, round(measured.size / size))
     pieces = measured.cut(parts)
     return [(piece, measured.size // len(pieces)) for piece in pieces]
 
 
-class _Measured:
+class MeasuredRange:
     """A range, its bytes, and where it can be cut.
 
     The sizes of segments come from the listing. The index of a segment, for which its log is opened, shows where its
-    batches begin. If cuts are in more than `most` segments, a piece has its share of a segment's offsets instead. One
-    index is in memory at a time.
+    batches begin. If cuts are in many segments, or a plan has many partitions, a piece has its share of a segment's
+    offsets instead. One index is in memory at a time, and in a plan of many partitions no log.
     """
 
-    def __init__(self, each: PartitionRange, log: Log, most: int) -> None:
+    __slots__ = ("_bases", "_log", "_low", "_most", "_segments", "_starts", "range", "size")
+
+    def __init__(self, each: PartitionRange, log: Log, partitions: int = 1) -> None:
+        """`partitions`: how many a plan has."""
+        segments = [segment for segment in log.segments_from(each.start) if segment.base_offset < each.end]
         self.range = each
-        self._log = log
-        self._most = most
-        self._segments = [segment for segment in log.segments_from(each.start) if segment.base_offset < each.end]
-        self._starts = np.cumsum([0, *map(log.walk_end, self._segments)], dtype=np.int64)
-        self._low, self.size = 0, int(self._starts[-1]) or 1
+        self._most = _INDEXES // max(partitions, 1)
+        """Segments whose indexes may be read."""
+        self._log = log if self._most else None
+        self._segments = segments if self._most else []
+        last = (segments[-1].next_base if segments else None) or log.end_offset
+        self._bases = array("q", [*(segment.base_offset for segment in segments), last])
+        self._starts = array("q", accumulate(map(log.walk_end, segments), initial=0))
+        self._low, self.size = 0, self._starts[-1] or 1
         if self.size >= SMALL:
             self._trim()
 
     def _trim(self) -> None:
         """Leaves out what the first and the last segment have beside the range."""
-        last, high = len(self._segments) - 1, int(self._starts[-1])
-        if self.range.start > self._segments[0].base_offset:
+        last, high = len(self._bases) - 2, self._starts[-1]
+        if self.range.start > self._bases[0]:
             offsets, places = self._entries(0)
             self._low = int(places[offsets <= self.range.start].max(initial=0))
-        if self.range.end < self._next_base(last):
+        if self.range.end < self._bases[-1]:
             offsets, places = self._entries(last)
             high = int(places[offsets >= self.range.end].min(initial=high))
         self.size = max(high - self._low, 1)
 
-    def _next_base(self, number: int) -> int:
-        return self._segments[number].next_base or self._log.end_offset
-
     def _entries(self, number: int) -> tuple[Numbers, Numbers]:
         """Offsets of one segment at which it can be cut, and how many bytes of all are before each."""
-        segment, begin, end = self._segments[number], int(self._starts[number]), int(self._starts[number + 1])
-        if self._most > 0:
+        begin, end = self._starts[number : number + 2]
+        if self._log is not None and self._most > 0:
             try:
-                offsets, positions, _ = self._log.cuts(segment)
-            except Denied:
+                offsets, positions, _ = self._log.cuts(self._segments[number])
+            except Denied:  # a reader gets the error
                 return np.empty(0, np.int64), np.empty(0, np.int64)
             return offsets, positions + begin
-        span = self._next_base(number) - segment.base_offset
+        base = self._bases[number]
+        span = self._bases[number + 1] - base
         count = min(_SHARES, span)
         shares = np.arange(1, count)
-        return segment.base_offset + span * shares // count, begin + (end - begin) * shares // count
+        return base + span * shares // count, begin + (end - begin) * shares // count
 
     def cut(self, parts: int) -> list[PartitionRange]:
         """About `parts` pieces of much the same size; between index entries only where there are too few of them."""
         if parts == 1:
             return [self.range]
-        goals = self._low + np.arange(1, parts) * self.size // parts
-        borders = self._starts[np.searchsorted(self._starts, goals, side="left")]  # the next one of each goal
-        before = self._starts[np.maximum(np.searchsorted(self._starts, goals, side="right") - 1, 0)]
-        near = max(self.size // parts // _NEAR, 1)
-        goals = np.where(goals - before <= near, before, np.where(borders - goals <= near, borders, goals))
-        numbers = np.searchsorted(self._starts, goals, side="left") - 1
-        is_border = np.isin(goals, self._starts)
-        looked_into = np.unique(numbers[~is_border])
-        last = len(self._segments) - 1  # its log is open
-        if np.count_nonzero(looked_into < last) > min(self._most, len(self._segments) // 4):
+        chosen: set[int] = set()
+        inside: dict[int, list[int]] = {}
+        for goal in self._goals(parts):
+            border = bisect_left(self._starts, goal)
+            if self._starts[border] != goal:
+                inside.setdefault(border - 1, []).append(goal)
+            elif border:
+                chosen.add(self._bases[border])
+        found = last = len(self._bases) - 2  # the last log is open
+        if sum(number < last for number in inside) > min(self._most, (last + 1) // 4):
             self._most = 0
-        chosen = {self._next_base(number) for number in numbers[is_border & (numbers >= 0)].tolist()}
-        found = len(self._segments) - 1
-        for number in looked_into.tolist():
+        for number, goals in inside.items():
             offsets, places = self._entries(number)
-            offsets, places = np.append(offsets, self._next_base(number)), np.append(places, self._starts[number + 1])
+            offsets, places = np.append(offsets, self._bases[number + 1]), np.append(places, self._starts[number + 1])
             found += len(offsets) - 1
-            chosen |= set(offsets[np.searchsorted(places, goals[~is_border & (numbers == number)])].tolist())
+            chosen.update(offsets[np.searchsorted(places, goals)].tolist())
         borders_left = sorted(cut for cut in chosen if self.range.start < cut < self.range.end)
         is_coarse = found < parts - 1 or self.size < TASK_BYTES * parts // 2
         if len(borders_left) < parts - 1 and is_coarse:
             return _evenly(self.range, parts)
         return _between(self.range, borders_left)
+
+    def _goals(self, parts: int) -> Iterator[int]:
+        """The positions that would make all pieces equal, those near the border of a segment moved there."""
+        near = max(self.size // parts // _NEAR, 1)
+        for part in range(1, parts):
+            goal = self._low + part * self.size // parts
+            behind = bisect_left(self._starts, goal)
+            before = behind if self._starts[behind] == goal else max(behind - 1, 0)
+            borders = self._starts[before], self._starts[behind]
+            yield next((border for border in borders if abs(goal - border) <= near), goal)
 
 
 def _evenly(each: PartitionRange, parts: int) -> list[PartitionRange]:
@@ -340,4 +373,5 @@ def _evenly(each: PartitionRange, parts: int) -> list[PartitionRange]:
 
 
 def _between(each: PartitionRange, borders: list[int]) -> list[PartitionRange]:
-    return [replace(each, start=start, end=end) for start, end in pairwise([each.start, *borders, each.end])]
+    cuts = pairwise([each.start, *borders, each.end])
+    return [PartitionRange(each.location, start, end, each.log_end) for start, end in cuts]

@@ -20,14 +20,14 @@ from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named
 from kafkafs.tables.local import mapped
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.offsets import TopicPartition
-from kafkafs.tables.planning import PartitionLooks, PartitionRange, checked_ranges, pieces_of, planned
+from kafkafs.tables.planning import PartitionLook, PartitionRange, checked_range, pieces_of, planned
 from kafkafs.tables.ranges import data_loss, records_of
 from kafkafs.tables.registries import registry_with_schemas
 from kafkafs.tables.typed.json_column import JsonColumn
 from kafkafs.tables.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName, Text, column_type
-from kafkafs.tables.window import Bound, TopicWindow, columns_named
+from kafkafs.tables.window import Bound, TopicWindow, columns_named, offset_at
 
 if TYPE_CHECKING:
     import pandas
@@ -45,7 +45,6 @@ class _Request:
     """The request of a scan."""
 
     topic: str
-    window: TopicWindow
     forms: dict[FieldName, Form]
     names: tuple[str, ...] | None
     isolation: Isolation
@@ -54,11 +53,6 @@ class _Request:
     def lost(self, what: str) -> None:
         """Hears of records that are gone."""
         data_loss(self.fail_on_data_loss, GO_ON)(what)
-
-    def ranges(self, looks: PartitionLooks) -> list[PartitionRange]:
-        """The ranges of offsets, as of one look at all partitions."""
-        starts, ends = self.window.offsets(looks, time.time_ns() // 1_000_000)
-        return checked_ranges(looks, starts, ends, self.lost)
 
 
 _MakeColumn = Callable[[], Column]
@@ -179,22 +173,29 @@ def scan(
         data_loss(fail_on_data_loss, _NAME_ALL)(missing_sentence(missing))
     locations = chosen_here(missing, paths, choice, _one_of("replicas", replicas, REPLICAS), source)
     window = TopicWindow(start, end).without({name.partition for name in missing_names(missing)})
-    request = _Request(topic, window, wanted, names, level, fail_on_data_loss)
+    request = _Request(topic, wanted, names, level, fail_on_data_loss)
     has_names = "registry" in wanted.values()
     registry = registry_with_schemas(paths) if has_names else Registry()
 
-    def plan(looks: PartitionLooks) -> tuple[list[PartitionRange], dict[FieldName, list[Pass]]]:
-        ranges = request.ranges(looks)
-        typed = [name for name, form in wanted.items() if form in ("json", "registry")]
-        return ranges, {name: _passes(ranges, looks, name, request) for name in typed}
+    limits = window.limits(locations, time.time_ns() // 1_000_000)
+    read = [name for name, form in wanted.items() if form in ("json", "registry")]
 
-    ranges, passes = planned(locations, level, plan)
+    def plan(look: PartitionLook) -> tuple[PartitionRange, list[Pass]] | None:
+        """What is read of a partition, and the passes over it for the types of columns."""
+        start, end = (offset_at(limit, look) for limit in limits)
+        each = checked_range(look, start, end, request.lost)
+        pieces = pieces_of(each, look.log, _PASS_BYTES, len(locations)) if each is not None and read else ()
+        passes = [Pass(piece, size, name, level, _passed_over) for name in read for piece, size in pieces]
+        return None if each is None else (each, passes)
+
+    found = [each for each in planned(locations, level, plan).values() if each is not None]
+    passes = {name: [one for _, some in found for one in some if one.field == name] for name in read}
     typed = {
         name: _column(name, form, topic, passes.get(name, []), registry)
         for name, form in wanted.items()
         if form != "binary"
     }
-    return Scan(request, ranges, typed)
+    return Scan(request, [each for each, _ in found], typed)
 
 
 _BESIDE: dict[Form, tuple[str, ...]] = {"json": ("Bytes",), "registry": ("Bytes", "Error")}
@@ -210,14 +211,6 @@ def _every_name(forms: dict[FieldName, Form]) -> list[str]:
     for name in schema(True).names:
         found += _parts(name, forms[name]) if name in forms else [name]
     return found
-
-
-def _passes(ranges: Iterable[PartitionRange], looks: PartitionLooks, name: FieldName, request: _Request) -> list[Pass]:
-    return [
-        Pass(piece, size, name, request.isolation, _passed_over)
-        for each in ranges
-        for piece, size in pieces_of(each, looks[each.location.name].log, _PASS_BYTES, len(looks))
-    ]  # fmt: skip
 
 
 def _passed_over(_: str) -> None:

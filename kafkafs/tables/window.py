@@ -3,7 +3,7 @@
 A time leads to the offset that a broker answers: that of the first record at or after it, else the end of the log.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -14,13 +14,13 @@ from kafkafs.tables.offsets import (
     LATEST,
     AllAt,
     Limit,
-    PartitionOffsets,
     Specific,
     Timestamps,
+    TopicPartition,
     check_order,
     names,
 )
-from kafkafs.tables.planning import PartitionLooks, resolve
+from kafkafs.tables.planning import PartitionLook, resolved
 
 Bound = Mapping[int, int] | int | str | datetime | None
 """Offsets by partition; a time as milliseconds since 1970, as text or as a datetime; None for all that is there."""
@@ -41,18 +41,18 @@ class TopicWindow(NamedTuple):
             for bound in self
         ))  # fmt: skip
 
-    def offsets(self, looks: PartitionLooks, now_ms: int) -> tuple[PartitionOffsets, PartitionOffsets]:
-        """The bounds as offsets of each partition. UsageError for a bound that means nothing here."""
-        limits = self._limit("start", EARLIEST, looks, now_ms), self._limit("end", LATEST, looks, now_ms)
+    def limits(self, partitions: Collection[TopicPartition], now_ms: int) -> tuple[Limit, Limit]:
+        """The bounds for these partitions. UsageError for a bound that means nothing here."""
+        limits = self._limit("start", EARLIEST, partitions, now_ms), self._limit("end", LATEST, partitions, now_ms)
         check_order(*limits)
-        return _resolved(limits[0], looks, is_start=True), _resolved(limits[1], looks, is_start=False)
+        return limits
 
-    def _limit(self, side: str, otherwise: int, looks: PartitionLooks, now_ms: int) -> Limit:
+    def _limit(self, side: str, otherwise: int, partitions: Collection[TopicPartition], now_ms: int) -> Limit:
         bound = self.start if side == "start" else self.end
         if bound is None:
             return AllAt(otherwise)
         if isinstance(bound, Mapping):
-            return _specific(side, bound, otherwise, looks)
+            return _specific(side, bound, otherwise, partitions)
         moment = _milliseconds(side, bound) if not isinstance(bound, str) else self._parsed(side, bound, now_ms)
         return Timestamps(moment, "latest") if moment > 0 else AllAt(EARLIEST)
 
@@ -69,14 +69,14 @@ class TopicWindow(NamedTuple):
         return found
 
 
-def _specific(side: str, bound: Mapping[int, int], otherwise: int, looks: PartitionLooks) -> Limit:
-    numbers = {name.partition: name for name in looks}
+def _specific(side: str, bound: Mapping[int, int], otherwise: int, partitions: Collection[TopicPartition]) -> Limit:
+    numbers = {name.partition: name for name in partitions}
     for partition, offset in bound.items():
         if partition not in numbers:
-            raise UsageError(f"{side} names the partition {partition!r}; the partitions here are {names(looks)}")
+            raise UsageError(f"{side} names the partition {partition!r}; the partitions here are {names(partitions)}")
         if not _is_whole(offset) or offset < 0:
             raise UsageError(f"{side} names the offset {offset!r} of partition {partition}: write a whole number")
-    return Specific(dict.fromkeys(looks, otherwise) | {numbers[number]: int(at) for number, at in bound.items()})
+    return Specific(dict.fromkeys(partitions, otherwise) | {numbers[number]: int(at) for number, at in bound.items()})
 
 
 def _is_whole(number: object) -> bool:
@@ -97,12 +97,11 @@ def _milliseconds(side: str, bound: object) -> int:
     return int(bound)  # type: ignore[call-overload,no-any-return]
 
 
-def _resolved(limit: Limit, looks: PartitionLooks, *, is_start: bool) -> PartitionOffsets:
-    """A time never leads behind what is visible: an open transaction hides the records there, and no one lost them."""
-    found = resolve(limit, looks, starting=is_start)
-    if not isinstance(limit, Timestamps):
-        return found
-    return {name: min(offset, looks[name].visible_end) for name, offset in found.items()}
+def offset_at(limit: Limit, look: PartitionLook) -> int:
+    """A limit as an offset of a partition. A time never leads behind what is visible: an open transaction hides the
+    records there, and no one lost them."""
+    found = resolved(limit, look)
+    return min(found, look.visible_end) if isinstance(limit, Timestamps) else found
 
 
 def columns_named(columns: Iterable[str] | None, there: Iterable[str]) -> tuple[str, ...] | None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import Denied, Vanished
+from kafkafs.log.log import Log
 from kafkafs.spark.export.export_plan import Request, settle
 from kafkafs.spark.export.output import output
 from kafkafs.spark.frame import Frame
@@ -23,7 +24,7 @@ from kafkafs.tables import planning
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.locations import Location, data_directory, partition
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, TopicPartition
-from kafkafs.tables.planning import PartitionLook, PartitionRange, planned, splits
+from kafkafs.tables.planning import MeasuredRange, PartitionLook, PartitionRange, planned, splits
 from tests.counting import logs_opened
 from tests.kafka.broker import wait_until
 from tests.log.making import made, spread, write_partition
@@ -46,12 +47,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> PartitionLook:
     bounds=st.tuples(st.integers(0, END), st.integers(0, END)).map(sorted),
     least=st.none() | st.integers(1, 200),
     most=st.none() | st.integers(1, 50),
+    many=st.sampled_from([1, 1000]),
 )
-def test_each_offset_is_in_one_task(whole, bounds, least, most):
+def test_each_offset_is_in_one_task(whole, bounds, least, most, many):
     """A range that is cut wrong doubles records, or loses some."""
     start, end = bounds
-    ranges = [PartitionRange(whole.location, start, end)] if start < end else []
-    tasks = splits(ranges, {NAME: whole}, least, most)
+    measured = MeasuredRange(PartitionRange(whole.location, start, end), whole.log, many) if start < end else None
+    tasks = splits([measured], least, most)
     tiles = [(each.start, each.end) for task in tasks for each in task]
     assert all(before[1] == after[0] for before, after in pairwise(tiles))
     assert [tiles[0][0], tiles[-1][1]] == bounds if start < end else tiles == []
@@ -65,16 +67,16 @@ def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypa
     """Regression: start and ranges were asked of two looks; offsets were "gone" that were there at the first."""
     large = [made(offset, [1] * 5) for offset in range(0, 20, 5)]
     directory = write_partition(tmp_path, {0: large, **{each: [made(each, [3])] for each in (20, 21, 22)}})
-    resolve = planning.resolve
+    resolve = planning.resolved
 
-    def resolving(*how, starting: bool):
-        found = resolve(*how, starting=starting)
+    def resolving(*how):
+        found = resolve(*how)
         for file in directory.glob(f"{0:020}.*"):
             file.unlink()
         partition(Location(tmp_path, NAME)).look_again()
         return found
 
-    monkeypatch.setattr("kafkafs.tables.planning.resolve", resolving)
+    monkeypatch.setattr("kafkafs.tables.planning.resolved", resolving)
     monkeypatch.setattr("kafkafs.tables.planning.SMALL", 0)  # of small ranges nothing is read: what is gone shows later
     reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t", "minPartitions": "2"}), Frame())
     found = [(each.start, each.end) for task in reader.partitions() if isinstance(task, Task) for each in task.ranges]
@@ -93,32 +95,65 @@ def test_python_looks_for_no_cycles_while_a_plan_is_made(tmp_path: Path, fails: 
 
     assert gc.isenabled()
     with pytest.raises(Denied) if fails else nullcontext():
-        assert planned({NAME: Location(tmp_path, NAME)}, "read_uncommitted", plan) is False
+        assert planned({NAME: Location(tmp_path, NAME)}, "read_uncommitted", plan) == {NAME: False}
     assert gc.isenabled()
 
 
-def test_a_plan_is_made_anew_where_files_vanish_under_it(tmp_path: Path):
-    write_partition(tmp_path, {0: [made(0, [1])]})
-    looks: list[planning.PartitionLooks] = []
+def test_a_partition_is_asked_anew_where_files_vanish_under_it(tmp_path: Path):
+    """It alone: a broker of 100,000 partitions deletes a file somewhere while any plan is made."""
+    names = [TopicPartition("t", number) for number in range(3)]
+    for name in names:
+        write_partition(tmp_path, {0: [made(0, [1])]}, str(name))
+    looks: list[PartitionLook] = []
 
-    def plan(found: planning.PartitionLooks) -> int:
-        looks.append(found)
-        if len(looks) < 3:
+    def question(look: PartitionLook) -> int:
+        looks.append(look)
+        if look.location.name == names[1] and len(looks) < 4:
             raise Vanished("a file is gone")
-        return found[NAME].visible_end
+        return look.visible_end
 
-    assert planned({NAME: Location(tmp_path, NAME)}, "read_uncommitted", plan) == 1
-    assert len({id(each[NAME]) for each in looks}) == 3
+    locations = {name: Location(tmp_path, name) for name in reversed(names)}
+    assert planned(locations, "read_uncommitted", question) == dict.fromkeys(names, 1)
+    assert [look.location.name.partition for look in looks] == [0, 1, 1, 1, 2]
+    assert len({id(look) for look in looks}) == len(looks)
 
 
 def test_a_log_that_changes_again_and_again_is_told_of(tmp_path: Path):
     write_partition(tmp_path, {0: [made(0, [1])]})
 
-    def plan(_: planning.PartitionLooks) -> None:
+    def question(_: PartitionLook) -> None:
         raise Vanished("a file is gone")
 
     with pytest.raises(Vanished):
-        planned({NAME: Location(tmp_path, NAME)}, "read_uncommitted", plan)
+        planned({NAME: Location(tmp_path, NAME)}, "read_uncommitted", question)
+
+
+@pytest.mark.parametrize("made_by", ["source", "export"])
+def test_a_plan_of_many_partitions_has_few_logs_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_by: str
+):
+    """A plan of a million segments took 2.4 GB, because it kept them all to its end."""
+    monkeypatch.setattr("kafkafs.disk.cached_value.KEPT", 2)
+    held, most = weakref.WeakSet[Log](), []
+
+    class Counted(Log):
+        """A log that counts those that are there."""
+
+        def __init__(self, *how, **more) -> None:
+            super().__init__(*how, **more)
+            held.add(self)
+            most.append(len(held))
+
+    monkeypatch.setattr("kafkafs.log.partition.Log", Counted)
+    for number in range(80):
+        write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]}, f"t-{number}")
+    if made_by == "source":
+        BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t"}), Frame()).partitions()
+    else:
+        request = Request((tmp_path,), Choice(topics=("t",)), AllAt(EARLIEST), AllAt(LATEST))
+        settle(output(str(tmp_path / "out")), request)
+    assert len(most) == 80
+    assert max(most) < 6
 
 
 @takes_root

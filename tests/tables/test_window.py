@@ -9,7 +9,7 @@ from kafkafs.errors import UsageError
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import planned
-from kafkafs.tables.window import Bound, TopicWindow, columns_named
+from kafkafs.tables.window import Bound, TopicWindow, columns_named, offset_at
 from tests.log.making import made, write_partition
 
 NOW_MS = 100_000
@@ -28,8 +28,9 @@ def places(tmp_path):
 
 def offsets(places, start: Bound = None, end: Bound = None) -> list[tuple[int, int]]:
     """The start and end of each partition."""
-    found = planned(places, "read_uncommitted", lambda looks: TopicWindow(start, end).offsets(looks, NOW_MS))
-    return [(found[0][name], found[1][name]) for name in sorted(places)]
+    first, last = TopicWindow(start, end).limits(places, NOW_MS)
+    found = planned(places, "read_uncommitted", lambda look: (offset_at(first, look), offset_at(last, look)))
+    return [*found.values()]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ that was created again under the same name has the same offsets, but is another 
 import json
 import re
 import uuid
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import DiskError, UsageError
@@ -26,7 +26,7 @@ from kafkafs.tables.choice import Choice, Replicas
 from kafkafs.tables.locations import Location, every_location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence, refuse_missing
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
-from kafkafs.tables.planning import PartitionLooks, PartitionRange, planned
+from kafkafs.tables.planning import PartitionLook, PartitionRange, planned
 
 PLAN = "_kafkafs_export.json"
 GONE = "name a new directory to export what is left"
@@ -158,14 +158,19 @@ def settle(out: Output, request: Request) -> ExportPlan:
 
 def extended_plan(request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]) -> ExportPlan:
     """The plan with what is new in the partitions there."""
-    added = planned(locations, request.isolation, lambda looks: _made(looks, request, before))
-    logs = {name: before.logs.get(name, LogIdentity()).went_on(each) for name, each in added.logs.items()}
+    added = _added(request, before, locations)
+    logs = {
+        name: before.logs.get(name, LogIdentity()).went_on(each.log)
+        for name, each in added.items()
+        if each.log is not None
+    }
+    units = [unit for each in added.values() for unit in each.units]
     return ExportPlan(
-        before.units + added.units,
+        before.units + units,
         before.value_types,
         before.logs | logs,
-        is_saved=before.is_saved and not added.units,
-        gone=before.gone + added.gone,
+        is_saved=before.is_saved and not units,
+        gone=[*before.gone, *(each.gone for each in added.values() if each.gone)],
         id=before.id,
         table=before.table,
     )
@@ -184,13 +189,16 @@ def check_logs(request: Request, plan: ExportPlan) -> None:
     """UsageError if a log of the plan, as it is now, is another one than the plan's."""
     every = every_location(request.paths, request.replicas, request.tiered)
     there = {name: every[name] for name in plan.logs if name in every}
-    planned(there, request.isolation, lambda looks: _check_same(looks, plan))
+    planned(there, request.isolation, _same_as(plan))
 
 
-def _check_same(looks: PartitionLooks, plan: ExportPlan) -> None:
+def _same_as(plan: ExportPlan) -> Callable[[PartitionLook], None]:
+    """A check of a partition: UsageError if its log is another one than the plan's."""
     end_of = ends(plan)
     topics = {name.topic: LogIdentity(each.topic_id) for name, each in plan.logs.items() if each.topic_id is not None}
-    for name, look in sorted(looks.items()):
+
+    def check(look: PartitionLook) -> None:
+        name = look.location.name
         if end_of.get(name, 0) > look.visible_end:
             raise UsageError(
                 f"{name} was exported up to offset {end_of[name]} and ends at {look.visible_end} now: it was truncated,"
@@ -199,6 +207,8 @@ def _check_same(looks: PartitionLooks, plan: ExportPlan) -> None:
         known = plan.logs.get(name, topics.get(name.topic))
         if known is not None and (reason := known.difference(look.log)):
             raise UsageError(f"{name} {reason}; {_ELSEWHERE}")
+
+    return check
 
 
 def ends(plan: ExportPlan) -> PartitionOffsets:
@@ -218,28 +228,40 @@ def check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
             raise UsageError(f"{option} names {names(unknown)}, which is not exported; exported are {names(locations)}")
 
 
-def _made(looks: PartitionLooks, request: Request, before: ExportPlan) -> ExportPlan:
-    """Return the plan with the records of the logs as they are now, after the plan before. For each log of which
-    something is gone, return a sentence, too."""
-    _check_same(looks, before)
-    begun = ends(before)
-    new = {name: each for name, each in looks.items() if name not in begun}
-    starts = begun | planning.resolve(_filled(request.starting, new, EARLIEST), new, starting=True)
-    to = planning.resolve(_filled(request.ending, looks, LATEST), looks, starting=False)
-    added = ExportPlan([])
-    for name, look in sorted(looks.items()):
-        if name in begun and begun[name] < look.start_offset:
-            added.gone.append(
-                f"offsets {begun[name]} to {look.start_offset - 1} of {name} were deleted before this run"
-            )
-        start, end = max(starts[name], look.start_offset), min(to[name], look.visible_end)
+class _Added(NamedTuple):
+    """What is new in a partition: its files, the log that has their records, and a sentence if something is gone."""
+
+    units: list[FileUnit]
+    log: LogIdentity | None = None
+    gone: str = ""
+
+
+def _added(
+    request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]
+) -> dict[TopicPartition, _Added]:
+    """The records of the logs as they are now, after the plan before."""
+    check_same, begun = _same_as(before), ends(before)
+    starting = _filled(request.starting, locations.keys() - begun.keys(), EARLIEST)
+    ending = _filled(request.ending, locations, LATEST)
+
+    def added(look: PartitionLook) -> _Added:
+        check_same(look)
+        name, gone = look.location.name, ""
+        begin = begun.get(name)
+        if begin is None:
+            begin = planning.resolved(starting, look)
+        elif begin < look.start_offset:
+            gone = f"offsets {begin} to {look.start_offset - 1} of {name} were deleted before this run"
+        start, end = max(begin, look.start_offset), min(planning.resolved(ending, look), look.visible_end)
         if start >= end:
-            continue
-        added.logs[name] = LogIdentity.of(look.log, start, end)
-        whole = PartitionRange(look.location, start, end)
-        for each, size in planning.pieces_of(whole, look.log, request.file_bytes, len(looks)):
-            added.units.append(FileUnit(each, size, file_of(each), request.by))
-    return added
+            return _Added([], gone=gone)
+        pieces = planning.pieces_of(
+            PartitionRange(look.location, start, end), look.log, request.file_bytes, len(locations)
+        )
+        units = [FileUnit(each, size, file_of(each), request.by) for each, size in pieces]
+        return _Added(units, LogIdentity.of(look.log, start, end), gone)
+
+    return planned(locations, request.isolation, added)
 
 
 def _filled(limit: Limit, partitions: Iterable[TopicPartition], otherwise: int) -> Limit:

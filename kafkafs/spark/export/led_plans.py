@@ -31,7 +31,7 @@ from kafkafs.spark.export.output import Output
 from kafkafs.tables.led import Led
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import LATEST, AllAt, TopicPartition
-from kafkafs.tables.planning import PartitionLooks, planned
+from kafkafs.tables.planning import PartitionLook, planned
 
 _REQUEST = f"{LED}/request.json"
 _AT_ONCE = 16  # files that are read or written, as a bucket answers slowly
@@ -260,15 +260,15 @@ def _without_laggards(
         known = before.logs.get(name, LogIdentity()).last
         return named is None or (known is not None and known.leader_epoch > named.get(name, -1))
 
-    def behind(looks: PartitionLooks) -> dict[TopicPartition, int]:
-        return {
-            name: look.visible_end
-            for name, look in looks.items()
-            if look.visible_end < ends[name] and (known := before.logs.get(name)) and known.is_beginning(look.log)
-        }
+    def behind(look: PartitionLook) -> int | None:
+        """The end of a replica that is a shorter beginning of what was exported."""
+        end, known = look.visible_end, before.logs.get(look.location.name)
+        is_shorter = known is not None and end < ends[look.location.name] and known.is_beginning(look.log)
+        return end if is_shorter else None
 
     begun = {name: each for name, each in locations.items() if name in ends and led_later(name)}
-    found = planned(begun, request.isolation, behind)
+    answers = planned(begun, request.isolation, behind)
+    found = {name: end for name, end in answers.items() if end is not None}
     one = replace(
         before,
         units=[unit for unit in before.units if unit.range.location.name not in found],
@@ -277,7 +277,7 @@ def _without_laggards(
             *before.gone,
             *(
                 f"{name} was exported up to offset {ends[name]} from another replica; this one ends at {end}"
-                for name, end in sorted(found.items())
+                for name, end in found.items()
             ),
         ],
     )
