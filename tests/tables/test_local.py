@@ -162,7 +162,7 @@ def test_a_reader_that_leaves_ends_all_of_it(damaged):
         json.loads(running.stdout.readline())
         processes = below(running.pid)
         running.stdout.close()
-        assert running.wait(300) == 141
+        assert running.wait(300) in (141, 1)  # 1: it was done before
     assert [pid for pid in processes if runs(pid)] == []
 
 
