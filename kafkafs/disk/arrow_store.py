@@ -138,7 +138,7 @@ def _read_fully(handle: Any, position: int, size: int) -> bytes:
 
 def limited(uri: str, limits: StoreLimits) -> str:
     """The address with a limit of time for retries: by itself, Google's client tries for a quarter of an hour."""
-    parts = urlsplit(uri)
+    parts = urlsplit(uri, allow_fragments=False)
     if parts.scheme not in ("gs", "gcs") or "retry_limit_seconds" in parts.query:
         return uri
     return f"{uri}{'&' if parts.query else '?'}retry_limit_seconds={limits.question_s:.0f}"
