@@ -219,15 +219,13 @@ def _objects(address: str, *, logs_only: bool) -> list[str]:
     """The object of that address. Of a folder those in it, and in the folders below it, as of a directory."""
     if is_dumpable(shown(address)):
         return [address]
-    from kafkafs.log.tier.sources import open_objects  # what a bucket takes, other dumps do without
+    from kafkafs.log.tier.folder import objects_in  # what a tier takes, other dumps do without
 
-    objects, (place, mark, query) = open_objects(address, DiskOptions()), address.partition("?")
     try:
-        found = [each.key.strip("/") for folder in ("", *objects.folders()) for each in sorted(objects.files(folder))]
+        every = objects_in(address)
     except NotFound:
         return [address]  # no folder: an object, or nothing
-    wanted = is_log if logs_only else is_dumpable
-    found = [f"{place.rstrip('/')}/{name}{mark}{query}" for name in found if wanted(name)]
+    found = [each for each in every if (is_log if logs_only else is_dumpable)(shown(each))]
     if not found:
         raise UsageError(f"the folder {shown(address)!r} holds nothing that can be dumped")
     return found

@@ -27,6 +27,14 @@ def split(place: str) -> tuple[str, str]:
     return parts._replace(path=folder).geturl(), name
 
 
+def objects_in(address: str) -> list[str]:
+    """The addresses of the objects in a folder of a bucket, then of those in the folders below it, each folder's in the
+    order of their names. NotFound if there is no such folder."""
+    objects, (place, mark, query) = open_objects(address, _OPTIONS), address.partition("?")
+    names = [each.key.strip("/") for folder in ("", *objects.folders()) for each in sorted(objects.files(folder))]
+    return [f"{place.rstrip('/')}/{name}{mark}{query}" for name in names]
+
+
 class Folder:
     """A directory, or a folder of a bucket by its address. It is listed once."""
 
