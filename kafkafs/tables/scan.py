@@ -1,7 +1,7 @@
 """`kafkafs.scan`: a topic on the disks of its brokers as a table, for notebooks."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -18,6 +18,7 @@ from kafkafs.log.read_options import isolation as level_of
 from kafkafs.tables.arrow import BatchMaker, schema, together
 from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
 from kafkafs.tables.local import mapped
+from kafkafs.tables.locations import Location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionLook, PartitionRange, checked_range, pieces_of, planned
@@ -177,25 +178,35 @@ def scan(
     has_names = "registry" in wanted.values()
     registry = registry_with_schemas(paths) if has_names else Registry()
 
-    limits = window.limits(locations, time.time_ns() // 1_000_000)
-    read = [name for name, form in wanted.items() if form in ("json", "registry")]
-
-    def plan(look: PartitionLook) -> tuple[PartitionRange, list[Pass]] | None:
-        """What is read of a partition, and the passes over it for the types of columns."""
-        start, end = (offset_at(limit, look) for limit in limits)
-        each = checked_range(look, start, end, request.lost)
-        pieces = pieces_of(each, look.log, _PASS_BYTES, len(locations)) if each is not None and read else ()
-        passes = [Pass(piece, size, name, level, _passed_over) for name in read for piece, size in pieces]
-        return None if each is None else (each, passes)
-
-    found = [each for each in planned(locations, level, plan).values() if each is not None]
-    passes = {name: [one for _, some in found for one in some if one.field == name] for name in read}
+    ranges, passes = _planned(locations, window, request)
     typed = {
         name: _column(name, form, topic, passes.get(name, []), registry)
         for name, form in wanted.items()
         if form != "binary"
     }
-    return Scan(request, [each for each, _ in found], typed)
+    return Scan(request, ranges, typed)
+
+
+def _planned(
+    locations: Mapping[TopicPartition, Location], window: Window, request: _Request
+) -> tuple[list[PartitionRange], dict[FieldName, list[Pass]]]:
+    """What is read of the partitions, and the passes over it for the types of columns."""
+    limits = window.limits(locations, time.time_ns() // 1_000_000)
+    typed: list[FieldName] = [name for name, form in request.forms.items() if form in ("json", "registry")]
+
+    def plan(look: PartitionLook) -> tuple[PartitionRange, list[Pass]] | None:
+        start, end = (offset_at(limit, look) for limit in limits)
+        each = checked_range(look, start, end, request.lost)
+        if each is None:
+            return None
+        pieces = pieces_of(each, look.log, _PASS_BYTES, len(locations)) if typed else ()
+        return each, [
+            Pass(piece, size, name, request.isolation, _passed_over) for name in typed for piece, size in pieces
+        ]
+
+    found = [each for each in planned(locations, request.isolation, plan).values() if each is not None]
+    passes = {name: [one for _, some in found for one in some if one.field == name] for name in typed}
+    return [each for each, _ in found], passes
 
 
 _BESIDE: dict[Form, tuple[str, ...]] = {"json": ("Bytes",), "registry": ("Bytes", "Error")}
