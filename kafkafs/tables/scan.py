@@ -188,7 +188,7 @@ def scan(
 
 
 def _planned(
-    locations: Mapping[TopicPartition, Location], window: Window, request: _Request
+    locations: Mapping[TopicPartition, Location], window: TopicWindow, request: _Request
 ) -> tuple[list[PartitionRange], dict[FieldName, list[Pass]]]:
     """What is read of the partitions, and the passes over it for the types of columns."""
     limits = window.limits(locations, time.time_ns() // 1_000_000)
