@@ -160,7 +160,7 @@ def test_a_partition_that_is_followed_has_the_same_open_transactions_as_one_that
     lambda log, transactions: transactions.last_stable_offset(log),
     lambda log, transactions: Look(
         log, ReadOptions(isolation="read_committed"), transactions
-    ).visible,
+    ).visible.visible_end,
 ])  # fmt: skip
 def test_an_impatient_reader_does_not_wait_for_a_scan(ask):
     """The thread that serves everybody waited for the lock of whoever read a gigabyte of transactions."""

@@ -5,10 +5,13 @@ All partitions that are shown are those of one topic: a mix would be of nobody's
 """
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.tier.layouts import Layout
-from kafkafs.log.tier.remote_log_metadata import Noted
+
+if TYPE_CHECKING:  # it loads Kafka's schemas, which a listing need not wait for
+    from kafkafs.log.tier.remote_log_metadata import Noted
 
 Rank = tuple[bool, bool, int]
 """True if the tier has anything that counts, true if the metadata topic mentions it, and when its newest upload that
@@ -16,7 +19,7 @@ counts was written."""
 
 
 def shown(
-    partitions: Iterable[TierPartition], layout: Layout, noted: Callable[[TierPartition], Noted | None]
+    partitions: Iterable[TierPartition], layout: Layout, noted: "Callable[[TierPartition], Noted | None]"
 ) -> dict[str, TierPartition]:
     """Those partitions that have an upload which counts, by the name of their directory: of topics of the same name,
     those of the topic that the metadata topic mentions, else of the one with the newest upload. One of which nothing is
@@ -33,7 +36,7 @@ def shown(
     return {each.name.directory: each for each in ranks if best[each.topic] == each.topic_id}
 
 
-def _rank(partition: TierPartition, layout: Layout, noted: Callable[[TierPartition], Noted | None]) -> Rank | None:
+def _rank(partition: TierPartition, layout: Layout, noted: "Callable[[TierPartition], Noted | None]") -> Rank | None:
     known = noted(partition)
     uploads = layout.uploads(partition, () if known is None else known.finished)
     counted = uploads if known is None else known.counted(uploads)
