@@ -26,12 +26,12 @@ from kafkafs.log.tier.counting import Missing, Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
 from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
-from kafkafs.log.tier.remote_log_metadata import Noted
 from kafkafs.log.tier.sources import open_objects, read_keys
 from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 
 if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Keys
+    from kafkafs.log.tier.remote_log_metadata import Noted  # it loads Kafka's schemas
 
 RELIST_S = 10.0
 SILENT_S = 5.0  # how long callers with little patience do not wait for a store that did not answer one of them
@@ -106,7 +106,7 @@ class TierPart:
         tier: Tier,
         partition: Callable[[int | None], TierPartition | None],
         lineage: Callable[[], Epochs],
-        noted: Callable[[TierPartition], Noted | None],
+        noted: "Callable[[TierPartition], Noted | None]",
         log_start: Callable[[], int | None] = lambda: None,
         identified: Callable[[TierPartition], TierPartition] = lambda partition: partition,
     ) -> None:
@@ -261,7 +261,7 @@ class TierPart:
         return (*kept, Segment(RemoteFiles(None, piece, (), self._doubted), local_start))
 
 
-def _counted(found: Sequence[Upload], noted: Noted | None) -> list[Upload]:
+def _counted(found: Sequence[Upload], noted: "Noted | None") -> list[Upload]:
     """The uploads that count by the metadata topic, those that are not there too; all if it does not mention the
     partition. Those of which its records are lost count as without it."""
     if noted is None:
@@ -280,7 +280,7 @@ def _counted(found: Sequence[Upload], noted: Noted | None) -> list[Upload]:
 
 
 def _made(
-    uploads: Sequence[Upload], noted: Noted | None, lineage: Epochs, local_start: int | None, start: int | None
+    uploads: Sequence[Upload], noted: "Noted | None", lineage: Epochs, local_start: int | None, start: int | None
 ) -> list[Piece]:
     """The pieces of the log. An upload that the metadata topic does not tell of counts for offsets that those have not
     which it calls finished."""
