@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import cached_property
 from math import inf
 from queue import Empty, LifoQueue
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import numpy as np
@@ -52,6 +52,9 @@ LONGEST = 8 << 20
 _SHORT = 1 << 20
 _SHORTEST = 1 << 19
 _short, _long = Buffers(_SHORT, keep=16), Buffers(LONGEST, keep=4)
+
+
+Answer = TypeVar("Answer")
 
 
 class SignedRead(NamedTuple):
@@ -110,10 +113,9 @@ class SignedReads:
         if self._is_unfit:
             return ""
         try:
-            connection, is_fresh = self._connection()
-            found = self._exchange(connection, key, position, size, until)
-            if found is None and not is_fresh:  # the store had closed the connection meanwhile
-                found = self._exchange(self._fresh(), key, position, size, until)
+            found: SignedRead | str | None = self._answered(
+                lambda connection: self._exchange(connection, key, position, size, until)
+            )
         except TimeoutError:
             raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
         except OSError:
@@ -168,22 +170,11 @@ class SignedReads:
         words |= {"continuation-token": token} if token else {}
         query = "&".join(f"{word}={quote(words[word], safe='-_.~')}" for word in sorted(words))
         path = self._top.removesuffix(quote(f"/{self._place.folder}", safe="/-_.~")) or "/"
-        for _ in range(2):
-            connection, is_fresh = self._connection()
-            try:
-                connection.send(self._request(path, query))
-                connection.receive_head(until)
-                data = connection.read(_PAGE_SIZE if connection.status == _LISTED else _ERROR_SIZE)
-                break
-            except TimeoutError:
-                connection.close()
-                raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
-            except OSError:
-                connection.close()
-                if is_fresh:
-                    return None
-        status = connection.status
-        self.give_back(connection)
+        request = self._request(path, query)
+        found = self._answered(lambda connection: self._listing(connection, request, until))
+        if found is None:
+            return None
+        status, data = found
         self._note(status == _LISTED, status)
         if status != _LISTED:
             return None
@@ -193,6 +184,27 @@ class SignedReads:
         if page is None:
             raise OSError("no listing came, but something else; does a proxy answer instead of the store?")
         return page
+
+    def _listing(self, connection: HttpConnection, request: bytes, until: float) -> tuple[int, bytes] | None:
+        """Ask, and receive a response's status and body; None if the connection was lost."""
+        try:
+            connection.send(request)
+            connection.receive_head(until)
+            data = connection.read(_PAGE_SIZE if connection.status == _LISTED else _ERROR_SIZE)
+        except TimeoutError:
+            connection.close()
+            raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
+        except OSError:
+            connection.close()
+            return None
+        self.give_back(connection)
+        return connection.status, data
+
+    def _answered(self, ask: Callable[[HttpConnection], Answer | None]) -> Answer | None:
+        """The answer over a connection; over a fresh one if the store had closed that meanwhile. None if it is lost."""
+        connection, is_fresh = self._connection()
+        found = ask(connection)
+        return ask(self._fresh()) if found is None and not is_fresh else found
 
     def _note(self, is_right: bool, status: int) -> None:
         """Remember what a response says of requests of this form."""

@@ -279,3 +279,17 @@ def test_a_connection_that_the_store_has_closed_is_opened_anew(tmp_path):
         connection._socket.shutdown(socket.SHUT_RDWR)
         assert isinstance(reads.read("0.log", 0, 10), SignedRead)
         assert len(store.asked) == 2
+
+
+@pytest.mark.parametrize("ask", [lambda reads: reads.read("0.log", 0, 10).data, lambda reads: reads.names("").objects])
+def test_several_connections_that_the_store_has_closed_do_not_matter(ask, tmp_path):
+    """Regression: a listing went on to a second idle connection, and ended in a bug if that was closed, too."""
+    (tmp_path / "0.log").write_bytes(b"0123456789")
+    with bucket_of(tmp_path) as store:
+        reads = reads_of(store.address())
+        assert reads is not None
+        assert reads.connect()
+        assert reads.connect()
+        for connection in reads._idle.queue:
+            connection._socket.shutdown(socket.SHUT_RDWR)
+        assert len(ask(reads))
