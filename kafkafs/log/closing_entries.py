@@ -18,25 +18,23 @@ _TIME, _OFFSET = TimeIndex.fields, OffsetIndex.fields
 
 def proven_largest(segment: Segment) -> int | None:
     """The largest timestamp of a closed segment on the disks; None if only its log has it. A proof is remembered."""
-    indexes, next_base = segment.indexes, segment.next_base
-    if (
-        indexes.proven_largest is None
-        and next_base is not None
-        and segment.object is None
-        and not segment.overlaps_next
-    ):
-        indexes.proven_largest = _proven(segment, next_base)
-    return indexes.proven_largest
+    if segment.object is not None or segment.overlaps_next:
+        return segment.indexes.proven_largest
+    return _remembered(segment)
 
 
 def stated_largest(segment: Segment) -> int | None:
     """The largest timestamp of a remote segment: what a broker noted, or what its indexes prove, remembered; else
     None."""
-    indexes, noted = segment.indexes, segment.files.largest
-    if noted is not None and noted >= 0:
-        return noted
-    if indexes.proven_largest is None and segment.next_base is not None:
-        indexes.proven_largest = _proven(segment, segment.next_base)
+    noted = segment.files.largest
+    return noted if noted is not None and noted >= 0 else _remembered(segment)
+
+
+def _remembered(segment: Segment) -> int | None:
+    """The proof, found once."""
+    indexes, next_base = segment.indexes, segment.next_base
+    if indexes.proven_largest is None and next_base is not None:
+        indexes.proven_largest = _proven(segment, next_base)
     return indexes.proven_largest
 
 

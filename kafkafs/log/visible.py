@@ -161,9 +161,8 @@ class Visible:
         begin = self.overlaps.start_of(start)
         walked = self.log.walk(begin, end, self.options.corrupt_skip, largest)
         first = next(walked, None)
-        if (
-            earlier := self.overlaps.start_of(start)
-        ) < begin:  # what was passed on the way there has given reason to look
+        earlier = self.overlaps.start_of(start)
+        if earlier < begin:  # what was passed on the way there has given reason to look
             begin, first = earlier, None
             walked = self.log.walk(earlier, end, self.options.corrupt_skip, largest)
         for segment, item in walked if first is None else chain((first,), walked):

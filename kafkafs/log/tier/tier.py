@@ -284,13 +284,13 @@ def _made(
 ) -> list[Piece]:
     """The pieces of the log. An upload that the metadata topic does not tell of counts for offsets that those have not
     which it calls finished."""
-    told = [each for each in uploads if noted is None or each.segment_id in noted.finished]
-    made = pieces(told, lineage, local_start, start)
-    if len(told) == len(uploads) or noted is None:
+    finished = [each for each in uploads if noted is None or each.segment_id in noted.finished]
+    made = pieces(finished, lineage, local_start, start)
+    if len(finished) == len(uploads) or noted is None:
         return made
     missing = Missing(made, lineage, local_start)
     filling = [each for each in uploads if each.segment_id not in noted.finished and missing.are_in(each)]
-    return pieces([*told, *filling], lineage, local_start, start)
+    return pieces([*finished, *filling], lineage, local_start, start)
 
 
 def _segment(layout: Layout, piece: Piece, lineage: Epochs, doubted: set[str], earlier: dict[int, Segment]) -> Segment:
