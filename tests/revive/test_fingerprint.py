@@ -53,6 +53,17 @@ def deleted(one, two):
     Data(one).write(METADATA_LOG, [metadata("RemoveTopicRecord", topicId=ONE)], at=4)
 
 
+def stop_after_a_partition(disks, to):
+    """A revival that is interrupted when its first partition is finished."""
+
+    def stop(done, size):
+        if (to / "revive.progress").exists():
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        revive(disks, Choices(to=to), stop)
+
+
 CHANGES = {
     "appended": lambda one, two: grown(one, 1, a=Made([(0, 50), (3, 30)], ONE)),
     "cut": lambda one, two: grown(one, 1, a=Made([(0, 20)], ONE)),
@@ -68,13 +79,7 @@ CHANGES = {
 @pytest.mark.parametrize("kind", CHANGES)
 def test_a_partition_that_has_changed_is_made_again(kind, tmp_path):
     disks, to = sources(tmp_path), tmp_path / "new"
-
-    def stop(done, size):
-        if (to / "revive.progress").exists():
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        revive(disks, Choices(to=to), stop)
+    stop_after_a_partition(disks, to)
     assert [json.loads(line)["directory"] for line in (to / "revive.progress").read_text().splitlines()] == ["a-0"]
     CHANGES[kind](*disks)
     report = revive(disks, Choices(to=to))
@@ -87,13 +92,7 @@ def test_a_partition_that_has_changed_is_made_again(kind, tmp_path):
 
 def test_what_has_not_changed_is_not_made_again(tmp_path):
     disks, to = sources(tmp_path), tmp_path / "new"
-
-    def stop(done, size):
-        if (to / "revive.progress").exists():
-            raise Interrupted
-
-    with pytest.raises(Interrupted):
-        revive(disks, Choices(to=to), stop)
+    stop_after_a_partition(disks, to)
     inode = os.stat(to / "a-0").st_ino
     grown(disks[0], 1, b=Made([(0, 510)], TWO))
     report = revive(disks, Choices(to=to))
