@@ -113,9 +113,7 @@ class SignedReads:
         if self._is_unfit:
             return ""
         try:
-            found: SignedRead | str | None = self._answered(
-                lambda connection: self._exchange(connection, key, position, size, until)
-            )
+            found = self._answered(lambda connection: self._exchange(connection, key, position, size, until))
         except TimeoutError:
             raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
         except OSError:
@@ -200,7 +198,7 @@ class SignedReads:
         self.give_back(connection)
         return connection.status, data
 
-    def _answered(self, ask: Callable[[HttpConnection], Answer | None]) -> Answer | None:
+    def _answered(self, ask: Callable[[HttpConnection], Answer]) -> Answer:
         """The answer over a connection; over a fresh one if the store had closed that meanwhile. None if it is lost."""
         connection, is_fresh = self._connection()
         found = ask(connection)
