@@ -11,7 +11,7 @@ CONTRACT = "the layers above see log through its door"
 NAMES = 55
 """Names of `log` that are seen from above, repairs, checks and dumps apart: a number that only gets smaller."""
 
-LEFT = 4
+LEFT = 3
 """Imports that go past the door by name, repairs, checks and dumps apart. A number here only ever gets smaller."""
 
 LOOPS = {"kafkafs/log/retries.py": 2}

@@ -6,7 +6,6 @@ together, partition by partition, each in the log whose end offsets are shown.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -16,8 +15,7 @@ from kafkafs.cluster.rows import NO_OFFSET, Ends
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE, Denied, DiskError, NotFound
 from kafkafs.log.log import Log
-from kafkafs.log.look import Look, Reader
-from kafkafs.log.many_lookups import first_timestamps, offsets_after
+from kafkafs.log.look import Look
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.tiered import log_start
@@ -81,7 +79,7 @@ class GroupProgress:
         return ends, standings
 
     def ends_then(self, topic: str, number: int, times: Iterable[int]) -> Mapping[int, int | None]:
-        """For each time, find the log end that a broker had then: see `offsets_after`. A time is missing if
+        """For each time, find the log end that a broker had then: see `Look.offsets_after`. A time is missing if
         the partition is not here or cannot be read, None if the answer may be in a tier that is not read.
 
         Any thread may call this.
@@ -93,8 +91,7 @@ class GroupProgress:
             return {}
 
     def _ends_in(self, partition: Partition, log: Log, times: Iterable[int]) -> Mapping[int, int | None]:
-        options = replace(self._options, isolation="read_uncommitted")
-        found = offsets_after(Reader(log, options, partition.transactions), times)
+        found = Look(log, self._options, partition.transactions).offsets_after(times)
         if log_start(log, partition.root) >= log.start_offset:
             return found
         return {time: None if offset == log.start_offset else offset for time, offset in found.items()}
@@ -109,7 +106,7 @@ class GroupProgress:
         times: dict[int, int | None] = {each: None for each in offsets if each == end}
         behind = [each for each in offsets if each < end]
         if behind:
-            times |= first_timestamps(Reader(log, self._options, partition.transactions), behind)
+            times |= Look(log, self._options, partition.transactions).first_timestamps(behind)
         refusal, newest = "", None
         try:
             log.check_end()

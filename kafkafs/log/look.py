@@ -9,7 +9,7 @@ A corrupt batch ends the reading with CorruptData after everything before it, or
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kafkafs.errors import Lost, TooLarge
 from kafkafs.format.batch import batch_at
@@ -20,6 +20,7 @@ from kafkafs.log.equal_bytes import EqualSpan, equal_stretch
 from kafkafs.log.extents import Extent
 from kafkafs.log.log import Log
 from kafkafs.log.lookup import Lookup
+from kafkafs.log.many_lookups import first_timestamps, offsets_after
 from kafkafs.log.newest_data import newest_data
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
@@ -153,13 +154,10 @@ class Look:
     def uncommitted(self) -> Reader:
         """The same without regard to transactions; control records are left out here, too."""
         if self._uncommitted is None:
-            same, options = self._options.isolation == "read_uncommitted", self._uncommitted_options
+            same = self._options.isolation == "read_uncommitted"
+            options = dataclasses.replace(self._options, isolation="read_uncommitted")
             self._uncommitted = self.visible if same else Reader(self.log, options, self._transactions)
         return self._uncommitted
-
-    @property
-    def _uncommitted_options(self) -> ReadOptions:
-        return dataclasses.replace(self._options, isolation="read_uncommitted")
 
     def milliseconds(self, time: Time) -> int:
         """The epoch milliseconds that a time names. A time that counts back from the newest record is 0 if no record
@@ -170,6 +168,14 @@ class Look:
             found = self.newest_data(self.log.largest_timestamps())
             self._newest_ms = -1 if found is None else found.timestamp
         return time.before(self._newest_ms)
+
+    def first_timestamps(self, offsets: Iterable[int]) -> dict[int, int | None]:
+        """The timestamps of the first visible records at or after these offsets: see `many_lookups`."""
+        return first_timestamps(self.visible.lookup, offsets)
+
+    def offsets_after(self, times: Iterable[int]) -> dict[int, int]:
+        """The offsets of the first records later than these times, as a broker answers: see `many_lookups`."""
+        return offsets_after(self.uncommitted.lookup, times)
 
     def check_begin(self, start: int, end: int | None) -> None:
         """See `Log.check_begin`. With `corrupt=skip`, what a tier lost does not count."""

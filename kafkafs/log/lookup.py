@@ -39,13 +39,13 @@ class Lookup:
 
     def __init__(self, visible: Visible) -> None:
         self.log = visible.log
-        self._visible = visible
+        self.visible = visible
         self._lock = threading.Lock()
         self._largest: list[int] = []
 
     def first(self, offset: int) -> Found:
         """The first visible record at or behind `offset`; NotFound outside the log or where none follows."""
-        visible = self._visible
+        visible = self.visible
         is_closed = self.log.is_closed_at(offset)
         if is_closed or not self.log.end_offset <= offset < visible.end:  # the last batch may hold more than it states
             self.log.check_inside(offset)
@@ -132,7 +132,7 @@ class Lookup:
 
         Unlike ListOffsets, which answers from one segment, this goes on to later ones.
         """
-        log, lenient = self.log, self._visible.options.corrupt_skip
+        log, lenient = self.log, self.visible.options.corrupt_skip
         outcomes = None if as_broker else Outcomes(log, lenient)
         for number, segment in enumerate(self._segments_reaching(timestamp, trace)):
             if number:
@@ -150,16 +150,16 @@ class Lookup:
         self, segment: Segment, timestamp: int, outcomes: Outcomes | None, trace: Trace
     ) -> tuple[Segment, Batch, Records | TooLarge | None] | None:
         """The same, of one segment; without a record if nothing from that batch on shows."""
-        log, lenient = self.log, self._visible.options.corrupt_skip
+        log, lenient = self.log, self.visible.options.corrupt_skip
         end = log.walk_end(segment)
-        largest = stored_limit(self._visible.options.max_batch)
+        largest = stored_limit(self.visible.options.max_batch)
         for item in batches_at_or_after(segment, timestamp, end, log.start_offset, trace, lenient, largest):
             if isinstance(item, Damage):
                 continue
             batch, run, _ = item
-            if batch.base_offset >= self._visible.end:  # nor does anything behind it show
+            if batch.base_offset >= self.visible.end:  # nor does anything behind it show
                 return segment, batch, None
-            record = self._visible.record_at_or_after(segment, batch, run, timestamp, outcomes, trace)
+            record = self.visible.record_at_or_after(segment, batch, run, timestamp, outcomes, trace)
             if record is None:
                 continue
             if trace is not no_trace:  # what a message of an old format spans takes unpacking

@@ -15,12 +15,9 @@ from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.format.trace import no_trace
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.log import Log
-from kafkafs.log.look import Reader
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import Candidate, batches_at_or_after
-from kafkafs.log.visible import Visible
 
 _PASSED = 64 << 10
 """Bytes that a walk passes between two offsets. Reading and checking them takes less time than a further lookup."""
@@ -29,7 +26,7 @@ _WALKED = 64
 """Batches that are looked at behind the last answer before an index is asked again."""
 
 
-def first_timestamps(reader: Reader, offsets: Iterable[int]) -> dict[int, int | None]:
+def first_timestamps(lookup: Lookup, offsets: Iterable[int]) -> dict[int, int | None]:
     """For each offset, find the timestamp of the first visible record at or after it; None without such a record.
 
     An offset is missing in the answer if its record cannot be read, or is lost in a tier. Below the log start the first
@@ -38,31 +35,31 @@ def first_timestamps(reader: Reader, offsets: Iterable[int]) -> dict[int, int | 
     found: dict[int, int | None] = {}
     wanted = np.array(sorted(set(offsets)), np.int64)
     while len(wanted):
-        wanted = wanted[_serve(reader, wanted, found) :]
+        wanted = wanted[_serve(lookup, wanted, found) :]
     return found
 
 
-def _serve(reader: Reader, wanted: Numbers, found: dict[int, int | None]) -> int:
+def _serve(lookup: Lookup, wanted: Numbers, found: dict[int, int | None]) -> int:
     """Find the first of these offsets, and those behind it that a walk from there soon meets. Return how many."""
-    first = max(int(wanted[0]), reader.log.start_offset)
-    if first >= reader.visible_end:
+    first = max(int(wanted[0]), lookup.log.start_offset)
+    if first >= lookup.visible.end:
         found.update(dict.fromkeys(wanted.tolist()))
         return len(wanted)
     served = 0
     try:
-        for segment, item in reader.visible.batches(first, reader.visible_end):
-            if not isinstance(item, BatchRun) or reader.visible.overlaps.of(segment):
+        for segment, item in lookup.visible.batches(first, lookup.visible.end):
+            if not isinstance(item, BatchRun) or lookup.visible.overlaps.of(segment):
                 break
             behind = int(wanted.searchsorted(item.rows["last_offset"][-1], "right"))
             if behind > served:
-                _serve_run(reader, segment, item, wanted[served:behind], found)
+                _serve_run(lookup, segment, item, wanted[served:behind], found)
             served = behind
             if served in (0, len(wanted)) or _bytes_to(int(wanted[served]), item) > _PASSED:
                 break
     except Lost:  # the record of the next one
         return served or 1
     if not served:
-        _serve_singly(reader, int(wanted[0]), found)
+        _serve_singly(lookup, int(wanted[0]), found)
     return served or 1
 
 
@@ -72,43 +69,43 @@ def _bytes_to(offset: int, run: BatchRun) -> int:
     return (offset - run.last_offset) * size // (run.last_offset - int(run.rows["base_offset"][0]) + 1)
 
 
-def _serve_run(reader: Reader, segment: Segment, run: BatchRun, wanted: Numbers, found: dict[int, int | None]) -> None:
+def _serve_run(lookup: Lookup, segment: Segment, run: BatchRun, wanted: Numbers, found: dict[int, int | None]) -> None:
     """Find offsets that are at or below the last one of a run."""
     rows = run.rows["last_offset"].searchsorted(wanted)
     needed = rows[np.flatnonzero(np.diff(rows, prepend=-1))]  # np.unique would import numpy.ma at its first use
     part = BatchRun(run.data, run.position, chosen(run.rows, needed))
-    pieces = [piece.rows for piece in reader.visible.decoded(segment, part) if isinstance(piece, Records)]
+    pieces = [piece.rows for piece in lookup.visible.decoded(segment, part) if isinstance(piece, Records)]
     offsets, times, batches = (
         np.concatenate([np.zeros(0, np.int64), *(rows[name] for rows in pieces)])
         for name in ("offset", "timestamp", "batch")
     )
-    places = offsets.searchsorted(np.maximum(wanted, reader.log.start_offset))
+    places = offsets.searchsorted(np.maximum(wanted, lookup.log.start_offset))
     own = needed.searchsorted(rows)
     for offset, place, batch in zip(wanted.tolist(), places.tolist(), own.tolist(), strict=True):
         if place < len(offsets) and batches[place] == batch:
             found[offset] = int(times[place])
         else:  # the rest of its batch was compacted away, or the batch cannot be decoded
-            _serve_singly(reader, offset, found)
+            _serve_singly(lookup, offset, found)
 
 
-def _serve_singly(reader: Reader, offset: int, found: dict[int, int | None]) -> None:
+def _serve_singly(lookup: Lookup, offset: int, found: dict[int, int | None]) -> None:
     """Find one offset. An offset that cannot be read is missing from the answer."""
     try:
-        found[offset] = reader.lookup.first(max(offset, reader.log.start_offset)).timestamp
+        found[offset] = lookup.first(max(offset, lookup.log.start_offset)).timestamp
     except NotFound:
         found[offset] = None
     except (CorruptData, Lost, TooLarge):
         return
 
 
-def offsets_after(reader: Reader, times: Iterable[int]) -> dict[int, int]:
+def offsets_after(lookup: Lookup, times: Iterable[int]) -> dict[int, int]:
     """For each time, find the offset of the first record with a later timestamp, control records included; the log end
-    without one. `reader` must be one of read_uncommitted.
+    without one. `lookup` must be of read_uncommitted.
 
     This is what Kafka's ListOffsets answers for the millisecond after. A batch that cannot be decoded is passed over.
     A time is missing in the answer if a tier lost what may be that record.
     """
-    finder, found = _TimeFinder(reader), {}
+    finder, found = _TimeFinder(lookup), {}
     for time in sorted(set(times)):
         with suppress(Lost):
             found[time] = finder.after(time)
@@ -119,11 +116,11 @@ class _TimeFinder:
     """Finds later and later times. The offset found never gets smaller, so the records of the last batch that had an
     answer, and the walk behind it, are asked first."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._log: Log = reader.log
-        self._visible: Visible = reader.visible
-        self._lookup: Lookup = reader.lookup
-        self._segments = reader.log.visible_segments()
+    def __init__(self, lookup: Lookup) -> None:
+        self._log = lookup.log
+        self._visible = lookup.visible
+        self._lookup = lookup
+        self._segments = lookup.log.visible_segments()
         self._number = 0  # of the first segment that may have the next answer
         self._offsets = self._timestamps = np.zeros(0, np.int64)  # of the batch that had the last answer
         self._walk: Iterator[Candidate] = iter(())

@@ -47,7 +47,7 @@ def test_timestamps_are_those_of_single_lookups(dataset, isolation):
     for name, reader in readers(dataset, isolation):
         every = range(max(0, reader.log.start_offset - 2), reader.log.end_offset + 2)
         offsets = sorted(chance.sample(every, min(len(every), chance.choice((5, 60)))))
-        found = first_timestamps(reader, offsets)
+        found = first_timestamps(reader.lookup, offsets)
         assert {each: found.get(each, "unreadable") for each in offsets} == {
             each: singly(reader, each) for each in offsets
         }, name
@@ -66,7 +66,7 @@ def test_a_walk_goes_on_to_the_next_offset_if_it_is_near(tmp_path, monkeypatch):
 
     monkeypatch.setattr(reader.visible, "batches", recorded)
     near, far = list(range(1, 2000, 40)), [3000, 3900]
-    assert first_timestamps(reader, near + far) == {each: each for each in near + far}
+    assert first_timestamps(reader.lookup, near + far) == {each: each for each in near + far}
     assert started == [1, 3000, 3900]
 
 
@@ -76,7 +76,7 @@ def test_offsets_by_time_are_those_that_a_broker_answers(dataset):
     checked = 0
     for name, reader in readers(dataset):
         reported = dataset.list_offsets(*name) or {}
-        found = offsets_after(reader, [asked - 1 for asked in reported])
+        found = offsets_after(reader.lookup, [asked - 1 for asked in reported])
         for asked, answer in reported.items():
             if name.topic in SPLIT:
                 continue
@@ -110,7 +110,7 @@ def test_times_in_disorder_over_several_segments(tmp_path):
         place = write_partition(tmp_path / str(round_), parts)
         log = open_data_directory(place.parent).partition(place.name).log()
         asked = sorted(chance.sample(range(990, 1410), 60))
-        found = offsets_after(Reader(log, ReadOptions(), OpenTransactions()), asked)
+        found = offsets_after(Reader(log, ReadOptions(), OpenTransactions()).lookup, asked)
         assert found == {time: scanned(log, time) for time in asked}
         assert np.all(np.diff([found[time] for time in asked]) >= 0)
 
@@ -128,7 +128,7 @@ def test_logs_in_front_of_a_time_are_not_opened(segments, tmp_path):
     def ask() -> None:
         log = open_data_directory(place.parent).partition(place.name).log()
         times = (1000 + 4 * segments - 7, 2000)
-        found.update(offsets_after(Reader(log, ReadOptions(), OpenTransactions()), times))
+        found.update(offsets_after(Reader(log, ReadOptions(), OpenTransactions()).lookup, times))
 
     assert logs_opened(ask) <= 3
     assert found == {1000 + 4 * segments - 7: 4 * segments - 6, 2000: 4 * segments}
