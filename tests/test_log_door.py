@@ -11,7 +11,7 @@ CONTRACT = "the layers above see log through its door"
 NAMES = 55
 """Names of `log` that are seen from above, repairs, checks and dumps apart: a number that only gets smaller."""
 
-LEFT = 3
+LEFT = 1
 """Imports that go past the door by name, repairs, checks and dumps apart. A number here only ever gets smaller."""
 
 LOOPS = {"kafkafs/log/retries.py": 2}
@@ -23,6 +23,7 @@ REPAIRS = (
     "kafkafs.spark.reindex_job",
     "kafkafs.spark.profile",
     "kafkafs.dump",
+    "kafkafs.cli.dump",
 )
 
 

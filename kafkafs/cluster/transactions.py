@@ -21,7 +21,7 @@ from kafkafs.format.messages.topic_records import TRANSACTION_STATES, InternalTo
 from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot, producer_snapshot_bytes
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
-from kafkafs.log.producers import OpenTransaction, open_transactions, producers_at_end
+from kafkafs.log.producers import producers_at_end
 
 
 class Transaction(NamedTuple):
@@ -73,6 +73,16 @@ def read_transaction(key: bytes, kept: LastValue, problem: TellProblem) -> Trans
 _DECIDED = ("PrepareCommit", "PrepareAbort")
 _Key = tuple[Directory, str]
 _Stamp = tuple[int, int, int, int, int]
+
+
+class OpenTransaction(NamedTuple):
+    """A producer's open transaction; epochs are None if no batch or marker has given one."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    first_offset: int
+    last_timestamp: int
 
 
 class Open(NamedTuple):
@@ -140,7 +150,23 @@ def _scan(partition: Partition, log: Log) -> tuple[_Stamp | None, _Scanned]:
     newest = log.segments[-1].log_name if log.segments else None
     stamp = _stamp(partition, newest)  # before what it is to prove
     producers = producers_at_end(partition, log)
-    return stamp, _Scanned(newest, tuple(open_transactions(producers)), producer_snapshot_bytes(producers))
+    return stamp, _Scanned(newest, tuple(_open_transactions(producers)), producer_snapshot_bytes(producers))
+
+
+def _open_transactions(producers: Iterable[ProducerState]) -> list[OpenTransaction]:
+    """The transactions that these producers have open, by their first offsets."""
+    found = [
+        OpenTransaction(
+            each.producer_id,
+            each.producer_epoch,
+            each.coordinator_epoch if each.coordinator_epoch >= 0 else None,
+            each.transaction_first_offset,
+            each.timestamp,
+        )
+        for each in producers
+        if each.transaction_first_offset >= 0
+    ]
+    return sorted(found, key=lambda each: (each.first_offset, each.producer_id))
 
 
 def _stamp(partition: Partition, newest: str | None) -> _Stamp | None:

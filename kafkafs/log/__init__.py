@@ -20,7 +20,7 @@
     retries          the two retry loops for vanished files: `ask_again` for a query, `resume` for a sequential read
     visible          the records that an isolation level shows; `outcomes`: how transactions end; `overlaps`: offsets
                      that batch headers do not give
-    producers        a broker's producer state; the transactions that are open at a log's end; `producer_snapshots`:
+    producers        a broker's producer state at a log's end; `producer_snapshots`:
                      the broker's snapshots of that state, at the start of a segment
     lineage          `went_on`: compares two looks: the log grew, was rolled, was compacted, or is another one;
                      `difference`: the same for looks of two processes

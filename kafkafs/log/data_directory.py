@@ -14,7 +14,7 @@ from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue, LruCache
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.data_paths import BucketPath, bucket_of
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.directory import Directory, Inside
 from kafkafs.disk.roots import root_at
 from kafkafs.disk.whereabouts import hint, hint_in_bucket
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanished
@@ -31,6 +31,7 @@ from kafkafs.format.names import (
 )
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
+from kafkafs.log.log_end import read_log_end
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.recognition import is_kafkas
@@ -283,6 +284,10 @@ class DataDirectory:
         word = next((properties[key] for key in NODE_KEYS if key in properties), "")
         is_number = word.isascii() and word.isdigit() and len(word) <= _NODE_DIGITS
         return int(word) if is_number and int(word) <= LARGEST_NODE else None
+
+    def log_end(self, inside: Inside, name: str, base: int) -> tuple[int, int | None]:
+        """The end of a log by its last segment alone: see `log_end`. `inside`: the partition's directory, open."""
+        return read_log_end(self.root, inside, name, base)
 
     def cleaner_offsets(self) -> CheckpointOffsets | None:
         """The offset up to which each partition is compacted; None if no file gives it."""

@@ -1,7 +1,5 @@
 """The end of a log that was not closed cleanly: what its last segment holds behind the last index entry."""
 
-from typing import NamedTuple
-
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.errors import UNREADABLE, NotFound
 from kafkafs.format.names import segment_file
@@ -14,16 +12,10 @@ from kafkafs.log.segment_search import scan_start
 _BEHIND_ALL = 2**63 - 1
 
 
-class LogEnd(NamedTuple):
-    """The offset that the next record gets; and the largest timestamp that was read there, None without one."""
-
-    offset: int
-    largest_ms: int | None
-
-
-def read_log_end(root: Directory, inside: Inside, partition: str, base: int) -> LogEnd:
-    """The end of the last segment's log, which a broker finds so when it starts. `inside`: the partition's directory.
-    Source: LogSegment.recover.
+def read_log_end(root: Directory, inside: Inside, partition: str, base: int) -> tuple[int, int | None]:
+    """The offset that the next record gets, by the last segment's log, and the largest timestamp that was read there;
+    None without one. A broker finds the end so when it starts. `inside`: the partition's directory. Source:
+    LogSegment.recover.
 
     The time index has an entry for everything before its last one, so that nothing older has to be read.
     """
@@ -42,7 +34,7 @@ def read_log_end(root: Directory, inside: Inside, partition: str, base: int) -> 
         del lent
     except UNREADABLE:
         pass  # nothing more is known of it
-    return LogEnd(end, largest if largest >= 0 else None)
+    return end, largest if largest >= 0 else None
 
 
 def _listed(inside: Inside, base: int) -> dict[str, ListedFile]:

@@ -1,12 +1,10 @@
-"""The broker's knowledge of producers, and the transactions that are open at a partition's end, as in
-DescribeProducers.
+"""The broker's knowledge of producers at a partition's end, as in DescribeProducers.
 
 The broker writes what it knows of producers into a `.snapshot` when a segment begins, and at a clean stop for the log
 end; from the newest one on the batches tell the rest. Sources: ProducerStateManager, ProducerAppendInfo.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -106,16 +104,6 @@ def _coordinator_epochs(run: BatchRun, markers: Batches) -> Iterator[tuple[int, 
             yield marker, coordinator_epoch(piece.value(at) or b"")
 
 
-class OpenTransaction(NamedTuple):
-    """A producer's open transaction; epochs are None if no batch or marker has given one."""
-
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int | None
-    first_offset: int
-    last_timestamp: int
-
-
 def producers_at_end(partition: Partition, log: Log) -> list[ProducerState]:
     """The producers at the end of `log`, by id: the newest snapshot, and what the batches behind it tell. Records below
     the log start count, because a marker may be there, and a broker knows where an open transaction began."""
@@ -124,22 +112,6 @@ def producers_at_end(partition: Partition, log: Log) -> list[ProducerState]:
     for run in _runs(log, first):
         producers.follow(run, first)
     return sorted(producers.states.values(), key=lambda each: each.producer_id)
-
-
-def open_transactions(producers: Iterable[ProducerState]) -> list[OpenTransaction]:
-    """The transactions that these producers have open, by their first offsets."""
-    found = [
-        OpenTransaction(
-            each.producer_id,
-            each.producer_epoch,
-            each.coordinator_epoch if each.coordinator_epoch >= 0 else None,
-            each.transaction_first_offset,
-            each.timestamp,
-        )
-        for each in producers
-        if each.transaction_first_offset >= 0
-    ]
-    return sorted(found, key=lambda each: (each.first_offset, each.producer_id))
 
 
 def _newest_snapshot(partition: Partition, log: Log) -> tuple[int, tuple[ProducerState, ...]]:

@@ -27,7 +27,6 @@ from kafkafs.format.names import (
     parse_partition_name,
 )
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.log_end import LogEnd, read_log_end
 from kafkafs.overview.retention import SegmentFacts
 
 _BLOCK = 512
@@ -145,7 +144,7 @@ class _Ends:
     """How the end of each log of a data directory is known."""
 
     def __init__(self, directory: DataDirectory, damaged: list[str], tell: Tell) -> None:
-        self._root = directory.root
+        self._log_end = directory.log_end
         self.checkpoints = directory.checkpoints.read()
         self._is_clean = _is_there(directory.root, CLEAN_SHUTDOWN)
         problems, unread = [*self.checkpoints.problems], {*self.checkpoints.unread}
@@ -156,14 +155,14 @@ class _Ends:
             else:
                 damaged.append(problem)
 
-    def of(self, name: PartitionName, found: _Found, inside: Inside) -> LogEnd:
+    def of(self, name: PartitionName, found: _Found, inside: Inside) -> tuple[int, int | None]:
         """Return the end of a log with segments, and the newest timestamp at its end. `inside`: its directory."""
         last = max(found.logs)
         end = max(int(last), found.snapshot, self.recovered.get((name.topic, name.partition), 0))
         is_known = end > int(last) or not found.logs[last][0]
         if is_known and self._is_clean and name.directory != METADATA_LOG:
-            return LogEnd(end, None)
-        return read_log_end(self._root, inside, name.directory, int(last))
+            return end, None
+        return self._log_end(inside, name.directory, int(last))
 
 
 def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: list[Leftover]) -> CountedPartition:
@@ -253,19 +252,19 @@ def _extent(root: Directory, name: PartitionName, found: _Found, log_start: int,
     oldest: int | None = None
     newest, segments, last = -1, [], max(found.logs)
     with root.inside(name.directory) as inside:
-        end = ends.of(name, found, inside)
+        end, largest_at_end = ends.of(name, found, inside)
         for digits in sorted(found.logs):
             size, written_ms = found.logs[digits]
-            grows = digits == last and end.largest_ms is not None
+            grows = digits == last and largest_at_end is not None
             largest = _last_time(inside, digits, found.time_indexes.get(digits, 0), grows)
             if oldest is None and largest >= 0:
                 oldest = _timestamp(inside.read(f"{digits}.timeindex", 0, _ENTRY))
-            if digits == last and end.largest_ms is not None:
-                largest = max(largest, end.largest_ms)
+            if digits == last and largest_at_end is not None:
+                largest = max(largest, largest_at_end)
             newest = max(newest, largest)
             segments.append(SegmentFacts(int(digits), size, largest if largest >= 0 else written_ms))
     start = max(log_start, segments[0].base_offset)
-    return LogSummary(tuple(segments), start, max(end.offset, start), oldest, newest if newest >= 0 else None)
+    return LogSummary(tuple(segments), start, max(end, start), oldest, newest if newest >= 0 else None)
 
 
 def _last_time(inside: Inside, digits: str, size: int, grows: bool) -> int:
