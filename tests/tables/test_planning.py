@@ -27,7 +27,7 @@ from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, TopicPartition
 from kafkafs.tables.planning import MeasuredRange, PartitionLook, PartitionRange, planned, splits
 from tests.counting import logs_opened
 from tests.kafka.broker import wait_until
-from tests.log.making import made, spread, write_partition
+from tests.log.making import made, producer_snapshot, spread, write_partition
 from tests.log.transactional import data, marker
 from tests.nobody import as_nobody, takes_root
 
@@ -208,3 +208,38 @@ def test_a_plan_opens_few_logs(tmp_path, partitions, segments, size):
     request = Request((tmp_path / "data",), Choice(topics=("t",)), AllAt(EARLIEST), AllAt(LATEST))
     opened = logs_opened(lambda: settle(output(str(tmp_path / "out")), request))
     assert opened <= most
+
+
+COMMITTED = {"kafka.isolation.level": "read_committed"}
+MIDDLE, EARLIER = {"startingTimestamp": "1050"}, {"startingTimestamp": "1030"}
+
+
+@pytest.mark.parametrize(
+    ("most", "options"),
+    [
+        (1, COMMITTED),
+        (1, COMMITTED | {"startingOffsets": '{"t":{"0":50,"1":-2,"2":99}}', "endingOffsets": "latest"}),
+        (3, MIDDLE),
+        (3, COMMITTED | MIDDLE),
+        (5, COMMITTED | EARLIER | {"endingTimestamp": "1050"}),
+        (2, COMMITTED | {"startingTimestamp": "9999", "startingOffsetsByTimestampStrategy": "latest"}),
+    ],
+)
+def test_a_plan_by_time_or_of_what_is_committed_opens_few_logs(tmp_path, most, options):
+    """The broker left a snapshot of its producers at the base of each segment. One producer has an open transaction."""
+    for number in range(3):
+        segments = {5 * each: [made(at, [1000 + at]) for at in range(5 * each, 5 * each + 5)] for each in range(20)}
+        segments[100] = [made(100, [1100]), data(101, 7)]
+        directory = write_partition(tmp_path, segments, f"t-{number}")
+        for base in segments:
+            (directory / f"{base:020}.snapshot").write_bytes(producer_snapshot((7, -1)))
+    found: list[PartitionRange] = []
+
+    def plan() -> None:
+        """That of a batch read."""
+        reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t", **options}), Frame())
+        found[:] = [each for task in reader.partitions() if isinstance(task, Task) for each in task.ranges]
+
+    assert logs_opened(plan) <= most * 3  # of 63
+    end = 50 if "endingTimestamp" in options else 101 if "kafka.isolation.level" in options else 102
+    assert {each.end for each in found} <= {end}
