@@ -246,6 +246,39 @@ def test_an_export_with_an_end_is_settled_at_its_first_run(cluster, tmp_path):
     assert (tmp_path / "none/_kafkafs_export.led/topic=t/partition=1.json").exists()
 
 
+FAR = Timestamps(10**15, "latest")
+
+
+@pytest.mark.parametrize("has_metadata", [True, False])
+@pytest.mark.parametrize(
+    "window",
+    [
+        {"ending": FAR},
+        {"ending": Specific({TopicPartition("t", 0): 9})},
+        {"starting": Timestamps(1, "latest"), "ending": FAR},
+    ],
+)
+def test_a_replica_that_is_behind_does_not_settle_the_end(tmp_path, has_metadata, window):
+    """Regression: the machine of a broker that led before ran first. Its last record was the end for all machines."""
+    cluster, out = Cluster(tmp_path, brokers=2, partitions=1, has_metadata=has_metadata), tmp_path / "out"
+    cluster.append(0, 5)
+    cluster.elect(0, 2, reported=[2])
+    cluster.append(0, 4, brokers=[2], epoch=1)
+    assert export(cluster, 1, out, **window).done.records == 5
+    assert export(cluster, 2, out, **window).done.records == 9
+    assert export(cluster, 1, out, **window).warnings
+    assert exported(out) == cluster.truth()
+
+
+def test_a_start_that_a_replica_has_not_reached_is_not_settled(tmp_path):
+    cluster, out = Cluster(tmp_path, brokers=2, partitions=1), tmp_path / "out"
+    cluster.append(0, 5)
+    cluster.elect(0, 2, reported=[2])
+    cluster.disks[2].write("t-0", [(None, b"late")] * 4, at=5, epoch=1, timestamp=2000)
+    start, end = Timestamps(2000, "latest"), Timestamps(2001, "latest")
+    assert [export(cluster, broker, out, starting=start, ending=end).done.records for broker in (1, 2, 2)] == [0, 4, 4]
+
+
 def test_a_machine_with_fewer_disks_is_refused(cluster, tmp_path):
     """The metadata name what its broker led."""
     out = tmp_path / "out"

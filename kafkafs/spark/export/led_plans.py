@@ -100,9 +100,7 @@ class LedPlans:
         locations = {name: led.locations[name] for name in sorted(self._held)}
         before, locations = _without_laggards(self._request, before, locations, led.named)
         if self._request.ending != AllAt(LATEST):
-            export_plan.check_logs(self._request, before)
-            locations = {name: each for name, each in locations.items() if name not in found}
-            before.is_saved &= not locations
+            before.is_saved &= locations.keys() <= found.keys()
         return export_plan.extended_plan(self._request, before, locations)
 
     def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
