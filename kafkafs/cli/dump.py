@@ -14,7 +14,7 @@ from kafkafs.cli.progress import FileProgress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
-from kafkafs.disk.objects import is_bucket, shown
+from kafkafs.disk.objects import is_bucket, places_of, shown
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import ReadableFile, Source, java_path
@@ -109,7 +109,7 @@ def _standard_output(progress: FileProgress) -> io.BufferedWriter:
 def _texts(arguments: argparse.Namespace, findings: Findings, progress: FileProgress) -> Iterator[Text]:
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
     wanted, keys = limits(arguments), _keys(arguments.tiered_key)
-    named = [*(path for files in arguments.files for path in files.split(",") if path), *arguments.paths]
+    named = [*(path for files in arguments.files for path in places_of(files) if path), *arguments.paths]
     for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), _folder):
         options, open_file = _options(arguments, directory), _opener(directory, progress, keys)
         sources = [_source(path, open_file) for path in paths]

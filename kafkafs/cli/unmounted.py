@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import is_unwritable, say
 from kafkafs.disk.data_paths import bucket_of, data_path
+from kafkafs.disk.objects import places_of
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import ERRNO, CorruptData, KafkafsError, UsageError
 from kafkafs.log.data_directory import open_data_directory
@@ -32,7 +33,7 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     """
     named: str = arguments.data_dirs
     _check_order(named, arguments.paths)
-    paths = [named] if os.path.isdir(named) else named.split(",")
+    paths = [named] if os.path.isdir(named) else places_of(named)
     while arguments.paths and _is_data_directory(arguments.paths[0]):
         paths.append(arguments.paths.pop(0))
     reading = mount_options.parse(arguments.options).reading
@@ -45,7 +46,7 @@ def _check_order(named: str, paths: Sequence[str]) -> None:
     """UsageError if a path comes first, and the data directory behind it."""
     if not paths or os.path.lexists(named) or not _is_data_directory(paths[-1]):
         return
-    first = [word for word in named.split(",") if not _is_data_directory(word)]
+    first = [word for word in places_of(named) if not _is_data_directory(word)]
     if len(first) == 1 and "://" not in first[0]:
         right = shlex.join([paths[-1], named, *paths[:-1]])
         raise UsageError(f"{named!r} is not a directory, but {paths[-1]!r} is: the data directory comes first: {right}")

@@ -131,6 +131,20 @@ def is_bucket(place: str) -> bool:
     return bool(_SCHEME.match(place))
 
 
+def places_of(text: str) -> list[str]:
+    """The places that commas separate. A comma belongs to an address, unless an address, an absolute path or a path
+    that exists here follows it."""
+    places: list[str] = []
+    for part in text.split(","):
+        word = part.strip()
+        is_of_its_own = not word or is_bucket(word) or os.path.isabs(word) or os.path.exists(word)
+        if places and is_bucket(places[-1].strip()) and not is_of_its_own:
+            places[-1] += f",{part}"
+        else:
+            places.append(part)
+    return places
+
+
 def address_of(word: str) -> str:
     """The address of a bucket, as pyarrow knows it, or a path as it was given, without `file:`."""
     return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:(//(localhost)?)?(?=/)", "", word))

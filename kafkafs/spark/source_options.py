@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
+from kafkafs.disk.objects import places_of
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation, TierSource, isolation
 from kafkafs.log.topic_choice import TopicChoice
@@ -195,7 +196,7 @@ def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:
     if "paths" in options:  # load() with a list
         words = [str(word) for word in json.loads(options["paths"])]
     else:
-        words = [word.strip() for word in options.get("path", "").split(",") if word.strip()]
+        words = [word.strip() for word in places_of(options.get("path", "")) if word.strip()]
     if not words:
         raise UsageError("the option 'path' must name a Kafka data directory (several with commas, or a glob)")
     return named_paths(words)

@@ -8,7 +8,7 @@ import pytest
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.objects import Objects, is_bucket, place_of
+from kafkafs.disk.objects import Objects, is_bucket, place_of, places_of
 from kafkafs.errors import DiskError, NotFound, UsageError, WouldBlock
 from kafkafs.log.tier.sources import open_objects
 from tests.kafka import tiers
@@ -82,3 +82,20 @@ def test_a_place_is_an_address_or_an_absolute_path(source, place):
     """One name means one place, whatever reads it: a tier, a data directory or what an export is written to."""
     assert place_of(source) == place
     assert is_bucket(place) == ("://" in place)
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("s3://disks/a,b", ["s3://disks/a,b"]),
+        ("s3://disks/a,b?scheme=http,s3://disks/c,d", ["s3://disks/a,b?scheme=http", "s3://disks/c,d"]),
+        ("s3://disks/a, /b,c", ["s3://disks/a", " /b", "c"]),
+        ("/a,b", ["/a", "b"]),
+        ("s3://disks/a,here", ["s3://disks/a", "here"]),
+    ],
+)
+def test_a_comma_can_belong_to_an_address(text, places, tmp_path, monkeypatch):
+    """Regression: `cat` took such an address for two directories."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert places_of(text) == places
