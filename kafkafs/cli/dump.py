@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any
@@ -216,19 +217,23 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
 
 def _objects(address: str, *, logs_only: bool) -> list[str]:
-    """The object of that address. Of a folder those in it, and in the folders below it, as of a directory."""
-    if is_dumpable(shown(address)):
-        return [address]
-    from kafkafs.log.tier.folder import objects_in  # what a tier takes, other dumps do without
+    """The object of that address. Of a folder those in it, and in the folders below it, as of a directory.
 
-    try:
-        every = objects_in(address)
-    except NotFound:
-        return [address]  # no folder: an object, or nothing
-    found = [each for each in every if (is_log if logs_only else is_dumpable)(shown(each))]
-    if not found:
-        raise UsageError(f"the folder {shown(address)!r} holds nothing that can be dumped")
-    return found
+    A bucket has no empty folders: UsageError if there is nothing."""
+    from kafkafs.log.tier.folder import Folder, objects_in, split  # what a tier takes, other dumps do without
+
+    place, mark, query = address.partition("?")
+    address = f"{place.rstrip('/')}{mark}{query}"
+    with suppress(NotFound):
+        found = [each for each in objects_in(address) if (is_log if logs_only else is_dumpable)(shown(each))]
+        if not found:
+            raise UsageError(f"the folder {shown(address)!r} holds nothing that can be dumped")
+        return found
+    folder, name = split(address)
+    with suppress(NotFound):
+        if is_dumpable(name) or name in Folder(folder, []).listed():
+            return [address]
+    raise UsageError(f"there is no folder and no file {shown(address)!r}")
 
 
 def _inside(directory: str) -> Iterator[str]:

@@ -86,7 +86,7 @@ def test_a_point_takes_at_most_six_requests(store, data, capfdbinary, forgotten)
 
 WHAT = (
     "", "orders-0", "orders-0/00000000000000000000.log", "orders-0/00000000000000000000.index",
-    "orders-0/leader-epoch-checkpoint", "orders-0/nothing", "replication-offset-checkpoint", "nothing-0",
+    "orders-0/leader-epoch-checkpoint", "replication-offset-checkpoint",
 )  # fmt: skip
 
 
@@ -98,6 +98,19 @@ def test_a_dump_of_a_copy_is_that_of_the_directory(words, store, data, capfdbina
         near = _answer(capfdbinary, ("dump", *words, DATA), f"{data}/{what}")
         assert far[0] == near[0], what
         assert _named(far, f"s3://disks/{data.name}/", what) == _named(near, f"{data}/", what), what
+
+
+@pytest.mark.parametrize("what", ["nothing", "nothing-0/", "orders-0/nothing", "orders-0/no.txt", "empty"])
+def test_a_dump_of_nothing_is_an_error(what, data, capfdbinary, tmp_path):
+    """Regression: it ended well, and called what is missing a file of an unknown kind. A bucket has no empty folder."""
+    shutil.copytree(data, tmp_path / "kafka.log", symlinks=True)  # which is no log
+    (tmp_path / "kafka.log/empty").mkdir()
+    with bucket_of(tmp_path) as store:
+        place, mark, query = store.address("kafka.log").partition("?")
+        assert _answer(capfdbinary, ("dump", DATA), store.address("kafka.log"))[0] == 0
+        code, out, err = _answer(capfdbinary, ("dump", DATA), f"{place}/{what}{mark}{query}")
+    assert (code, out) == (2, b"")
+    assert b"there is no folder and no file" in err
 
 
 def _named(answer: tuple[int, bytes, bytes], place: str, what: str) -> list[bytes]:
