@@ -10,6 +10,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
+from time import monotonic
 from weakref import ref
 
 from kafkafs.disk.data_file import DataFile
@@ -30,6 +31,7 @@ __all__ = ["ANY_OFFSET", "BatchRun", "Damage", "Segment", "SegmentIndexes", "bat
 ANY_OFFSET = 2**63 - 1
 """Larger than every offset."""
 
+AGAIN_S = 5.0  # how long a remote piece that arrived damaged twice is not fetched again
 _PASSING = (Vanished, DiskError, Denied)  # may be otherwise the next time
 
 
@@ -185,8 +187,8 @@ class Segment:
         self.number = self.generation = next(_generations)
         """No other segment ever has this number, nor one of the same name that was cut or compacted since."""
         """What is known of batches holds for one state of one log: its number."""
-        self.refetched: set[int] = set()
-        """Positions of damage in a remote log that is not the store's: it was fetched twice."""
+        self.refetched: dict[int, float] = {}
+        """Positions of damage in a remote log that was fetched twice, and until when that is enough."""
         self.known_end: int | None = None
         """Where a closed segment's log ends, once `segment_search` has found it."""
         self.is_doubtful: bool | None = None
@@ -367,12 +369,15 @@ class Segment:
         self, file: DataFile, bounds: Bounds, runs: Iterator[BatchRun | Damage]
     ) -> Iterator[BatchRun | Damage]:
         """The same walk through a remote log. A damaged piece may have arrived damaged, so it is fetched once more."""
+        tried = set[int]()
         while True:
             for item in runs:
-                if isinstance(item, Damage) and item.position not in self.refetched:
-                    self.refetched.add(item.position)
-                    if file.forget(item.position, item.size):
-                        runs = batch_runs(file, item.position, bounds._replace(first_offset=item.base_offset))
+                now, at = monotonic(), -1 if isinstance(item, BatchRun) else item.position
+                if isinstance(item, Damage) and at not in tried and now >= self.refetched.get(at, now):
+                    tried.add(at)
+                    self.refetched[at] = now + AGAIN_S
+                    if file.forget(at, item.size):
+                        runs = batch_runs(file, at, bounds._replace(first_offset=item.base_offset))
                         break
                 yield item
             else:

@@ -23,6 +23,7 @@ BUDGET = 64 << 20
 """Bytes of text that are kept for reads to come."""
 
 _REPLACED = 16
+_MENDED_S = 5.0  # after so long a text that ended in an error is made again
 """Older texts that are kept although there are newer ones: for a caller that has the size of one, and will open it."""
 
 _READERS = 4
@@ -116,6 +117,7 @@ class ExactText(Generic[From]):
         self._users = 1
         self._length: int | None = None
         self._error: KafkafsError | None = None
+        self._failed_at = 0.0
         first = Stream(make, span.start, budget) if before is None else before._continued(make)
         self.readers = [first]  # the one that made it first, then whoever was read last at the end
 
@@ -132,13 +134,18 @@ class ExactText(Generic[From]):
         """True if the bytes behind its last one cannot be read."""
         return self._error is not None
 
+    @property
+    def may_be_mended(self) -> bool:
+        """True if it ended in an error some seconds ago: a store that failed may answer by now."""
+        return self._error is not None and self._budget.clock() - self._failed_at > _MENDED_S
+
     def measure(self) -> None:
         """Finds its size. Unfinished and the like where that takes longer; Vanished if the log has changed."""
         if self._length is None:
             length, error = self.readers[0].make_all(self._budget.limits.measured)
             if isinstance(error, Vanished):
                 raise error
-            self._error = error
+            self._error, self._failed_at = error, self._budget.clock()
             self._length = length
 
     @property
@@ -309,7 +316,7 @@ class ExactTexts:
         """The text to measure, in use."""
         with self._lock:
             known = self._known.get(key)
-        if known is None or not known.span.grew_to(span) or not known.use():
+        if known is None or known.may_be_mended or not known.span.grew_to(span) or not known.use():
             return self._put(key, ExactText(span, make, self.budget))
         is_all = known.span.end == span.end or (known.ends_in_error and span.is_appended)
         if is_all or not known.is_measured:

@@ -216,6 +216,15 @@ class Aiven:
 
     def open(self, upload: Upload, kind: str) -> DataFile:
         """See `Layout`."""
+        try:
+            return self._open(upload, kind)
+        except Unopenable:
+            raise
+        except Lost:
+            self._cache.forget(upload.files[MANIFEST])  # it may have arrived damaged
+            return self._open(upload, kind)
+
+    def _open(self, upload: Upload, kind: str) -> DataFile:
         manifest = self._manifest(upload)
         try:
             cipher = None
@@ -229,6 +238,8 @@ class Aiven:
                 self._objects, upload.files.get(INDEXES), kind, manifest, cipher, self._cache, self._options
             )
         except DiskError as error:
+            if isinstance(error, Lost):
+                self._cache.forget(upload.files[MANIFEST])
             raise type(error)(f"the remote segment {upload.object!r} cannot be read: {error}") from error
 
     def _manifest(self, upload: Upload) -> Manifest:
@@ -249,6 +260,7 @@ class Aiven:
             *upload[:2],
             place,
         ):
+            self._cache.forget(found)
             raise Lost(
                 f"the manifest {found.key!r} is of another segment: {manifest.segment_id} of {manifest.topic_id}"
             )

@@ -8,7 +8,8 @@ import pytest
 import zstandard
 
 from kafkafs.disk.bucket import BucketObjects
-from kafkafs.errors import DiskError
+from kafkafs.errors import CorruptData, DiskError
+from kafkafs.log import segment
 from kafkafs.log.read_options import TierSource
 from tests.kafka import aiven
 from tests.kafka.tiered import Tiered
@@ -74,3 +75,27 @@ def test_a_chunk_that_arrived_damaged_is_fetched_again(tier_sources, kind, monke
     for path in ("orders-0/by-offset/100.jsonl", "orders-1/by-offset/0..900.jsonl", "payments-0/by-offset/0...jsonl"):
         assert cat(left, path) == cat(whole, path)
     assert spoilt
+
+
+@pytest.mark.parametrize("kind", ["bucket local", "bucket zstd"])
+def test_a_chunk_that_arrived_damaged_twice_is_fetched_again_later(tier_sources, kind, monkeypatch):
+    """Regression: it was an error until it was pushed out of the cache. A damaged manifest was kept, too."""
+    monkeypatch.setattr(segment, "AGAIN_S", 0.0)
+    whole, read, spoilt = tree(TIERED.whole), BucketObjects.read, [""]
+    path = "orders-1/by-offset/0..400.jsonl"
+
+    def spoiling(self: BucketObjects, key: str, position: int, size: int) -> bytes:
+        data = read(self, key, position, size)
+        if not (spoilt[0] and key.endswith(spoilt[0])):
+            return data
+        if spoilt[0] == ".log":
+            return data[: size // 2] + bytes(8) + data[size // 2 + 8 :]
+        return data.replace(b'"originalFileSize": ', b'"originalFileSize": 1')
+
+    monkeypatch.setattr(BucketObjects, "read", spoiling)
+    for spoilt[0] in (".log", ".rsm-manifest")[: 2 if "zstd" in kind else 1]:
+        left = tree(TIERED.left, tiered=tier_sources[kind])
+        with pytest.raises((DiskError, CorruptData)):
+            cat(left, path)
+        spoilt[0] = ""
+        assert cat(left, path) == cat(whole, path)
