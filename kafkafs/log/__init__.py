@@ -7,6 +7,7 @@
     batch_runs       reads from a trusted position: `BatchRun`s of whole, valid batches, and the `Damage` between them
     scattered        all valid batches of a file, also if their offsets are not in order
     gaps             missing offsets inside a remote segment
+    refetching       fetches again what arrived damaged from a remote tier
     large_batches    checks the CRC of a large batch in pieces; remembers large batches that are valid
     lookup           a point lookup: the record or batch at an offset or a time
     closing_entries  the largest timestamp of a closed segment, if its indexes prove it

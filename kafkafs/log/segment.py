@@ -10,7 +10,6 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
-from time import monotonic
 from weakref import ref
 
 from kafkafs.disk.data_file import DataFile
@@ -23,6 +22,7 @@ from kafkafs.log.gaps import Holes
 from kafkafs.log.large_batches import SoundBatches
 from kafkafs.log.listing import ListedFile
 from kafkafs.log.overlaps import KnownOverlaps, contents, overlapping
+from kafkafs.log.refetching import Refetches, fetched_again
 from kafkafs.log.scattered import scattered_batches
 from kafkafs.log.segment_files import Files
 
@@ -31,7 +31,6 @@ __all__ = ["ANY_OFFSET", "BatchRun", "Damage", "Segment", "SegmentIndexes", "bat
 ANY_OFFSET = 2**63 - 1
 """Larger than every offset."""
 
-AGAIN_S = 5.0  # how long a remote piece that arrived damaged twice is not fetched again
 _PASSING = (Vanished, DiskError, Denied)  # may be otherwise the next time
 
 
@@ -174,7 +173,7 @@ class Segment:
 
     __slots__ = (
         "__weakref__", "_last_batch", "_seen", "base_offset", "files", "generation", "indexes", "is_doubtful",
-        "known_end", "next_base", "number", "object", "overlaps", "refetched",
+        "known_end", "next_base", "number", "object", "overlaps", "refetches",
     )  # fmt: skip
 
     def __init__(self, files: Files, next_base: int | None) -> None:
@@ -187,8 +186,8 @@ class Segment:
         self.number = self.generation = next(_generations)
         """No other segment ever has this number, nor one of the same name that was cut or compacted since."""
         """What is known of batches holds for one state of one log: its number."""
-        self.refetched: dict[int, float] = {}
-        """Positions of damage in a remote log that was fetched twice, and until when that is enough."""
+        self.refetches = Refetches()
+        """Positions of damage in a remote log that was fetched again."""
         self.known_end: int | None = None
         """Where a closed segment's log ends, once `segment_search` has found it."""
         self.is_doubtful: bool | None = None
@@ -353,7 +352,7 @@ class Segment:
         )
         runs = batch_runs(reader, start.position, bounds, start.window, start.first_read, start.wanted_end)
         if self.object is not None:
-            runs = self._fetched_again(file, bounds, runs)
+            runs = fetched_again(file, bounds, runs, self.refetches)
         if needed < ANY_OFFSET and self.files.may_be_cut:
             holes = Holes(self.object or self.log_name, file, self.indexes.offset_index, needed, lost)
             runs = holes.check(runs, start.first_offset, self.next_base)
@@ -364,24 +363,6 @@ class Segment:
                 self.is_doubtful = True
             yield item
         self.check(file)
-
-    def _fetched_again(
-        self, file: DataFile, bounds: Bounds, runs: Iterator[BatchRun | Damage]
-    ) -> Iterator[BatchRun | Damage]:
-        """The same walk through a remote log. A damaged piece may have arrived damaged, so it is fetched once more."""
-        tried = set[int]()
-        while True:
-            for item in runs:
-                now, at = monotonic(), -1 if isinstance(item, BatchRun) else item.position
-                if isinstance(item, Damage) and at not in tried and now >= self.refetched.get(at, now):
-                    tried.add(at)
-                    self.refetched[at] = now + AGAIN_S
-                    if file.forget(at, item.size):
-                        runs = batch_runs(file, at, bounds._replace(first_offset=item.base_offset))
-                        break
-                yield item
-            else:
-                return
 
 
 def batches_of(file: DataFile, scattered: bool = False, largest: int = ANY_SIZE) -> Iterator[BatchRun | Damage]:

@@ -23,8 +23,10 @@ BUDGET = 64 << 20
 """Bytes of text that are kept for reads to come."""
 
 _REPLACED = 16
-_MENDED_S = 5.0  # after so long a text that ended in an error is made again
 """Older texts that are kept although there are newer ones: for a caller that has the size of one, and will open it."""
+
+_AGAIN_S = 5.0
+"""After so long, a text that ended in an error of a remote tier is made again."""
 
 _READERS = 4
 """Places in one text that are read on from at a time."""
@@ -47,6 +49,10 @@ class Origin(Protocol):
     def is_appended(self) -> bool:
         """True if the new records come behind the text that there is."""
 
+    @property
+    def is_remote(self) -> bool:
+        """True if a part of it is in a remote tier."""
+
     def grew_to(self, other: Any) -> bool:
         """True if the other one, which is of the same kind, has all of it, and perhaps more."""
 
@@ -68,6 +74,11 @@ class LogSpan(NamedTuple):
     def is_appended(self) -> bool:
         """True if the log's new records come behind the text that there is."""
         return True
+
+    @property
+    def is_remote(self) -> bool:
+        """True if a segment of it is in a remote tier."""
+        return any(segment.object is not None for segment in self.segments)
 
     def is_in(self, log: Log) -> bool:
         """True if the log still has all of it, as it was."""
@@ -136,8 +147,10 @@ class ExactText(Generic[From]):
 
     @property
     def may_be_mended(self) -> bool:
-        """True if it ended in an error some seconds ago: a store that failed may answer by now."""
-        return self._error is not None and self._budget.clock() - self._failed_at > _MENDED_S
+        """True if it ended in an error some seconds ago, and a part of it is in a remote tier: its store may answer by
+        now."""
+        is_old = self._error is not None and self._budget.clock() - self._failed_at > _AGAIN_S
+        return is_old and self.span.is_remote
 
     def measure(self) -> None:
         """Finds its size. Unfinished and the like where that takes longer; Vanished if the log has changed."""

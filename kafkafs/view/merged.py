@@ -65,6 +65,11 @@ class _Spans(NamedTuple):
         """The offset that each begins at."""
         return array("q", [part.start for part in self.parts])
 
+    @property
+    def is_remote(self) -> bool:
+        """True if a part of one is in a remote tier."""
+        return any(part.is_remote for part in self.parts)
+
     def grew_to(self, other: "_Spans") -> bool:
         """True if each has what it had."""
         same = self.made_by is other.made_by and self.keys == other.keys

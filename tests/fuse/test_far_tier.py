@@ -15,6 +15,7 @@ import pytest
 from pyarrow import fs
 
 from tests.kafka import aiven, tiers
+from tests.kafka.buckets import KEYS, bucket_of
 from tests.kafka.tiered import RECORDS, Tiered
 from tests.mounting import KAFKAFS, Mounted, mounting, run, wait_until
 from tests.view.trees import cat, tree
@@ -155,6 +156,27 @@ def test_an_object_that_is_gone_is_an_error_at_its_offsets(tmp_path, zstd):
             assert code_of(mount / f"orders-0/by-offset/{base + 1}.jsonl") == errno.EIO
             path = f"orders-0/by-offset/{base - 1}.jsonl"
             assert run("cat", mount / path).stdout == cat(whole, path)
+
+
+def test_what_arrived_damaged_twice_heals(tmp_path):
+    """Regression: points and ranges stayed an error until the piece was pushed out of the cache. Neither the mount nor
+    its reader does anything for it but to ask again, seconds later."""
+    whole, end = tree(TIERED.whole), int(sorted(next(TIERED.tier.glob("orders-0-*")).glob("*.log"))[1].name[:20])
+    paths = [f"orders-0/by-offset/{name}" for name in (f"0..{end}.jsonl", f"{end // 2}..{end}.jsonl", f"0..{end}")]
+    damaged = list[str]()
+
+    def spoiling(method: str, key: str) -> str:
+        if method == "HEAD" or not key.endswith(".log") or damaged.count(key) == 2:
+            return ""
+        damaged.append(key)
+        return "damaged"
+
+    with bucket_of(TIERED.tier.parent) as store:
+        store.fault = spoiling
+        with mounted(tmp_path, store.address(TIERED.tier.name), **KEYS) as mount:
+            assert [code_of(mount / path) for path in paths[:2]] == [errno.EIO] * 2, "raw bytes are not checked"
+            wait_until(lambda: all(run("cat", mount / each, check=False).stdout == cat(whole, each) for each in paths))
+    assert set(map(damaged.count, damaged)) == {2}
 
 
 class _Refusing(BaseHTTPRequestHandler):

@@ -19,9 +19,13 @@ KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_
 """The environment of whoever reads it."""
 
 Fault = Callable[[str, str], str]
-"""Of a method and a key: "" to answer, else a status of `ERRORS`, slow, reset, short, page or nothing."""
+"""Of a method and a key: "" to answer, else a status of `ERRORS`, slow, reset, short, page, nothing, damaged or
+trickle."""
 
 ERRORS = {"500": "InternalError", "503": "SlowDown", "429": "TooManyRequests", "403": "ExpiredToken"}
+TRICKLE_S = 0.5
+"""The pause behind each byte of a store that trickles: never so long that a connection seems dead."""
+
 _PAGES = {"page": b"<html>log in</html>", "nothing": b""}
 """Bodies of a proxy that answers instead of the store, by the name of the fault."""
 
@@ -92,7 +96,7 @@ class _Handler(BaseHTTPRequestHandler):
         key = unquote(parts.path).removeprefix(f"/{BUCKET}").strip("/")
         query = parse_qs(parts.query)
         self.store.asked.append(f"{self.command} {key} {self.headers.get('Range', '')} {parts.query}".strip())
-        fault = self.store.fault(self.command, key or query.get("prefix", [""])[0])
+        fault = self._fault = self.store.fault(self.command, key or query.get("prefix", [""])[0])
         if fault in ERRORS:
             error = f"<?xml version='1.0'?><Error><Code>{ERRORS[fault]}</Code><Message>no</Message></Error>".encode()
             return self._send(int(fault), error if has_body else b"", {"Content-Type": "application/xml"})
@@ -122,6 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
             file.seek(int(first))
             data = file.read(int(last) - int(first) + 1)
         answer_headers["Content-Range"] = f"bytes {first}-{int(first) + len(data) - 1}/{about.st_size}"
+        if fault == "damaged":
+            data = data[: len(data) // 2] + bytes(8) + data[len(data) // 2 + 8 :]
         return self._send(206, data[: len(data) // 2] if fault == "short" else data, answer_headers)
 
     def _reset(self) -> None:
@@ -134,7 +140,13 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Length": str(len(body)), **headers}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        first = 1 if self._fault == "trickle" else len(body)
+        self.wfile.write(body[:first])
+        for at in range(first, len(body)):
+            if self.store.ended.wait(TRICKLE_S):
+                return self._reset()
+            self.wfile.write(body[at : at + 1])
+        return None
 
 
 def listing(store: Store, query: dict[str, list[str]]) -> bytes:

@@ -4,7 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import NamedTuple, cast
 
 import pytest
 from hypothesis import given, settings
@@ -17,7 +17,15 @@ from kafkafs.view.exact import ExactContent, ExactText, ExactTexts, LogSpan
 from kafkafs.view.streams import Pieces, TextLimits
 from tests.view.trees import assert_random_access, read
 
-SEGMENTS = cast(tuple[Segment, ...], ("first", "second"))
+
+class Piece(NamedTuple):
+    """As much of a segment as a text looks at."""
+
+    name: str
+    object: str | None = None
+
+
+SEGMENTS = cast(tuple[Segment, ...], (Piece("first"), Piece("second")))
 
 
 class Log:
@@ -86,7 +94,7 @@ def test_each_text_keeps_its_size_and_bytes_while_its_name_goes_on(data):
                     reader.release()
         else:
             texts.measured(step, log.span(len(log.lines)), log.make(len(log.lines)))
-        segments = cast(tuple[Segment, ...], (f"generation {generation}",))
+        segments = cast(tuple[Segment, ...], (Piece(f"generation {generation}"),))
         text = measured(texts, log, len(log.lines), segments)
         wanted, fails = log.text(len(log.lines) if log.fails_at is None else log.fails_at), text.ends_in_error
         assert fails == (log.fails_at is not None)
@@ -229,3 +237,18 @@ def test_other_lines_are_another_text(texts):
     )
     assert old is again
     assert old is not new
+
+
+@pytest.mark.parametrize(("key", "again"), [(None, False), ("an/object", True)])
+def test_a_text_that_ended_in_an_error_of_a_tier_is_made_again_after_a_while(key, again):
+    """A store may answer by then. A file of the disk stays as it is: its text is measured once."""
+    now, log = [100.0], Log([b"%d " % number for number in range(9)])
+    texts, segments = ExactTexts(lambda: now[0]), cast(tuple[Segment, ...], (Piece("first", key),))
+    log.fails_at = 5
+    text = measured(texts, log, 9, segments)
+    assert (text.ends_in_error, text.size) == (True, len(log.text(5)) + 1)
+    log.fails_at = None
+    now[0] += 1
+    assert measured(texts, log, 9, segments) is text
+    now[0] += 60
+    assert measured(texts, log, 9, segments).size == (len(log.text(9)) if again else text.size)

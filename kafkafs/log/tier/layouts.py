@@ -6,7 +6,7 @@ Plain         a broker's partition directories in a bucket: `<topic>-<partition>
 """
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
@@ -29,6 +29,7 @@ from kafkafs.format.tiers.tier_names import (
     parse_tier_directory,
     parse_tier_file,
 )
+from kafkafs.log.refetching import Refetches
 from kafkafs.log.tier.opening import Epochs, Upload, chunked_log, index_of, plain_file
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class Aiven:
         self._cache = cache
         self._keys = keys
         self._options = options
+        self._refetches = Refetches()  # of manifests
         self._topics: dict[str, str] = {}  # folders by the topic's id
 
     def partitions(self) -> list[TierPartition]:
@@ -216,15 +218,6 @@ class Aiven:
 
     def open(self, upload: Upload, kind: str) -> DataFile:
         """See `Layout`."""
-        try:
-            return self._open(upload, kind)
-        except Unopenable:
-            raise
-        except Lost:
-            self._cache.forget(upload.files[MANIFEST])  # it may have arrived damaged
-            return self._open(upload, kind)
-
-    def _open(self, upload: Upload, kind: str) -> DataFile:
         manifest = self._manifest(upload)
         try:
             cipher = None
@@ -238,12 +231,25 @@ class Aiven:
                 self._objects, upload.files.get(INDEXES), kind, manifest, cipher, self._cache, self._options
             )
         except DiskError as error:
-            if isinstance(error, Lost):
-                self._cache.forget(upload.files[MANIFEST])
             raise type(error)(f"the remote segment {upload.object!r} cannot be read: {error}") from error
 
     def _manifest(self, upload: Upload) -> Manifest:
-        """Parse it again each time: the only copy is in the bounded cache."""
+        """Parse it again each time: the only copy is in the bounded cache. One that cannot be used, or contradicts the
+        sizes in the tier, may have arrived damaged, so it is fetched again."""
+        found = upload.files[MANIFEST]
+        try:
+            manifest = self._parsed(upload)
+            if _fits(manifest, upload.files) or not self._refetches.is_due(found):
+                return manifest
+        except Unopenable:
+            raise
+        except Lost:
+            if not self._refetches.is_due(found):
+                raise
+        self._cache.forget(found)
+        return self._parsed(upload)
+
+    def _parsed(self, upload: Upload) -> Manifest:
         found = upload.files[MANIFEST]
         try:
             if found.size > LARGEST:
@@ -251,8 +257,6 @@ class Aiven:
             data = self._cache.get(found, lambda: self._objects.read(found.key, 0, found.size))
             manifest = parse_manifest(bytes(data))
         except (CorruptData, Unsupported) as error:
-            if isinstance(error, CorruptData):  # a store may send otherwise the next time
-                self._cache.forget(found)
             kind = Unopenable if isinstance(error, Unsupported) else Lost
             raise kind(f"the manifest {found.key!r} cannot be used: {error}") from error
         place = parse_object_directory(found.key.rpartition("/")[0])
@@ -260,11 +264,17 @@ class Aiven:
             *upload[:2],
             place,
         ):
-            self._cache.forget(found)
             raise Lost(
                 f"the manifest {found.key!r} is of another segment: {manifest.segment_id} of {manifest.topic_id}"
             )
         return manifest
+
+
+def _fits(manifest: Manifest, files: Mapping[str, Object]) -> bool:
+    """True if the sizes of the log and the indexes in the tier are those that the manifest says."""
+    log, indexes = files.get("log"), files.get(INDEXES)
+    behind = max((position + size for position, size in manifest.indexes.values()), default=0)
+    return (log is None or log.size == manifest.chunks.positions[-1]) and (indexes is None or indexes.size >= behind)
 
 
 def layout_of(

@@ -9,9 +9,10 @@ import zstandard
 
 from kafkafs.disk.bucket import BucketObjects
 from kafkafs.errors import CorruptData, DiskError
-from kafkafs.log import segment
+from kafkafs.log import refetching
 from kafkafs.log.read_options import TierSource
 from tests.kafka import aiven
+from tests.kafka.buckets import KEYS, bucket_of
 from tests.kafka.tiered import Tiered
 from tests.view.trees import cat, tree
 
@@ -80,22 +81,47 @@ def test_a_chunk_that_arrived_damaged_is_fetched_again(tier_sources, kind, monke
 @pytest.mark.parametrize("kind", ["bucket local", "bucket zstd"])
 def test_a_chunk_that_arrived_damaged_twice_is_fetched_again_later(tier_sources, kind, monkeypatch):
     """Regression: it was an error until it was pushed out of the cache. A damaged manifest was kept, too."""
-    monkeypatch.setattr(segment, "AGAIN_S", 0.0)
-    whole, read, spoilt = tree(TIERED.whole), BucketObjects.read, [""]
+    now = [1000.0]
+    monkeypatch.setattr(refetching, "monotonic", lambda: now[0])
+    whole, read, spoilt, asked = tree(TIERED.whole), BucketObjects.read, [""], list[str]()
     path = "orders-1/by-offset/0..400.jsonl"
 
     def spoiling(self: BucketObjects, key: str, position: int, size: int) -> bytes:
         data = read(self, key, position, size)
         if not (spoilt[0] and key.endswith(spoilt[0])):
             return data
+        asked.append(key)
         if spoilt[0] == ".log":
             return data[: size // 2] + bytes(8) + data[size // 2 + 8 :]
         return data.replace(b'"originalFileSize": ', b'"originalFileSize": 1')
 
     monkeypatch.setattr(BucketObjects, "read", spoiling)
     for spoilt[0] in (".log", ".rsm-manifest")[: 2 if "zstd" in kind else 1]:
+        kind_of_object = spoilt[0]
         left = tree(TIERED.left, tiered=tier_sources[kind])
-        with pytest.raises((DiskError, CorruptData)):
-            cat(left, path)
+        for _ in range(3):
+            with pytest.raises((DiskError, CorruptData)):
+                cat(left, path)
+        if kind_of_object == ".rsm-manifest":
+            assert set(map(asked.count, asked)) == {2}, "not again for readers that come at once"
         spoilt[0] = ""
+        now[0] += refetching.AGAIN_S
         assert cat(left, path) == cat(whole, path)
+        asked.clear()
+
+
+@pytest.mark.parametrize(("size", "most"), [(10, 2), (None, 1)])
+def test_a_manifest_is_not_asked_for_again_for_what_it_does_not_explain(tmp_path, monkeypatch, size, most):
+    """Regression: each reader of a log that is gone or has another size asked for its manifest twice."""
+    place = aiven.write(TIERED.tier, tmp_path / "tier/p", compress=True)
+    log = sorted(next(place.glob("orders-*/0")).glob("*.log"))[1]
+    log.unlink() if size is None else log.write_bytes(log.read_bytes()[:-size])
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    with bucket_of(tmp_path / "tier") as store:
+        left = tree(TIERED.left, tiered=TierSource(store.address("p")))
+        for offset in range(3):
+            with pytest.raises(DiskError):
+                cat(left, f"orders-0/by-offset/{int(log.name[:20]) + offset}.jsonl")
+        manifest = log.with_suffix(".rsm-manifest").name
+        assert 1 <= sum(each.startswith("GET") and manifest in each for each in store.asked) <= most
