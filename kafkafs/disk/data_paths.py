@@ -100,16 +100,23 @@ def data_path(word: str | Path) -> Path:
 
 def _fault_of(address: str) -> str:
     """The reason why an address would lead to another folder than the one that it names; "" if there is none."""
-    folder, _, query = address.partition("?")
-    parts = re.sub(r"^\w+:/+|/$", "", folder).split("/")
-    if not address.isprintable():
-        return "has a character that cannot be printed; name a folder without it"
-    if not {"", "."}.isdisjoint(parts):
-        return "has '//' or '/./', which kafkafs cannot tell from '/'; copy to a folder without it"
+    if fault := fault_of_name(address):
+        return fault
+    query = address.partition("?")[2]
     unknown = [name for name, _ in parse_qsl(query, keep_blank_values=True) if name not in _OPTIONS]
     if address.startswith("s3") and unknown:
         return (
             f"has ?{unknown[0]}, which is no option of an address ({', '.join(_OPTIONS)}); a folder whose name has a"
             " question mark cannot be read"
         )
+    return ""
+
+
+def fault_of_name(address: str) -> str:
+    """The reason why the name of a folder in an address cannot be kept; "" if there is none."""
+    parts = re.sub(r"^\w+:/+|/$", "", address.partition("?")[0]).split("/")
+    if not address.isprintable():
+        return "has a character that cannot be printed; name a folder without it"
+    if not {"", "."}.isdisjoint(parts[1:]):
+        return "has '//' or '/./', which kafkafs cannot tell from '/'; name a folder without it"
     return ""

@@ -135,6 +135,25 @@ def test_what_cannot_be_reached_or_written_is_one_sentence(server: str, monkeypa
     assert "is not a directory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["a%20b", "a%2Fb", "a b", "a#b", "a+b", "100%", "a,b", "é'=&", "a%23b/c%"])
+def test_a_folder_of_a_bucket_has_the_name_that_is_written(name: str, server: str):
+    """Regression: `%20` became a space, so it was another folder than the one that is read by this address."""
+    out = output(f"s3://key:{SECRET}@bucket/{name}/?{server}")
+    with out.writing("d/file") as sink:
+        sink.write(b"whole")
+    system, _ = fs.FileSystem.from_uri(f"s3://key:{SECRET}@bucket?{server}")
+    assert system.get_file_info(f"bucket/{name}/d/file").size == 5
+    assert out.sizes() == {"d/file": 5}
+    assert str(out) == f"s3://bucket/{name}/"
+
+
+@pytest.mark.parametrize("path", ["/a//b", "//a", "/a/./b", "/./a", "/a\tb"])
+def test_an_address_that_would_lead_elsewhere_is_refused(path: str, server: str):
+    """Regression: `s3://bucket//copy/x` was written into the copy, and an empty name inside was a bug."""
+    with pytest.raises(UsageError, match=r"the address .* has"):
+        output(f"s3://key:{SECRET}@bucket{path}?{server}")
+
+
 @pytest.mark.parametrize("word", ["{}", "file://{}", "file:{}", "file://localhost{}"])
 def test_a_local_place_may_be_written_as_a_uri(word, tmp_path):
     assert output(word.format(tmp_path)).local == tmp_path

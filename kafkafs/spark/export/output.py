@@ -11,11 +11,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
 
+from kafkafs.disk.data_paths import fault_of_name
 from kafkafs.disk.objects import address_of, is_bucket, shown
 from kafkafs.disk.s3_place import place_of
 from kafkafs.errors import DiskError, UsageError
@@ -202,6 +203,8 @@ def output(word: str) -> Output:
     address = address_of(word)
     if not is_bucket(address):
         return Output(Path(address).absolute().as_uri())
+    if fault := fault_of_name(address):
+        raise UsageError(f"the address {shown(address)!r} {fault}")
     found = Output(address)
     found.check()
     return found
@@ -218,9 +221,12 @@ def _opened(uri: str) -> tuple[fs.FileSystem, str]:
     try:
         place = place_of(uri) if scheme == "s3" else None
         if place is not None and place.is_elsewhere:
-            system, root = fs.S3FileSystem(**place.arguments()), f"{place.bucket}/{unquote(place.folder)}"
+            system, root = fs.S3FileSystem(**place.arguments()), place.bucket
         else:
-            system, root = fs.FileSystem.from_uri(uri)
+            top = uri if place is None else urlsplit(uri, allow_fragments=False)._replace(path="").geturl()
+            system, root = fs.FileSystem.from_uri(top)
+        if place is not None and root:
+            root += f"/{place.folder}"
     except ValueError as error:
         raise UsageError(
             f"{scheme}:// is not a file system that pyarrow {pa.__version__} knows, or its address is malformed;"
