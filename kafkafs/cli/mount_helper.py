@@ -69,7 +69,7 @@ def _words(texts: Sequence[str], sloppy: bool) -> tuple[list[str], bool]:
 
     mount(8) passes `rw` on where nothing was said; what cannot be written is then mounted read-only, as a DVD is.
     """
-    words = [word for text in texts for word in text.split(",") if word]
+    words = mount_options.separated(texts)
     kept = [word for word in words if word != "rw" and (not sloppy or mount_options.is_known(word))]
     return kept, "rw" in words and "ro" not in words
 

@@ -1,6 +1,7 @@
 """The words behind `-o`: one list, from which they are parsed, refused and documented."""
 
 import os
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from kafkafs.log.read_options import Isolation, ReadOptions, TierSource, isolati
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 ALL = 2**63 - 1  # more than any log has
+_COMMA = re.compile(r"(?<!\\),")
 LARGEST_BATCH = 1024 << 30  # that `max_batch` may let through: beyond any machine's memory, and far below 64 bits
 
 
@@ -172,10 +174,15 @@ def is_known(word: str) -> bool:
     return name in _BY_NAME or name in _REFUSED or name in _GRANTED or name.startswith(("x-", "X-", "comment"))
 
 
+def separated(texts: Iterable[str]) -> list[str]:
+    """The words that commas separate, as they are written: a comma behind a backslash is part of a word."""
+    return [word for text in texts for word in _COMMA.split(text) if word]
+
+
 def parse(texts: Iterable[str]) -> MountOptions:
     """The options in the `-o` arguments, later ones winning. Raises UsageError for what is unknown or refused."""
     options = MountOptions()
-    for word in (word for text in texts for word in text.split(",") if word):
+    for word in (word.replace(r"\,", ",") for word in separated(texts)):
         name, equals, value = word.partition("=")
         known = _BY_NAME.get(name)
         if known is not None and ("=" in known.form) == bool(equals):

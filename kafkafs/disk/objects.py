@@ -136,7 +136,7 @@ def places_of(text: str) -> list[str]:
     that exists here follows it."""
     places: list[str] = []
     for part in text.split(","):
-        word = part.strip()
+        word = address_of(part.strip())
         is_of_its_own = not word or is_bucket(word) or os.path.isabs(word) or os.path.exists(word)
         if places and is_bucket(places[-1].strip()) and not is_of_its_own:
             places[-1] += f",{part}"
@@ -147,7 +147,7 @@ def places_of(text: str) -> list[str]:
 
 def address_of(word: str) -> str:
     """The address of a bucket, as pyarrow knows it, or a path as it was given, without `file:`."""
-    return re.sub(r"^s3[an]://", "s3://", re.sub(r"^file:(//(localhost)?)?(?=/)", "", word))
+    return re.sub(r"^s3[an]?:/{1,2}(?=[^/])", "s3://", re.sub(r"^file:(//(localhost)?)?(?=/)", "", word))
 
 
 def place_of(source: str) -> str:

@@ -50,6 +50,17 @@ def test_words_are_separated_by_commas_and_the_later_one_wins():
     assert parse(["allow_other,noallow_other"]).allow_other is False
 
 
+@pytest.mark.parametrize("name", [",", "a,b", "a,ro", ",a,,b,"])
+def test_a_comma_behind_a_backslash_is_part_of_the_word(name):
+    """As in libfuse and in mount(8). Regression: a tier whose address has a comma could not be named."""
+    escaped = name.replace(",", r"\,")
+    found = parse([f"ro,tiered=s3://disks/{escaped}?region=x,corrupt=skip", f"tiered_key=k:/{escaped}.pem"]).reading
+    assert found.tiered is not None
+    assert found.tiered.place == f"s3://disks/{name}?region=x"
+    assert str(found.tiered.keys[0][1]) == f"/{name}.pem"
+    assert found.corrupt_skip
+
+
 @given(st.integers(0, 1 << 50), st.sampled_from([*UNITS, "k", "m", "g"]))
 @example(LARGEST_BATCH >> 30, "G")
 @example(LARGEST_BATCH + 1, "")

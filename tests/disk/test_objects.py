@@ -92,6 +92,7 @@ def test_a_place_is_an_address_or_an_absolute_path(source, place):
         ("s3://disks/a, /b,c", ["s3://disks/a", " /b", "c"]),
         ("/a,b", ["/a", "b"]),
         ("s3://disks/a,here", ["s3://disks/a", "here"]),
+        ("s3://disks/a,file:/b,s3:/disks/c", ["s3://disks/a", "file:/b", "s3:/disks/c"]),
     ],
 )
 def test_a_comma_can_belong_to_an_address(text, places, tmp_path, monkeypatch):
