@@ -14,7 +14,7 @@ from kafkafs.format.messages.schema import names_by_number
 from kafkafs.format.messages.topic_records import Message
 
 NO_LEADER_CHANGE = -2
-TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32
+TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
 """Types of resources that have configs. Source: ConfigResource.Type."""
 
 _NOT_A_FEATURE = "kraft.version"

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from kafkafs.cluster.group_records import Commit, Group, Member
 from kafkafs.cluster.image import (
     BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
     Acl,
@@ -18,7 +19,7 @@ from kafkafs.cluster.row_lines import Row, file_name, known, text_field
 from kafkafs.cluster.transactions import Open, Producer, Transaction
 
 RESOURCES = {
-    TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", 8: "broker-logger", 16: "client-metrics",
+    TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", 8: "broker-logger", CLIENT_METRICS_RESOURCE: "client-metrics",
     GROUP_RESOURCE: "group",
 }  # fmt: skip
 """What can have configs."""

@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafkafs.cluster.image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from kafkafs.cluster.image import BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from kafkafs.cluster.metadata import METADATA_VERSION
 from kafkafs.format.batch import Pair, batch_bytes
 from kafkafs.format.control import ControlType
 from kafkafs.format.messages.writing import message_bytes, metadata_record
 from kafkafs.revive.refused_rights import refused_rights
+from kafkafs.revive.refused_settings import is_taken_of_broker
 from kafkafs.revive.releases import Release, record_version
 from kafkafs.revive.topics import RevivedTopic
 from kafkafs.revive.whole_image import WholeImage
@@ -216,19 +217,12 @@ def kept_configs(
         if kind == TOPIC_RESOURCE:
             continue
         for name, value in configs.items():
-            if kind == BROKER_RESOURCE and resource not in ("", str(node)):
-                sentences.append(
-                    f"the setting {name} of broker {resource} is left out: the new cluster has node {node} alone"
-                )
-            elif kind == BROKER_RESOURCE and (name in settings or _is_of_a_machine(name, value)):
-                why = "the new node has its own" if name in settings else "it is about the machine of then"
-                sentences.append(f"the setting {name} of {_whose(kind, resource)} is left out: {why}")
-            elif kind == GROUP_RESOURCE and not target.has_new_groups:
-                sentences.append(
-                    f"the setting {name}={value} of group {resource} is left out: the release has no such groups"
-                )
+            config = Config(kind, resource, name, value)
+            sentence = _left_out(config, node, settings, target)
+            if sentence is None:
+                kept.append(config)
             else:
-                kept.append(Config(kind, resource, name, value))
+                sentences.append(sentence)
     fitting = [each._replace(value=target.takes(each.name, each.value)) for each in kept]
     sentences += [
         f"the setting {before.name}={before.value} of {_whose(before.kind, before.resource)} becomes {after.value}, the"
@@ -245,6 +239,25 @@ def kept_configs(
             " line in server.properties, and write the old key there"
         )
     return fitting, sentences
+
+
+def _left_out(config: Config, node: int, settings: frozenset[str], target: Release) -> str | None:
+    """The sentence about a setting of no topic that does not go along; None if it does."""
+    kind, resource, name, value = config
+    if kind == BROKER_RESOURCE and resource not in ("", str(node)):
+        return f"the setting {name} of broker {resource} is left out: the new cluster has node {node} alone"
+    if kind == BROKER_RESOURCE and (name in settings or _is_of_a_machine(name, value)):
+        why = "the new node has its own" if name in settings else "it is about the machine of then"
+        return f"the setting {name} of {_whose(kind, resource)} is left out: {why}"
+    if kind == BROKER_RESOURCE:
+        if is_taken_of_broker(name, value):
+            return None
+        return f"the setting {name}={value!r} of {_whose(kind, resource)} is left out: no Kafka takes such a value"
+    if kind not in (CLIENT_METRICS_RESOURCE, GROUP_RESOURCE) or not resource:
+        return f"the setting {name}={value!r} of {resource!r} is left out: Kafka has no such resource (type {kind})"
+    if kind == GROUP_RESOURCE and not target.has_new_groups:
+        return f"the setting {name}={value} of group {resource} is left out: the release has no such groups"
+    return None
 
 
 def _whose(kind: int, resource: str) -> str:

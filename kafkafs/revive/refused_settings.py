@@ -1,7 +1,8 @@
-"""Settings of topics with values that no Kafka takes, and that damaged or hostile metadata may have.
+"""Settings of topics and brokers with values that no Kafka takes, and that damaged or hostile metadata may have.
 
-A broker that reads one of these does not start. So they are left out, and named. A setting that a release does not know
-does no harm. Sources: LogConfig, ConfigDef.parseType.
+A broker that reads such a value of a topic does not start. If `min.insync.replicas` of all brokers is 0, partitions
+have no leader for ever. So these values are left out, and named. A setting that a release does not know does no harm.
+Sources: LogConfig, ConfigDef.parseType, DynamicBrokerConfig, PartitionChangeBuilder.
 """
 
 import re
@@ -76,3 +77,22 @@ def is_taken(setting: str, value: str) -> bool:
     """True if a broker takes that value for a topic's setting, or does not know the setting."""
     check = _TAKEN.get(setting)
     return check is None or check(value.strip())
+
+
+_OF_BROKERS = "log."
+"""Most settings of topics have a default of that name with this prefix, and the others have one of the same name."""
+
+_MOST_THREADS = 9999
+"""With more, a node runs out of memory or descriptors before it has started."""
+
+_POOLS = frozenset((
+    "num.io.threads", "num.network.threads", "num.replica.fetchers", "num.recovery.threads.per.data.dir",
+    "background.threads", "log.cleaner.threads",
+))  # fmt: skip
+
+
+def is_taken_of_broker(setting: str, value: str) -> bool:
+    """The same of a broker's setting."""
+    if setting in _POOLS:
+        return _between(1, _MOST_THREADS)(value.strip())
+    return is_taken(setting.removeprefix(_OF_BROKERS), value)

@@ -34,8 +34,9 @@ OFF: Mapping[str, tuple[str, str]] = {
 """Name -> value and what it does."""
 
 _THREADS = re.compile(r"num\.replica\.fetchers|[a-z.]*threads?[a-z.]*", re.ASCII)
-_COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
-"""A name is written as it is: one with a line feed would be a setting of its own."""
+_COUNT = re.compile(r"[1-9][0-9]{0,3}", re.ASCII)
+"""A name is written as it is: one with a line feed would be a setting of its own. No node starts with 0 threads, or
+with a million."""
 
 _PARTITIONS = {
     GROUPS_TOPIC: "offsets.topic",

@@ -8,11 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from kafkafs.format.names import METADATA_LOG
-from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
-from kafkafs.revive.topics import made_up_id
-from tests.cluster.writing import Data, metadata
 from tests.kafka import broker as nodes
 from tests.kafka import replicated
 from tests.kafka.broker import wait_until
@@ -146,26 +143,6 @@ def test_a_controller_that_stopped_earlier_is_told(tmp_path):
     (sentence,) = (each for each in report["leftOut"] if "metadata end at" in each)
     moment = datetime.fromtimestamp(last / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     assert f"records go on to {moment}" in sentence
-
-
-def test_a_broker_makes_nothing_outside_of_its_directory(tmp_path):
-    """A hostile name in the metadata: nothing of it is left for the broker that starts."""
-    from kafkafs.format.names import METADATA_LOG
-
-    disk = Cluster("4.3.1", "stopped").copy_to(tmp_path / "disk")
-    end, evil = open_data_directory(disk).partition(METADATA_LOG).log().end_offset, made_up_id("evil")
-    state = {"replicas": (1,), "isr": (1,), "leader": 1}
-    records = [
-        metadata("TopicRecord", name="../../evil", topicId=evil),
-        metadata("PartitionRecord", topicId=evil, partitionId=0, **state),
-    ]
-    Data(disk).write(METADATA_LOG, records, at=end)
-    scratch = tmp_path / "a/b"
-    scratch.mkdir(parents=True)
-    with revived("4.3.1", scratch, [disk], corrupt="skip") as node:
-        assert any("'../../evil'" in each for each in node.report["leftOut"])
-    assert list(tmp_path.rglob("*evil*")) == []
-    assert sorted(each.name for each in scratch.iterdir()) == ["home", "revived"]
 
 
 def test_an_interrupted_revival_goes_on_after_the_broker_has_run_again(tmp_path):

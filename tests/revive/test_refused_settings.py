@@ -8,7 +8,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.job import revive
 from kafkafs.revive.metadata_log import read_metadata
 from kafkafs.revive.plan import Choices
-from kafkafs.revive.refused_settings import is_taken
+from kafkafs.revive.refused_settings import is_taken, is_taken_of_broker
 from kafkafs.revive.topics import made_up_id
 from tests.cluster.writing import Data, metadata
 from tests.revive.replicas import Made, disk
@@ -35,6 +35,22 @@ REFUSED = {
 def test_values_are_those_of_kafka(values, is_good):
     found = {(name, each): is_taken(name, each) for name, some in values.items() for each in some}
     assert {*found.values()} == {is_good}, found
+
+
+def test_values_of_brokers_are_those_of_kafka():
+    taken = [
+        ("log.retention.bytes", "-1"),
+        ("log.cleanup.policy", "compact"),
+        ("num.io.threads", "8"),
+        ("max.connections", "9"),
+    ]
+    refused = [
+        ("log.retention.bytes", "x"),
+        ("min.insync.replicas", "0"),
+        ("num.io.threads", "0"),
+        ("background.threads", "99999"),
+    ]
+    assert [is_taken_of_broker(*each) for each in (*taken, *refused)] == [True] * 4 + [False] * 4
 
 
 def test_a_refused_value_is_named_and_its_topic_keeps_its_records(tmp_path):
