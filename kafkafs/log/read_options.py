@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
+from kafkafs.disk.blocking import AT_A_GLANCE_S
 from kafkafs.disk.chunk_cache import CACHE_SIZE
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import is_bucket, place_of, shown
@@ -63,6 +64,7 @@ class ReadOptions(DiskOptions):
     log_fresh_s: float = 0.05  # for so long a look at a partition counts as now: less than followers wait between two
     names_fresh_s: float = 0.1  # the same of a data directory's names, and of its checkpoints
     indexes_fresh_s: float = 1.0  # the same of the names in `index_dir`
+    glance_s: float = AT_A_GLANCE_S  # so long `ls -l` and `info.json` wait for a store
 
 
 def isolation(option: str, value: str) -> Isolation:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
+from kafkafs.disk.blocking import may_block, patience
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, NotFound, TooLarge
 from kafkafs.format.batch import NO_TIMESTAMP
@@ -51,7 +51,7 @@ class Info(MadeFile):
 
     def _make(self) -> bytes:
         may_block()
-        with patience(AT_A_GLANCE_S):
+        with patience(self._view.options.glance_s):
             return self._view.ask(self._text)
 
     def _text(self, look: Look) -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkafs.disk.access import common
-from kafkafs.disk.blocking import AT_A_GLANCE_S, may_block, patience
+from kafkafs.disk.blocking import may_block, patience
 from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.errors import CorruptData, DiskError, NotFound, UsageError, Vanished
 from kafkafs.format.names import parse_partition_name
@@ -79,7 +79,7 @@ class Root:
 
     def entries(self) -> Sequence[Entry]:
         """`.cluster` and what else is hidden, then all partitions."""
-        with suppress(DiskError, NotFound, UsageError, Vanished), patience(AT_A_GLANCE_S):
+        with suppress(DiskError, NotFound, UsageError, Vanished), patience(self.resources.options.glance_s):
             self._find_lost()
         hidden = [CLUSTER, TOPICS, *([REPLICAS] if self.repeated else [])]
         return [Entry(name, "directory", None) for name in (*hidden, *sorted(self._names.shown()))]
@@ -191,7 +191,7 @@ class EndLink:
 
     def target(self) -> str:
         """The path, relative to the partition's directory; NotFound if no record is visible."""
-        with patience(AT_A_GLANCE_S):
+        with patience(self._view.options.glance_s):
             return self._to(self._which)
 
     def _to(self, which: str) -> str:

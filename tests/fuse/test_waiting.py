@@ -53,7 +53,10 @@ def test_a_waiting_program_ends_within_a_second_of_a_signal(shelf, log, program,
 
 
 def test_a_blocked_signal_does_not_end_the_wait(shelf, log):
-    """A program that has blocked a signal would be told of an interrupt that it never sees."""
+    """A program that has blocked a signal would be told of an interrupt that it never sees.
+
+    It has a session of its own: a stuck program of the same session, of another test, would end its wait.
+    """
     script = (
         "import ctypes, os, signal, sys\n"
         "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
@@ -62,7 +65,7 @@ def test_a_blocked_signal_does_not_end_the_wait(shelf, log):
         "got = ctypes.CDLL(None).read(file, line, 10)\n"  # Python's own read would ask again
         "os.write(1, line.raw[: max(got, 0)])"
     )
-    process = reader(shelf, "python3", "-c", script, str(shelf / "log.follow"))
+    process = reader(shelf, "python3", "-c", script, str(shelf / "log.follow"), start_new_session=True)
     process.send_signal(signal.SIGTERM)
     witness = reader(shelf, "cat", str(shelf / "log.follow"))
     witness.send_signal(signal.SIGTERM)

@@ -8,12 +8,14 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.node import Content, DirectoryNode, FileNode, LinkNode, Node
 from kafkafs.view.streams import USUAL
 from kafkafs.view.tree import Root
+from tests.mounting import PATIENCE_S
 
 
 def tree(*data_dirs: Path, **options: Any) -> Root:
-    """The tree over some data directories. `limits` are `TextLimits`, all others are of `ReadOptions`."""
+    """The tree over some data directories. `limits` are `TextLimits`, all others are of `ReadOptions`. It waits for a
+    store as long as a test may: on a busy machine three seconds are over before the store has had a processor."""
     limits = options.pop("limits", USUAL)
-    return Root(data_dirs, ReadOptions(**options), limits)
+    return Root(data_dirs, ReadOptions(**{"glance_s": PATIENCE_S, **options}), limits)
 
 
 def node(root: Root, path: str) -> Node:

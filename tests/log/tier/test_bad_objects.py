@@ -274,6 +274,7 @@ def test_objects_that_may_not_be_read_are_an_error_there(open_path, copied, layo
     disk = Path(shutil.copytree(TIERED.left, open_path / "disk"))
     paths = ["orders-0/by-offset/0..100.jsonl", f"orders-0/by-offset/{int(behind.name[:20])}...jsonl"]
     expected = [cat(tree(TIERED.whole), path) for path in paths]
+    cat(read_from(tier, disk), paths[0])  # imports on demand what reads this layout
     with as_nobody():
         left = read_from(tier, disk)
         with pytest.raises(KafkafsError, match="may not be read") as refused:
