@@ -17,10 +17,11 @@ from kafkafs.disk.data_paths import BucketPath, bucket_of
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.disk.roots import root_at
 from kafkafs.disk.whereabouts import hint, hint_in_bucket
-from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, UsageError, Vanished
+from kafkafs.errors import UNREADABLE, Denied, KafkafsError, NotFound, UsageError, Vanished
 from kafkafs.format.checkpoints import CheckpointOffsets, parse_partition_metadata
 from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import (
+    CLEAN_SHUTDOWN,
     LARGEST_NODE,
     META_PROPERTIES,
     NODE_KEYS,
@@ -288,6 +289,14 @@ class DataDirectory:
     def log_end(self, inside: Inside, name: str, base: int) -> tuple[int, int | None]:
         """The end of a log by its last segment alone: see `log_end`. `inside`: the partition's directory, open."""
         return read_log_end(self.root, inside, name, base)
+
+    def is_clean(self) -> bool:
+        """True if the broker was stopped in an orderly way, as of now: it may start meanwhile."""
+        try:
+            self.root.stat(CLEAN_SHUTDOWN)
+        except (NotFound, Denied):
+            return False
+        return True
 
     def cleaner_offsets(self) -> CheckpointOffsets | None:
         """The offset up to which each partition is compacted; None if no file gives it."""

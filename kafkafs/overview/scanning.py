@@ -14,7 +14,6 @@ from kafkafs.errors import UNREADABLE, Denied, KafkafsError, NotFound
 from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.names import (
     BROKER_DIRECTORIES,
-    CLEAN_SHUTDOWN,
     GROUPS_TOPIC,
     METADATA_LOG,
     METADATA_TOPIC,
@@ -146,7 +145,7 @@ class _Ends:
     def __init__(self, directory: DataDirectory, damaged: list[str], tell: Tell) -> None:
         self._log_end = directory.log_end
         self.checkpoints = directory.checkpoints.read()
-        self._is_clean = _is_there(directory.root, CLEAN_SHUTDOWN)
+        self._is_clean = directory.is_clean()
         problems, unread = [*self.checkpoints.problems], {*self.checkpoints.unread}
         self.recovered = directory.checkpoints.recovery_points(problems, unread)
         for problem in problems:
@@ -309,11 +308,3 @@ def _size_below(root: Directory, path: str) -> int:
 
 def _blocks(about: os.stat_result) -> int:
     return about.st_blocks * _BLOCK
-
-
-def _is_there(root: Directory, name: str) -> bool:
-    try:
-        root.stat(name)
-    except NotFound:
-        return False
-    return True

@@ -19,7 +19,7 @@ from kafkafs.cluster.topic_partitions import compare_with
 from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.forked import ForkedProcess, Serve
 from kafkafs.errors import KafkafsError
-from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_TOPIC, OWN_TOPICS
+from kafkafs.format.names import METADATA_TOPIC, OWN_TOPICS
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import cluster_ids, node_ids
 from kafkafs.log.read_options import ReadOptions
@@ -134,15 +134,7 @@ def _of_cluster(found: Triage, cluster: Cluster) -> None:
     found.registered = sorted(cluster.image.brokers) if cluster.image is not None else []
     found.has_metadata = cluster.image is not None
     found.metadata_ms = cluster.as_of.timestamp if cluster.as_of is not None else None
-    found.clean = [_is_clean(directory) for directory in cluster.directories]
-
-
-def _is_clean(directory: DataDirectory) -> bool:
-    try:
-        directory.root.stat(CLEAN_SHUTDOWN)
-    except KafkafsError:
-        return False
-    return True
+    found.clean = [directory.is_clean() for directory in cluster.directories]
 
 
 def _of_topics(found: Triage, cluster: Cluster) -> None:

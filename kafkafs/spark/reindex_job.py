@@ -17,7 +17,7 @@ from pathlib import Path
 from kafkafs.cluster.image import TOPIC_RESOURCE
 from kafkafs.cluster.metadata import read_once
 from kafkafs.disk.whereabouts import is_within
-from kafkafs.errors import DiskError, KafkafsError, UsageError
+from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError
 from kafkafs.format.key_index import KEY_PAGE, SUFFIX, Identity, parse_fences, parse_header, parse_page
 from kafkafs.format.names import METADATA_LOG, parse_partition_name, segment_file
 from kafkafs.log.batch_runs import BatchRun, Damage
@@ -219,7 +219,11 @@ def reindex_keys(
 
 def _is_here(unit: SegmentUnit) -> bool:
     """True if the partition is still there. The indexes of a deleted one may be those of another data directory."""
-    return os.path.isdir(os.path.join(unit.data_directory, unit.partition_directory))
+    try:
+        data_directory(unit.data_directory).root.stat(unit.partition_directory)
+    except (NotFound, Denied):
+        return False
+    return True
 
 
 def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:

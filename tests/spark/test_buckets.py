@@ -54,6 +54,37 @@ def test_a_job_answers_as_it_does_beside_the_disk(command, store, data, tmp_path
     assert (far[0], far[2]) == (near[0], near[2])
 
 
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_an_audit_of_a_copy_knows_if_the_broker_was_stopped(is_clean, data, tmp_path, capfdbinary):
+    """Regression: an audit of a bucket did not, so it passed over logs whose end is cut."""
+    copy = shutil.copytree(data, tmp_path / "logs", symlinks=True)
+    (copy / ".kafka_cleanshutdown").unlink(missing_ok=True)
+    if is_clean:
+        (copy / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":-1}')
+    for log in copy.glob("*/*.log"):
+        os.truncate(log, max(0, log.stat().st_size - 7))
+    near = _answer(capfdbinary, tmp_path / "out", copy, "audit", str(copy), *LOCAL)
+    with bucket_of(tmp_path) as store:
+        place = store.address("logs")
+        far = _answer(capfdbinary, tmp_path / "out", place, "audit", place, *LOCAL)
+    assert (b"invalid-tail" in near[1]) == is_clean
+    assert (far[0], far[1].replace(place.encode(), os.fsencode(copy))) == near[:2]
+
+
+def test_a_key_index_that_serves_no_segment_of_a_copy_goes(data, tmp_path):
+    """Regression: beside a bucket it stayed."""
+    copy, out = shutil.copytree(data, tmp_path / "logs", symlinks=True), tmp_path / "out"
+    unit = next(log.parent.name for log in copy.glob("*-0/*.log"))
+    (out / unit).mkdir(parents=True)
+    (out / "gone-0").mkdir()
+    stale = [out / each / "0-0-0.keys" for each in (unit, "gone-0")]
+    with bucket_of(tmp_path) as store:
+        for file in stale:
+            file.touch()
+        assert main(["reindex", "--keys", store.address("logs"), "--index-dir", str(out), *LOCAL]) == 0
+    assert [file.exists() for file in stale] == [False, True]
+
+
 def records_of(place: str, system: fs.FileSystem | None = None) -> list[dict[str, object]]:
     table = ds.dataset(place, format="parquet", partitioning="hive", filesystem=system).to_table()
     order = [(name, "ascending") for name in ("topic", "partition", "offset")]

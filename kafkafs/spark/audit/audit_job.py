@@ -1,6 +1,5 @@
 """The audit of whole data directories: a unit of work for each segment, and the joints between them at the end."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +10,7 @@ from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.disk.data_paths import BucketPath
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
 from kafkafs.format.batch import SMALLEST
-from kafkafs.format.names import CLEAN_SHUTDOWN, METADATA_LOG, parse_partition_name
+from kafkafs.format.names import METADATA_LOG, parse_partition_name
 from kafkafs.format.transaction_index import ABORTED_SIZE
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
@@ -113,8 +112,8 @@ def audit(
     """Looks at everything in the data directories, with `deep` at each record too, and at replicas side by side; where
     topics are chosen, at what is theirs. `missing` partitions are findings, too. Each finding is `found` as soon as it
     is certain. Unanswered if a tier does not answer: that is no damage."""
-    task = partial(check_segment, clean_directories=clean_of(data_directories), deep=deep)
     tiered = None if source is None else Tiered(source, tuple(data_directories))
+    task = partial(check_segment, clean_directories=clean_of(data_directories, tiered), deep=deep)
     for path in data_directories:
         if trouble := data_directory(path, tiered).check_tier():
             raise Unanswered(trouble)
@@ -133,14 +132,9 @@ def audit(
     return replace(report, findings=[*report.findings, *diverged])
 
 
-def _is_clean(path: Path) -> bool:
-    """True if the broker was stopped in an orderly way, as of now. Meanwhile it may have been started or stopped."""
-    return os.path.exists(path / CLEAN_SHUTDOWN)
-
-
-def clean_of(paths: Iterable[Path]) -> frozenset[Path]:
+def clean_of(paths: Iterable[Path], tiered: Tiered | None = None) -> frozenset[Path]:
     """The data directories of which the broker was stopped in an orderly way."""
-    return frozenset(filter(_is_clean, paths))
+    return frozenset(path for path in paths if data_directory(path, tiered).is_clean())
 
 
 def joined(
@@ -178,7 +172,7 @@ def joined(
         for each in coming.up_to(directory.path, None):  # of partitions that the broker has deleted meanwhile
             report.add(each)
         report.add_findings(check_names(directory, names))
-        report.add_findings(check_data_directory(directory, ends, _is_clean(directory.path)))
+        report.add_findings(check_data_directory(directory, ends, directory.is_clean()))
     return AuditReport(report.findings, report.partitions, report.segments, report.batches, report.size)
 
 
@@ -236,7 +230,7 @@ def _partition(directory: DataDirectory, name: str, reports: Sequence[SegmentRep
     try:
         partition = directory.partition(name)
         found.names = foreign_names(partition)
-        found.findings += check_small_files(partition, str(directory.path), _is_clean(directory.path))
+        found.findings += check_small_files(partition, str(directory.path), directory.is_clean())
         epochs = [each for report in reports for each in report.epochs]
         found.findings += check_epochs(partition, str(directory.path), epochs)
         compacted = is_compacted(directory, partition)
