@@ -209,11 +209,14 @@ def batches_at_or_after(
     start = scan_start(segment, max(entry.offset, min_offset), trace)
     is_used = entry.slot >= 0 and entry.offset > min_offset
     try:
-        yield from _scan(segment, start, timestamp, log_end, entry if is_used else None, trace, lenient, largest)
+        yield from _scan(
+            segment, start, timestamp, log_end, entry if is_used else None, min_offset, trace, lenient, largest
+        )
         return
     except _Contradiction:
         trace(f"log {segment.log_name}: no batch there has the time index entry's timestamp: from position 0")
-    yield from _scan(segment, Start(0, segment.base_offset), timestamp, log_end, None, trace, lenient, largest)
+    start = Start(0, segment.base_offset)
+    yield from _scan(segment, start, timestamp, log_end, None, min_offset, trace, lenient, largest)
 
 
 def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
@@ -243,17 +246,18 @@ def _entry(segment: Segment, timestamp: int, trace: Trace) -> TimestampOffset:
 
 
 def _scan(
-    segment: Segment, start: Start, timestamp: int, log_end: int, entry: TimestampOffset | None, trace: Trace,
-    lenient: bool, largest: int,
+    segment: Segment, start: Start, timestamp: int, log_end: int, entry: TimestampOffset | None, min_offset: int,
+    trace: Trace, lenient: bool, largest: int,
 ) -> Iterator[Candidate | Damage]:  # fmt: skip
     """`batches_at_or_after` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
     item: BatchRun | Damage | None = None
     lost: Damage | None = None  # of a tier: its records may be late enough if those right behind it are
-    passed, needed = 0 if entry is None else entry.offset + 1, ANY_OFFSET if lenient else 0
+    passed, needed = 0 if entry is None else entry.offset + 1, ANY_OFFSET if lenient else min_offset
     for item in segment.walk(start, log_end, passed, needed, largest):
         if isinstance(item, Damage):
             trace(f"log {segment.log_name}: passing over {item.size} invalid bytes at position {item.position}")
-            lost = item if segment.object is not None and not lenient else None
+            is_lost = segment.object is not None and not lenient and item.last_offset >= min_offset
+            lost = item if is_lost else None
             yield item
             continue
         entry = _checked(item, entry)

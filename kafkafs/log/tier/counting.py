@@ -11,6 +11,7 @@ a piece of its own, which nobody can read.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from kafkafs.log.tier.opening import Epochs, Upload
@@ -88,13 +89,15 @@ def pieces(
     They follow one another without overlaps and without holes: a gap is a piece, too. If two uploads begin together,
     the longer one counts. One that begins inside another takes over there. One that cannot be read counts only for
     offsets that no other upload has. `log_start`, if known, is the offset with which the log begins: if the first
-    upload begins behind it, there is a gap. Else retention may have deleted what is missing there.
+    upload begins behind it, there is a gap. Else retention may have deleted what is missing there. Uploads that end
+    below it are not deleted yet, and are no part of the log.
     """
     good = _bounded([_Good(each, good_until(each, lineage)) for each in uploads], local_start)
     found = _tiled([each for each in good if not each.upload.trouble], local_start)
     floor = lineage[0][1] if lineage else 0
     begin = None if log_start is None else max(log_start, floor)
-    return list(_filled(found, [each for each in good if each.upload.trouble], begin, floor, local_start))
+    filled = list(_filled(found, [each for each in good if each.upload.trouble], begin, floor, local_start))
+    return filled[_count_below(filled, begin, local_start) :]
 
 
 def _bounded(good: Iterable[_Good], local_start: int | None) -> list[_Good]:
@@ -157,6 +160,13 @@ def _filled(
             if piece.stop is None:
                 return
             at = max(piece.stop, at or 0)
+
+
+def _count_below(found: Sequence[Piece], begin: int | None, local_start: int | None) -> int:
+    """How many of the first pieces end at or below the log start. Without a disk the last piece has the log's end."""
+    most = len(found) - (local_start is None)
+    ends = (each.stop for each in found[: max(0, most)])
+    return 0 if begin is None else sum(1 for _ in takewhile(lambda stop: stop is not None and stop <= begin, ends))
 
 
 def _between(at: int, behind: int, troubled: Sequence[_Good]) -> Iterable[Piece]:

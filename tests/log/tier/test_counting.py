@@ -83,12 +83,22 @@ def test_a_gap_is_a_piece():
     assert counted(pieces(uploads, ((0, 150),), 400)) == [
         ("100-199", 100, 200), ("gap", 200, 300), ("300-399", 300, 400),
     ]  # fmt: skip
-    assert counted(pieces(uploads, ((0, 0),), 400, 250)) == [
-        ("100-199", 100, 200), ("gap", 250, 300), ("300-399", 300, 400),
-    ]  # fmt: skip
+    assert counted(pieces(uploads, ((0, 0),), 400, 250)) == [("gap", 250, 300), ("300-399", 300, 400)]
     assert counted(pieces(uploads, (), None)) == [("100-199", 100, 200), ("gap", 200, 300), ("300-399", 300, 400)]
     assert counted(pieces(uploads, ((0, 350),), None)) == [("100-199", 100, 200), ("300-399", 300, 400)]
     assert counted(pieces([], ((0, 0),), 400, 0)) == [("gap", 0, 400)]
+
+
+def test_uploads_below_the_log_start_are_no_part_of_the_log():
+    """They are not deleted yet. Regression: `problems` and `audit` named damage in them."""
+    uploads = [upload(base, base + 99, ((0, 0),)) for base in (0, 100, 200)]
+    names = ["0-99", "100-199", "200-299"]
+    for start, first in ((None, 0), (0, 0), (99, 0), (100, 1), (150, 1), (299, 2)):
+        for local_start in (300, None):
+            found = pieces(uploads, ((0, start or 0),), local_start, start)
+            assert [name for name, _, _ in counted(found)] == names[first:]
+    assert pieces(uploads, ((0, 300),), 300, 300) == []
+    assert [name for name, _, _ in counted(pieces(uploads, ((0, 300),), None, 300))] == names[2:]
 
 
 def test_what_cannot_be_read_counts_for_what_nothing_else_has():
