@@ -2,17 +2,22 @@
 
 import json
 import os
+import random
 import shutil
+from collections import Counter
 
 import pytest
 
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.revive.job import revive
+from kafkafs.revive.place import REPORT
 from kafkafs.revive.plan import Choices
 from kafkafs.revive.topics import made_up_id
 from tests.cluster.writing import Data, metadata
+from tests.mounting import KAFKAFS
 from tests.revive.replicas import Made, disk
-from tests.revive.test_job import Interrupted, contents
+from tests.revive.test_brokers import WHOLE
+from tests.revive.test_job import CHANGING, Interrupted, contents, strace
 
 ONE, TWO, OTHER = (made_up_id(each) for each in ("one", "two", "other"))
 
@@ -88,6 +93,28 @@ def test_a_partition_that_has_changed_is_made_again(kind, tmp_path):
     assert any("a-0 is no longer on these disks" in each for each in report["leftOut"]) == (kind == "deleted")
     assert report["revived"] == fresh["revived"]
     assert contents(to) == contents(tmp_path / "fresh")
+
+
+@pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
+@pytest.mark.parametrize("kind", CHANGES)
+def test_killed_the_same_command_goes_on_over_changed_disks(kind, tmp_path):
+    """By SIGKILL, at some of the calls that change anything; then the old broker runs for a while."""
+    trace, whole = tmp_path / "trace", tmp_path / "whole"
+    (tmp_path / "first").mkdir()
+    assert strace(trace, CHANGING, KAFKAFS, "revive", *sources(tmp_path / "first"), "--to", whole) == 0
+    steps = max(Counter(line.split()[0] for line in trace.read_text().splitlines()).values())
+    for at in random.Random(kind).sample(range(1, steps), 8):
+        scratch = tmp_path / str(at)
+        scratch.mkdir()
+        disks, to = sources(scratch), scratch / "new"
+        strace(trace, f"inject={CHANGING}:signal=KILL:when={at}", KAFKAFS, "revive", *disks, "--to", to)
+        if (to / REPORT).exists() and json.loads((to / REPORT).read_text())["state"] == "finished":
+            continue  # it was killed as it printed
+        CHANGES[kind](*disks)
+        report = revive(disks, Choices(to=to))
+        fresh = revive(disks, Choices(to=scratch / "fresh"))
+        assert report["revived"] == fresh["revived"], at
+        assert contents(to) == contents(scratch / "fresh"), at
 
 
 def test_what_has_not_changed_is_not_made_again(tmp_path):
