@@ -13,6 +13,8 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.plan import Plan
 from kafkafs.revive.topics import RevivedTopic
 
+_NOT_REVIVED = "is not revived: no disk has it, or another line says why"
+
 
 def offsets_beyond(
     cluster: Cluster, plan: Plan, ends: Mapping[tuple[str, int], int], wanted: Sequence[str] | None = None
@@ -33,7 +35,7 @@ def offsets_beyond(
             if end is not None:
                 yield f"{about} ends at {end}: its consumers begin where their auto.offset.reset says"
             elif wanted is None or each.topic in wanted:
-                yield f"{about} is not revived: no disk has it, or another line says why"
+                yield f"{about} {_NOT_REVIVED}"
     shared = [(each.number, each.replica) for topic, each in plan.partitions() if topic.name == SHARE_TOPIC]
     here = [(number, replica.partition) for number, replica in shared if replica is not None]
     if cluster is not plan.cluster:
@@ -56,10 +58,11 @@ def _share_groups(
         except UNREADABLE:
             continue  # a loss of that partition, which is reported
     for (group, topic_id, number), start in sorted(starts.items()):
-        name = names.get(topic_id, "")
-        end = ends.get((name, number))
-        if end is not None and start > end:
-            yield f"the share group {group!r} is at offset {start} of {name}-{number}, which ends at {end}"
+        name = names.get(topic_id)
+        end = ends.get((name or "", number))
+        if name is not None and start > (0 if end is None else end):
+            outcome = _NOT_REVIVED if end is None else f"ends at {end}"
+            yield f"the share group {group!r} is at offset {start} of {name}-{number}, which {outcome}"
 
 
 def _messages(partition: Partition) -> Iterator[Message]:

@@ -1,5 +1,7 @@
 """Groups that have read further than a partition goes."""
 
+import pytest
+
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
@@ -70,15 +72,40 @@ def test_a_group_of_a_partition_that_begins_anew_is_told(tmp_path):
     assert not any("has committed" in each for each in taken)
 
 
+def state(kind, group, start, partition=0):
+    """The place of a share group; None ends it."""
+    key = {"groupId": group, "topicId": ONE, "partition": partition}
+    value = None if start is None else {"startOffset": start}
+    return coordinator_record("share-coordinator", kind, key, value, 0)
+
+
+@pytest.mark.parametrize("is_stray", [True, False])
+def test_a_share_group_of_a_partition_that_begins_anew_is_told(is_stray, tmp_path):
+    logs = {f"a-0.{UUID}-stray": Made([(0, 20)], ONE)} if is_stray else {"b-0": Made([(0, 20)])}
+    path = source(tmp_path, logs)
+    Data(path).write("__share_group_state-0", [state("ShareSnapshot", "g", 20), state("ShareSnapshot", "new", 0)])
+    sentences = [each for each in left_out(path, tmp_path) if "share group" in each]
+    assert sentences == ["the share group 'g' is at offset 20 of a-0, which ends at 0"]
+    if is_stray:
+        taken = revive([path], Choices(to=tmp_path / "whole", include=("stray",)))["leftOut"]
+        assert not any("share group" in each for each in taken)
+
+
+def test_a_partition_that_only_a_share_group_knows_is_told(tmp_path):
+    """Regression: without metadata, the last partitions of a topic were missing without a word."""
+    path = tmp_path / "disk"
+    disk(path, 1, {"a-0": Made([(0, 20)], ONE)})
+    records = [state("ShareSnapshot", "g", 7, 2), state("ShareSnapshot", "g", 0, 3), state("ShareSnapshot", "g", 5)]
+    Data(path).write("__share_group_state-0", records)
+    sentences = [each for each in left_out(path, tmp_path) if "share group" in each]
+    assert sentences == [
+        "the share group 'g' is at offset 7 of a-2, which is not revived: no disk has it, or another line says why"
+    ]
+
+
 def test_share_groups_that_are_behind_an_end_are_told(tmp_path):
     """As far as their last record tells; a group that was deleted is at none."""
     path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)})
-
-    def state(kind, group, start):
-        key = {"groupId": group, "topicId": ONE, "partition": 0}
-        value = None if start is None else {"startOffset": start}
-        return coordinator_record("share-coordinator", kind, key, value, 0)
-
     records = [
         state("ShareSnapshot", "at", 20), state("ShareSnapshot", "far", 5), state("ShareUpdate", "far", 21),
         state("ShareSnapshot", "gone", 99), state("ShareSnapshot", "gone", None),
