@@ -70,7 +70,7 @@ class Mending:
         if state.is_over or last < max(first, state.tally.start_offset):
             return iter(())
         return batches_of_other_replicas(
-            first, last, self._replicas, state.notes.epochs(), is_dense=state.rules.is_dense
+            first, last, self._replicas, state.notes.epochs(), is_dense=state.rules.is_dense(first)
         )
 
     def _borrow(self, found: OtherBatches, parts: KeptParts) -> None:

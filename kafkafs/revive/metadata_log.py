@@ -90,7 +90,7 @@ class _Reading:
             self._lacks(self._first, log.start_offset - 1, "no segment has them")
         start = max(self._first, log.start_offset)
         behind = Log(log.name, log.segments, log.tail, start, log.high_watermark, log.directory_inode)
-        self._scan = PartitionScan(chosen, behind, Rules("skip", is_dense=True))
+        self._scan = PartitionScan(chosen, behind, Rules("skip", dense_from=0))
         for _ in self._scan.segments(Hooks(kept=self._take_kept)):
             pass
         self._report_new_losses()

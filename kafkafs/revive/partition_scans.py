@@ -74,8 +74,11 @@ class PartitionScans:
                 continue
             interval = topic.configs.get(_INTERVAL, "")
             every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
-            is_dense = topic.configs.get(_POLICY, "delete") == "delete" and name not in compacted
-            rules = Rules(self._choices.corrupt, self._choices.until_ms, every, is_dense)
+            cleaned_to = (each.replica.directory.cleaner_offsets() or {}).get((topic.name, each.number))
+            is_uncompacted = topic.configs.get(_POLICY, "delete") == "delete" and name not in compacted
+            rules = Rules(
+                self._choices.corrupt, self._choices.until_ms, every, dense_from=0 if is_uncompacted else cleaned_to
+            )  # fmt: skip
             sources = Sources(partial(self._is_over, topic.name, each.number), each.replica.others)
             if topic.name == GROUPS_TOPIC:
                 without_groups = partial(PartitionScan, partition, log, rules, sources)

@@ -22,12 +22,16 @@ Corrupt = Literal["refuse", "cut", "skip"]
 @dataclass(frozen=True, slots=True)
 class Rules:
     """`until_ms`: the moment at which the partition ends, None for the log's end. `interval`: index.interval.bytes.
-    `is_dense`: nothing was compacted."""
+    `dense_from`: the offset that compaction has not passed, so a gap behind it is a loss. None if it is unknown."""
 
     corrupt: Corrupt = "refuse"
     until_ms: int | None = None
     interval: int = DEFAULT_INTERVAL
-    is_dense: bool = False
+    dense_from: int | None = None
+
+    def is_dense(self, offset: int) -> bool:
+        """True if compaction has left no gap at that offset or behind it."""
+        return self.dense_from is not None and offset >= self.dense_from
 
 
 class ScanState:

@@ -102,8 +102,8 @@ class PartitionScan:
     def _refilled_beginning(self, hooks: Hooks) -> Iterator[KeptSegment]:
         """Return the batches of others for segments that are gone before the first one."""
         tally, state, start = self.tally, self._state, self.log.start_offset
-        first = state.notes.start if state.rules.is_dense else None
-        if first is None:
+        first = state.notes.start
+        if first is None or not state.rules.is_dense(first):
             return
         parts = self._parts(state.segments[0], first, hooks)
         tally.start_offset = tally.end_offset = first
@@ -133,9 +133,11 @@ class PartitionScan:
             # a topic may have been compacted before it was tiered: an object of the recorded size lacks nothing
             if segment.object is not None and segment.files.may_be_cut:
                 reason, is_damage = "no object of the tier has them", True
-        if is_damage or state.rules.is_dense:
+        dense_from = 0 if is_damage else state.rules.dense_from
+        if dense_from is not None:
             lost = partial(state.damage if is_damage else state.add_loss, reason=reason)
-            for further in self._mending.fill(max(state.next_offset, segment.base_offset), gap, lost, parts):
+            first = max(state.next_offset, segment.base_offset, dense_from)
+            for further in self._mending.fill(first, gap, lost, parts):
                 yield self._finished(parts)
                 parts = further
         is_last = segment is state.segments[-1]

@@ -103,7 +103,7 @@ def test_ends_that_were_in_a_segment_whose_log_is_gone_are_written_anew(tmp_path
     log = tmp_path / "t-0" / segment_file(6, "log")
     log.unlink() if size is None else log.write_bytes(b"")
     partition = open_data_directory(tmp_path).partition("t-0")
-    scan = PartitionScan(partition, partition.log(), Rules(is_dense=True))
+    scan = PartitionScan(partition, partition.log(), Rules(dense_from=0))
     kept = [*scan.segments()]
     assert scan.tally.ended == [Marker(6, 1, True), Marker(9, 2, False)]
     assert [(each.first, each.last, each.is_damage) for each in scan.tally.losses] == [(6, 9, False)]

@@ -112,6 +112,27 @@ def test_a_segment_that_one_has_not_another_has(tmp_path, disks, method, is_empt
 
 
 @pytest.mark.parametrize("is_anywhere", [True, False])
+def test_a_segment_that_compaction_has_not_reached_is_missed(tmp_path, disks, is_anywhere):
+    """Regression: a compacted topic lost a segment without a word, though the broker had recorded that compaction was
+    not that far, and although another replica had it. Below that offset, a gap may be compaction's."""
+    whole = revive(disks[:1], Choices(to=tmp_path / "whole", method="copy"))
+    log = open_data_directory(disks[0]).partition(PARTITION).log()
+    gone, behind = log.segments[1:3]
+    for each in disks if not is_anywhere else disks[:1]:
+        (each / PARTITION / gone.log_name).unlink()
+    for reached in (gone.base_offset, gone.base_offset + 1, behind.base_offset):
+        for each in disks:
+            (each / "cleaner-offset-checkpoint").write_text(f"0\n1\n{TOPIC} 0 {reached}\n")
+        found = reported(planned(disks, Choices(to=tmp_path / "new")))
+        if reached == behind.base_offset:
+            assert (found["losses"], found["fromOthers"]) == ([], [])
+        elif not is_anywhere:
+            assert [(each["first"], each["last"]) for each in found["losses"]] == [(reached, behind.base_offset - 1)]
+        elif reached == gone.base_offset:
+            assert (found["losses"], found["records"]) == ([], reported(whole)["records"])
+
+
+@pytest.mark.parametrize("is_anywhere", [True, False])
 def test_the_first_segment_that_one_has_not_another_has(tmp_path, disks, is_anywhere):
     """Nothing was deleted: epochs still begin before the log does."""
     for each in disks:

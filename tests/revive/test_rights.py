@@ -70,7 +70,7 @@ def test_quotas_users_rights_and_settings_are_told_as_before(source, target, tmp
             tool(broker, ACLS, "--add", *words)
         before = reported(broker)
         broker.stop(signal.SIGKILL)
-    with revived(target, tmp_path, [home / "data"]) as node:
+    with revived(target, tmp_path, [home / "data"], retention="as-is") as node:
         assert reported(node.broker) == before
         Writer(node.broker, settings={"acks": "all"}).batch("t", [Record(b"new")])
     assert node.complaints() == []
