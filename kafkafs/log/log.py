@@ -289,7 +289,7 @@ class Log:
 
     def gaps_in_a_tier(self) -> list[str]:
         """Return sentences about offsets that no upload has, between two uploads that tell where they end and begin. A
-        tiered log is never compacted. On the disk each segment goes on up to the next one's base."""
+        tiered log is never compacted. Gaps between segments of the disk are pieces of their own (`tier.local_gaps`)."""
         joints = ((one.next_base, other.base_offset) for one, other in pairwise(self.segments))
         return [
             f"offsets {end} to {base - 1} are in no upload: a gap in the offsets"

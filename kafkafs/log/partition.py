@@ -45,11 +45,12 @@ Answer = TypeVar("Answer")
 class RemotePart(Protocol):
     """The tier's part of the partition: see `log.tier`."""
 
-    def segments(self, local_start: int | None) -> tuple[Segment, ...]:
-        """The remote segments below that offset; all where the disk has none. Or one that represents all."""
+    def segments(self, local: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        """All segments of the log: those of the disk, and the remote ones where the disk has none. Or segments that
+        represent these."""
 
     def ask(self) -> bool:
-        """Wait for the segments that one represents. Return true if one did."""
+        """Wait for the segments that others represent. Return true if there were such."""
 
     def expire(self) -> None:
         """Make the next call list the directory again."""
@@ -130,7 +131,8 @@ class Partition:
         return self.root.read_whole(f"{self.name.directory}/{name}")
 
     def segments(self) -> tuple[Segment, ...]:
-        """All segments, those of a tier first. No log is read for it."""
+        """All segments, in the order of their offsets. No log is read for it, but the ends of those of the disk if the
+        partition may be tiered."""
         local = self._listed().segments
         segments = self._with_remote(local)
         return self._with_remote(local) if self._remote is not None and self._remote.ask() else segments
@@ -210,7 +212,7 @@ class Partition:
             late = Late(lambda: self._to_the_end(local, None)[1], lambda: self._checkpoints.read().of(self.name)[1])
             return Log(self.name, local, None, self._checkpoints.start_of(self.name), None, listing.stamp[0], late)
         segments, tail = self._to_the_end(self._with_remote(local), before)
-        self._made.store(_Segments(listing, segments[len(segments) - len(local) :]))
+        self._made.store(_Segments(listing, (*local[:-1], segments[-1]) if local else ()))
         start, high = self._checkpoints.read(now=not _only_grew(before, tail)).of(self.name)
         if (
             before is not None
@@ -257,10 +259,8 @@ class Partition:
         return earlier if earlier == tuple(found) else tuple(found)
 
     def _with_remote(self, local: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        """The segments of the log: those of the tier, then those of the disk."""
-        if self._remote is None:
-            return local
-        return (*self._remote.segments(local[0].base_offset if local else None), *local)
+        """The segments of the log: those of the disk, and those of the tier."""
+        return local if self._remote is None else self._remote.segments(local)
 
     def _to_the_end(self, segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
         """The segments and the log's end. A last segment that was cut is another one for all that read it. A tier knows

@@ -167,17 +167,19 @@ class Segment:
 
     The writers: `_seen`, `generation` and `_last_batch` are written by `remember_end` alone, in that order, which a
     `Partition` calls under its lock; a thread that reads the generation first never takes an older state for it.
-    `known_end`, `is_doubtful` and `overlaps` are written by whichever thread has found them, at once and without a
-    lock: two threads find the same. All else is fixed.
+    `known_end`, `known_end_offset`, `is_doubtful` and `overlaps` are written by whichever thread has found them, at
+    once and without a lock: two threads find the same. All else is fixed.
     """
 
     __slots__ = (
-        "__weakref__", "_last_batch", "_seen", "base_offset", "files", "generation", "indexes", "is_doubtful",
-        "known_end", "next_base", "number", "object", "overlaps", "refetches",
+        "__weakref__", "_last_batch", "_seen", "base_offset", "files", "generation", "indexes", "is_cut", "is_doubtful",
+        "known_end", "known_end_offset", "next_base", "number", "object", "overlaps", "refetches",
     )  # fmt: skip
 
-    def __init__(self, files: Files, next_base: int | None) -> None:
+    def __init__(self, files: Files, next_base: int | None, is_cut: bool = False) -> None:
+        """`is_cut`: the log may go on behind `next_base`, where a piece of a tier takes over."""
         self.files = files
+        self.is_cut = is_cut
         self.base_offset = files.base_offset
         self.next_base = next_base
         self.object = files.object
@@ -190,6 +192,8 @@ class Segment:
         """Positions of damage in a remote log that was fetched again."""
         self.known_end: int | None = None
         """Where a closed segment's log ends, once `segment_search` has found it."""
+        self.known_end_offset: int | None = None
+        """The offset behind the last batch of a closed segment, once `tier.local_gaps` has found it."""
         self.is_doubtful: bool | None = None
         """Whether a header gives reason to look for batches that hold more than it states; None: none was looked at."""
         self.overlaps: KnownOverlaps | None = None
@@ -244,8 +248,9 @@ class Segment:
 
     @property
     def overlaps_next(self) -> bool:
-        """True if its log may go on behind the next segment's base: a swap file, or an upload of a former leader."""
-        return self.next_base is not None and self.files.is_cut_short
+        """True if its log may go on behind the next segment's base: a swap file, an upload of a former leader, or a
+        segment in front of a gap of the disk."""
+        return self.next_base is not None and (self.is_cut or self.files.is_cut_short)
 
     def has_files(self, files: dict[str, ListedFile], next_base: int | None) -> bool:
         """True if it is the segment of these files. The last one's log grows; `find_tail` knows it by its content."""
@@ -257,7 +262,7 @@ class Segment:
 
     def reopened(self) -> "Segment":
         """The same files, with nothing remembered of them."""
-        return Segment(self.files.reopened(), self.next_base)
+        return Segment(self.files.reopened(), self.next_base, self.is_cut)
 
     def remember_end(self, last: Batch | None, size: int, mtime_ns: int) -> None:
         """Remembers the last batch of the growing log, which must stand as long as anything read before it is true.

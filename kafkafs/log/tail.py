@@ -76,6 +76,13 @@ def tail_of_a_tier(segment: Segment, end_offset: int) -> Tail:
     return replace(found, end_offset=end_offset, lost=lost)
 
 
+def last_offset_of(tail: Tail) -> int:
+    """The last offset in front of the end, also of a batch that holds more records than its header states."""
+    if tail.last is None:
+        return tail.end_offset - 1
+    return max(tail.last.last_offset, tail.last.base_offset + tail.last.count - 1)  # see `overlaps`
+
+
 def _still_true(file: DataFile, known: Tail | None, inode: int, size: int) -> Start | None:
     """Return the place to go on from, if the last known batch is still there."""
     if known is None or known.last is None or known.inode != inode or known.position > size:

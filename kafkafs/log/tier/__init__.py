@@ -5,6 +5,7 @@
     remote_partitions     which partitions of a data directory go on in a tier
     upload_facts          what uploads tell before they are counted: epochs, ends, the lineage of the newest
     counting              which uploads make the log, and up to where each
+    local_gaps            offsets that the disk has lost between two of its segments
     lost_partitions       partitions that a tier has and no disk; `namesakes`: of topics of one name, the one shown
     opening               an upload, what is known of one remote segment, and its files, read by range; `remote_files`:
                           those of one, by kind

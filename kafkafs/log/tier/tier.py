@@ -2,17 +2,17 @@
 
     tier = Tier(TierSource("s3://bucket/prefix"), options)
     part = TierPart(tier, partition, ...)      of one partition
-    part.segments(local_start)                   those that count, like segments of the disk
+    part.segments(local)                         the log: those of the disk, and those of the tier that count
 
-The list of segments is made again if the disk's own first segment is another one, every `RELIST_S`, and if a file
-was not as listed.
+The list of remote segments is made again if the disk begins elsewhere or has another gap, every `RELIST_S`, and if a
+file was not as listed.
 """
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkafs.disk.blocking import acquired, may_block, patience_left
 from kafkafs.disk.cached_value import CachedValue
@@ -24,6 +24,7 @@ from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Missing, Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
+from kafkafs.log.tier.local_gaps import Gap, OnDisk, gaps_between, whole_log, without_overlaps
 from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
 from kafkafs.log.tier.sources import open_objects, read_keys
@@ -97,9 +98,28 @@ def keys_of(files: Iterable[tuple[str, Path]]) -> "Keys | None":
     return Keys(given)
 
 
+class _Known(NamedTuple):
+    """The remote segments of the log: those below the disk's part, then those in each of its gaps."""
+
+    disk: OnDisk
+    remote: tuple[tuple[Segment, ...], ...]
+    log_start: int | None = None  # where that was all that was known
+
+
+class _Whole(NamedTuple):
+    """The log that the disk's segments and the tier's make together."""
+
+    local: tuple[Segment, ...]
+    known: _Known
+    log: tuple[Segment, ...]
+
+
 class TierPart:
     """The tier's part of one partition. `_lock` is held while it is listed, `_relisting` while that is done behind the
-    back of those who ask."""
+    back of those who ask.
+
+    `_whole` is written by any thread, at once and without a lock: two threads make the same of the same.
+    """
 
     def __init__(
         self,
@@ -120,34 +140,50 @@ class TierPart:
         self._log_start = log_start
         self._identified = identified
         self._lock, self._relisting = threading.Lock(), threading.Lock()
-        self._known: CachedValue[tuple[int | None, tuple[Segment, ...]]] = CachedValue(RELIST_S, tier.options.clock)
+        self._known: CachedValue[_Known] = CachedValue(RELIST_S, tier.options.clock)
+        self._whole = _Whole((), _Known(OnDisk(None), ((),)), ())
         self._doubted: set[str] = set()
         self._facts = UploadFacts()
         self._is_expired = True
-        self._unlisted: Segment | None = None  # what stands for all that was not asked for yet
+        self._unlisted: _Known | None = None  # what stands for all that was not asked for yet
 
-    def segments(self, local_start: int | None) -> tuple[Segment, ...]:
-        """The remote segments that count, below the one at `local_start` of the disk; all where the disk has none.
+    def segments(self, local: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        """The log: the segments of the disk, and the remote ones that count below them and in their gaps.
 
-        If the tier does not answer, return the known segments, or one that is an error. The segments on the disk answer
+        If the tier does not answer, these are the known ones, or one that is an error. The segments on the disk answer
         anyway. A bucket that was not asked yet is not asked now: one stands for all, until something of it is needed.
         """
+        known, whole = self._beside(self._on_disk(local)), self._whole
+        if (whole.known is not known and whole.known != known) or whole.local != local:
+            whole = self._whole = _Whole(local, known, whole_log(local, known.disk.gaps, known.remote, whole.log))
+        return whole.log
+
+    def _on_disk(self, local: tuple[Segment, ...]) -> OnDisk:
+        """The disk's part of the log. No log is opened for it of a partition that cannot be tiered."""
+        whole = self._whole
+        if whole.local == local:
+            return whole.known.disk
+        start = local[0].base_offset if local else None
+        return OnDisk(start, gaps_between(local) if len(local) > 1 and self._partition(start) is not None else ())
+
+    def _beside(self, disk: OnDisk) -> _Known:
+        """The remote segments that go with that part."""
         known = self._known.fresh()
-        if known is None and not self._is_expired and (latest := self._known.latest) and latest[0] == local_start:
-            self._begin_relisting(local_start)
-            return latest[1]
-        if known is None or known[0] != local_start:
-            if self._tier.is_far and local_start is not None and (start := self._log_start()) is not None:
-                return self._all_unlisted(start, local_start)
-            return self._ask(local_start)
+        if known is None and not self._is_expired and (latest := self._known.latest) and latest.disk == disk:
+            self._begin_relisting(disk)
+            return latest
+        if known is None or known.disk != disk:
+            if self._tier.is_far and disk.start is not None and (start := self._log_start()) is not None:
+                return self._all_unlisted(start, disk)
+            return self._ask(disk)
         self._unlisted = None
-        return known[1]
+        return known
 
     def ask(self) -> bool:
         """Waits for what `segments` left unasked; whether there was such."""
         unlisted = self._unlisted
         if unlisted is not None:
-            self._ask(unlisted.next_base)
+            self._ask(unlisted.disk)
         return unlisted is not None
 
     def may_have_all(self) -> bool:
@@ -163,44 +199,51 @@ class TierPart:
         self._is_expired = True
         self._known.expire()
 
-    def _all_unlisted(self, start: int, local_start: int) -> tuple[Segment, ...]:
-        if start >= local_start or self._partition(local_start) is None:
-            return ()
+    def _all_unlisted(self, start: int, disk: OnDisk) -> _Known:
+        """One segment for all that is below the disk's part, and one for each of its gaps, which nobody asked for."""
+        missing = [Gap(start, disk.start or 0), *disk.gaps]
+        if not any(each.start < each.stop for each in missing) or self._partition(disk.start) is None:
+            return _Known(disk, ((),) * len(missing))
         unlisted = self._unlisted
-        if unlisted is None or (unlisted.base_offset, unlisted.next_base) != (start, local_start):
-            piece = Piece(Upload(start, "", {}), local_start)
-            unlisted = self._unlisted = Segment(UnlistedFiles(piece, lambda: self._ask_soon(local_start)), local_start)
-        return (unlisted,)
+        if unlisted is None or (unlisted.disk, unlisted.log_start) != (disk, start):
+            remote = tuple(self._not_listed(disk, each) for each in missing)
+            unlisted = self._unlisted = _Known(disk, remote, start)
+        return unlisted
 
-    def _ask(self, local_start: int | None) -> tuple[Segment, ...]:
+    def _not_listed(self, disk: OnDisk, gap: Gap) -> tuple[Segment, ...]:
+        piece = Piece(Upload(gap.start, "", {}), gap.stop)
+        files = UnlistedFiles(piece, lambda: self._ask_soon(disk))
+        return (Segment(files, gap.stop),) if gap.start < gap.stop else ()
+
+    def _ask(self, disk: OnDisk) -> _Known:
         may_block()
         with acquired(self._lock):
             known = self._known.fresh()
-            if known is None or known[0] != local_start:
-                known = self._known.store((local_start, self._listed(local_start)))
+            if known is None or known.disk != disk:
+                known = self._known.store(_Known(disk, self._listed(disk)))
                 self._is_expired = False
-        return known[1]
+        return known
 
-    def _ask_soon(self, local_start: int) -> None:
+    def _ask_soon(self, disk: OnDisk) -> None:
         """As `_ask`; where the caller's patience ends before, it is asked for those to come, and this one is told."""
         if patience_left() == inf:
-            self._ask(local_start)
+            self._ask(disk)
             return
-        self._begin_relisting(local_start)
+        self._begin_relisting(disk)
         is_silent = self._tier.silent.fresh() is not None  # another caller has waited for it a moment ago
         if not self._relisting.acquire(timeout=0 if is_silent else patience_left()):
             self._tier.silent.store(True)
             raise Unanswered("the content of the tier is not known yet: it did not answer in time")
         self._relisting.release()
 
-    def _begin_relisting(self, local_start: int | None) -> None:
+    def _begin_relisting(self, disk: OnDisk) -> None:
         """Has a thread of its own list the tier, unless one is at it."""
         if self._relisting.acquire(blocking=False):
-            threading.Thread(target=self._relist, args=(local_start,), name="relist", daemon=True).start()
+            threading.Thread(target=self._relist, args=(disk,), name="relist", daemon=True).start()
 
-    def _relist(self, local_start: int | None) -> None:
+    def _relist(self, disk: OnDisk) -> None:
         try:
-            self._known.store((local_start, self._listed(local_start)))
+            self._known.store(_Known(disk, self._listed(disk)))
             self._is_expired = False
             self._tier.silent.expire()
         except KafkafsError:
@@ -208,25 +251,32 @@ class TierPart:
         finally:
             self._relisting.release()
 
-    def _listed(self, local_start: int | None) -> tuple[Segment, ...]:
-        partition = self._partition(local_start)
+    def _listed(self, disk: OnDisk) -> tuple[tuple[Segment, ...], ...]:
+        nothing = ((),) * (1 + len(disk.gaps))
+        partition = self._partition(disk.start)
         if partition is None:
-            return ()
-        earlier = () if self._known.latest is None else self._known.latest[1]
+            return nothing
         try:
             layout, partition = self._tier.layout, self._identified(partition)
             noted, start = self._noted(partition), self._log_start()
             uploads = _counted(layout.uploads(partition, () if noted is None else noted.finished), noted)
-            if not uploads and start is None:
-                return ()
+            if not uploads and (start is None or (noted is None and disk.start is not None and start >= disk.start)):
+                return nothing
             uploads, lineage = self._with_what_decides(layout, partition, uploads)
         except (DiskError, UsageError) as error:
-            return self._unknown(str(error), local_start, earlier)
-        made = _made(uploads, noted, lineage, local_start, start)
-        if local_start is None and made:
-            made[-1] = self._facts.to_the_end(layout, made[-1])
-        known = {each.base_offset: each for each in earlier}
-        return tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in made)
+            return self._unknown(str(error), disk)
+        made = [_made(uploads, noted, lineage, disk.start, start)]
+        if disk.start is None and made[0]:
+            made[0][-1] = self._facts.to_the_end(layout, made[0][-1])
+        for gap in disk.gaps:
+            pieces = _made(uploads, noted, lineage, gap.stop, gap.start)
+            made.append([each for each in pieces if each.stop is None or each.stop > gap.start])
+        latest = self._known.latest
+        known = {} if latest is None else {each.base_offset: each for part in latest.remote for each in part}
+        return tuple(
+            tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in part)
+            for part in without_overlaps(made)
+        )
 
     def _with_what_decides(
         self, layout: Layout, partition: TierPartition, uploads: list[Upload]
@@ -248,17 +298,22 @@ class TierPart:
             uploads = self._facts.with_ends(layout, uploads)
         return uploads, lineage
 
-    def _unknown(self, trouble: str, local_start: int | None, earlier: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    def _unknown(self, trouble: str, disk: OnDisk) -> tuple[tuple[Segment, ...], ...]:
         """Return the known segments of a tier that does not answer, and one segment that is an error in place of the
         unknown ones. DiskError if the disk has nothing either."""
-        if local_start is None:
+        if disk.start is None:
             raise DiskError(trouble)
-        kept = tuple(each for each in earlier if each.next_base is not None and each.next_base <= local_start)
-        start = kept[-1].next_base if kept else self._log_start() or 0
-        if start is None or start >= local_start:
-            return kept
-        piece = Piece(Upload(start, "", {}, trouble=trouble), local_start)
-        return (*kept, Segment(RemoteFiles(None, piece, (), self._doubted), local_start))
+        latest, kept = self._known.latest, []
+        if latest is not None:
+            kept = [each for each in latest.remote[0] if each.next_base is not None and each.next_base <= disk.start]
+        start = (kept[-1].next_base if kept else self._log_start()) or 0
+        below = [*kept, *self._error(trouble, start, disk.start)]
+        return tuple(below), *(self._error(trouble, *gap) for gap in disk.gaps)
+
+    def _error(self, trouble: str, start: int, stop: int) -> tuple[Segment, ...]:
+        """A segment that is an error, if there are offsets for it."""
+        piece = Piece(Upload(start, "", {}, trouble=trouble), stop)
+        return (Segment(RemoteFiles(None, piece, (), self._doubted), stop),) if start < stop else ()
 
 
 def _counted(found: Sequence[Upload], noted: "Noted | None") -> list[Upload]:

@@ -14,7 +14,7 @@ from kafkafs.format.batch import LARGEST_HEADER
 from kafkafs.format.index import LARGEST_LOG, OffsetIndex, TimeIndex
 from kafkafs.format.tiers.tier_names import EPOCHS, MANIFEST, TierPartition
 from kafkafs.log.segment import Segment
-from kafkafs.log.tail import Tail, find_tail
+from kafkafs.log.tail import find_tail, last_offset_of
 from kafkafs.log.tier.counting import Piece, epoch_at
 from kafkafs.log.tier.layouts import Layout
 from kafkafs.log.tier.opening import Epochs, Upload
@@ -92,7 +92,7 @@ def _identity(upload: Upload) -> object:
 def end_of(layout: Layout, upload: Upload) -> int | None:
     """The last offset in an upload's log; None if it cannot be read."""
     try:
-        return _last_offset(find_tail(_segment(layout, upload), None))
+        return last_offset_of(find_tail(_segment(layout, upload), None))
     except (Lost, NotFound, Vanished):
         return None
 
@@ -109,12 +109,6 @@ def _segment(layout: Layout, upload: Upload) -> Segment:
     return Segment(RemoteFiles(layout, Piece(upload, None), (), set()), None)
 
 
-def _last_offset(tail: Tail) -> int:
-    if tail.last is None:
-        return tail.end_offset - 1
-    return max(tail.last.last_offset, tail.last.base_offset + tail.last.count - 1)  # see `overlaps`
-
-
 def _end_behind(layout: Layout, upload: Upload) -> int:
     """See `UploadFacts.to_the_end`, of an upload whose end nobody wrote down. Its indexes tell, if its log is lost."""
     whole = upload._replace(trouble="", size=upload.size if "log" in upload.files else LARGEST_LOG)
@@ -122,7 +116,7 @@ def _end_behind(layout: Layout, upload: Upload) -> int:
     with suppress(Lost, NotFound, Vanished):
         tail = find_tail(segment, None)
         rest = segment.log().read(tail.position, LARGEST_HEADER)
-        last = max(last, _last_offset(tail) + any(rest))  # bytes that are no batch: at least one offset is lost
+        last = max(last, last_offset_of(tail) + any(rest))  # bytes that are no batch: at least one offset is lost
     with suppress(Lost, NotFound, Vanished):
         last = max(last, _last_indexed(segment.indexes.offset_index), _last_indexed(segment.indexes.time_index))
     return last + 1
