@@ -15,12 +15,14 @@ from pyspark.sql import SparkSession
 
 import kafkafs
 from kafkafs.cli.main import main
+from kafkafs.disk import store_session
 from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import StoreError
 from kafkafs.log.topic_choice import TopicChoice
-from kafkafs.spark.audit.audit_job import audit
+from kafkafs.spark.audit.audit_job import audit, check_segment
 from kafkafs.spark.diff.diff_job import by_offset
 from kafkafs.spark.diff.sides import paired
+from kafkafs.spark.segment_units import segments_of
 from tests.kafka import tiers
 from tests.kafka.buckets import bucket_of
 from tests.spark.reading import frame, rows
@@ -83,6 +85,16 @@ def test_a_key_index_that_serves_no_segment_of_a_copy_goes(data, tmp_path):
             file.touch()
         assert main(["reindex", "--keys", store.address("logs"), "--index-dir", str(out), *LOCAL]) == 0
     assert [file.exists() for file in stale] == [False, True]
+
+
+def test_an_audit_keeps_no_log_that_it_has_checked(store, data, forgotten):
+    """Regression: each log took new memory, whose pages cost as much as the request."""
+    forgotten()
+    for unit in segments_of([data_path(store.address(data.name))]):
+        check_segment(unit, frozenset())
+    kept = [str(name) for name in store_session.current.chunks()._kept]
+    assert kept
+    assert not [name for name in kept if ".log" in name]
 
 
 def records_of(place: str, system: fs.FileSystem | None = None) -> list[dict[str, object]]:

@@ -300,6 +300,8 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
             findings.append(where(kind).finding("unreadable", str(error)))
     transaction_index, more = _transaction_index(segment, where("txnindex"))
     findings += more
+    if isinstance(unit.data_directory, BucketPath):
+        segment.log().forget(0, look.size)  # its memory is for the next segment: new memory costs as much as a request
     last = int(valid.last_offsets[-1]) if len(valid.last_offsets) else segment.base_offset - 1
     return SegmentReport(
         unit, findings, len(valid.positions), valid.epochs,
