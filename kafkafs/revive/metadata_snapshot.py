@@ -236,7 +236,8 @@ def kept_configs(
     if tokens:
         sentences.append(
             f"{tokens} delegation tokens are copied, but {TOKEN_KEY} is not on these disks: uncomment its"
-            " line in server.properties, and write the old key there"
+            " line in server.properties, and write the old key there; until then, tokens let nobody in, and each"
+            " change of the metadata logs an ERROR of DelegationToken changes (Invalid key to HMAC computation)"
         )
     return fitting, sentences
 

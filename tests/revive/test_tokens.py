@@ -55,12 +55,21 @@ def test_a_token_is_good_with_the_old_key(release, target, tmp_path):
     place = tmp_path / "revived"
     report = revive([home / "data"], choices(place, target))
     ask_who_comes(place, doors := f"127.0.0.1:{nodes.free_port()}")
+    (sentence,) = (each for each in report["leftOut"] if "1 delegation tokens are copied" in each)
+    for words in (SECRET, "DelegationToken changes", "Invalid key to HMAC computation"):
+        assert words in sentence
     properties = place / "server.properties"
-    for key, is_good in (("old", True), ("new", False)):
-        properties.write_text(f"{properties.read_text()}{SECRET}={key}\n")
-        with started(target, place, tmp_path / key, report):
+    assert f"\n#{SECRET}=\n" in properties.read_text()
+    for key, is_good in ((None, False), ("old", True), ("new", False)):
+        if key is not None:
+            properties.write_text(f"{properties.read_text()}{SECRET}={key}\n")
+        with started(target, place, tmp_path / str(key), report) as node:
             reported = jars.run(
                 release, "org.apache.kafka.tools.GetOffsetShell", "--bootstrap-server", doors, "--topic", "t",
                 "--command-config", client(tmp_path / "token", token, hmac, " tokenauth=true"), check=False,
             )  # fmt: skip
             assert (b"t:0:0" in reported.stdout) == is_good, reported
+        if key is None:  # all that it complains of is what the report tells
+            assert node.complaints() != []
+            assert all("DelegationToken changes" in each for each in node.complaints())
+            assert "Invalid key to HMAC computation" in node.log.read_text()
