@@ -52,6 +52,9 @@ class RemotePart(Protocol):
     def ask(self) -> bool:
         """Wait for the segments that others represent. Return true if there were such."""
 
+    def known_end(self) -> int | None:
+        """The offset behind the last one that the tier has of the log; None if it is unknown."""
+
     def expire(self) -> None:
         """Make the next call list the directory again."""
 
@@ -94,6 +97,7 @@ class Partition:
         self._listing: CachedValue[Listing] = CachedValue(RELIST_S, options.clock)
         self._made: CachedValue[_Segments] = CachedValue(options.log_fresh_s, options.clock)
         self._reported: tuple[str, ...] = ()
+        self._lost_end: list[str] = []  # as it was reported last
 
     def log(self) -> Log:
         """The current log, with all the segments that a tier has. NotFound if the directory is gone."""
@@ -145,6 +149,13 @@ class Partition:
         start, _ = self._checkpoints.read().of(self.name)
         below = bisect_right(segments, start or 0, key=attrgetter("base_offset"))
         return segments[max(0, below - 1) :]
+
+    def lost_end(self, log: Log) -> list[str]:
+        """A sentence, if a tier has offsets of the log behind the end of the disk's part, which do not show."""
+        end = None if self._remote is None else self._remote.known_end()
+        if end is None or not log.segments or log.segments[-1].object is not None or end <= log.end_offset:
+            return []
+        return [f"the log ends at offset {log.end_offset} on the disk, and the tier has offsets up to {end - 1}"]
 
     def may_show_records(self) -> bool:
         """True if there are records, as far as sizes and checkpoints tell. No log is read for it."""
@@ -222,7 +233,12 @@ class Partition:
             and before.directory_inode == listing.stamp[0]
         ):
             return before
-        return Log(self.name, segments, tail, start, high, listing.stamp[0])
+        log = Log(self.name, segments, tail, start, high, listing.stamp[0])
+        lost_end = self.lost_end(log)
+        for problem in lost_end if lost_end != self._lost_end else ():
+            logger.warning("%s: %s", self.name.directory, problem)
+        self._lost_end = lost_end
+        return log
 
     def _current_listing(self) -> Listing:
         if not self._on_disk:

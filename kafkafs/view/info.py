@@ -99,7 +99,7 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
         view.note_logs(local, logs)
     for one in health:
         problems += one.problems
-    problems += log.gaps_in_a_tier()
+    problems += log.gaps_in_a_tier() + view.partition.lost_end(log)
     is_tiered = any(segment.object is not None for segment in log.segments)
 
     def known(question: Callable[[], Answer]) -> Answer | None:

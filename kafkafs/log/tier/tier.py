@@ -104,6 +104,7 @@ class _Known(NamedTuple):
     disk: OnDisk
     remote: tuple[tuple[Segment, ...], ...]
     log_start: int | None = None  # where that was all that was known
+    end_offset: int | None = None  # behind the last offset that counts in the tier alone, if it is known
 
 
 class _Whole(NamedTuple):
@@ -186,6 +187,11 @@ class TierPart:
             self._ask(unlisted.disk)
         return unlisted is not None
 
+    def known_end(self) -> int | None:
+        """The offset behind the last one that counts in the tier, as far as it was asked."""
+        latest = self._known.latest
+        return None if latest is None else latest.end_offset
+
     def may_have_all(self) -> bool:
         """True if no leader epoch is known on the disk: no log that a record was ever written to has none. A bucket is
         asked for what a broker's checkpoint lists."""
@@ -220,7 +226,7 @@ class TierPart:
         with acquired(self._lock):
             known = self._known.fresh()
             if known is None or known.disk != disk:
-                known = self._known.store(_Known(disk, self._listed(disk)))
+                known = self._known.store(self._listed(disk))
                 self._is_expired = False
         return known
 
@@ -243,7 +249,7 @@ class TierPart:
 
     def _relist(self, disk: OnDisk) -> None:
         try:
-            self._known.store(_Known(disk, self._listed(disk)))
+            self._known.store(self._listed(disk))
             self._is_expired = False
             self._tier.silent.expire()
         except KafkafsError:
@@ -251,8 +257,8 @@ class TierPart:
         finally:
             self._relisting.release()
 
-    def _listed(self, disk: OnDisk) -> tuple[tuple[Segment, ...], ...]:
-        nothing = ((),) * (1 + len(disk.gaps))
+    def _listed(self, disk: OnDisk) -> _Known:
+        nothing = _Known(disk, ((),) * (1 + len(disk.gaps)))
         partition = self._partition(disk.start)
         if partition is None:
             return nothing
@@ -264,7 +270,7 @@ class TierPart:
                 return nothing
             uploads, lineage = self._with_what_decides(layout, partition, uploads)
         except (DiskError, UsageError) as error:
-            return self._unknown(str(error), disk)
+            return _Known(disk, self._unknown(str(error), disk))
         made = [_made(uploads, noted, lineage, disk.start, start)]
         if disk.start is None and made[0]:
             made[0][-1] = self._facts.to_the_end(layout, made[0][-1])
@@ -273,10 +279,12 @@ class TierPart:
             made.append([each for each in pieces if each.stop is None or each.stop > gap.start])
         latest = self._known.latest
         known = {} if latest is None else {each.base_offset: each for part in latest.remote for each in part}
-        return tuple(
+        remote = tuple(
             tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in part)
             for part in without_overlaps(made)
         )
+        alone = _made(uploads, noted, lineage, None, start)
+        return _Known(disk, remote, end_offset=alone[-1].stop if alone else None)
 
     def _with_what_decides(
         self, layout: Layout, partition: TierPartition, uploads: list[Upload]

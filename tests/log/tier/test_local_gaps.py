@@ -132,6 +132,27 @@ def test_uploads_of_other_borders_double_nothing(tmp_path, has_metadata, bases, 
         assert cat(root, "t-0/by-offset/0..") == b"".join(each.data for each in made.batches), lost
 
 
+@pytest.mark.parametrize("has_metadata", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS[:2])
+def test_an_end_that_only_the_tier_has_is_named(tmp_path, caplog, layout, has_metadata):
+    """The log ends where the disk does, as for a consumer of that broker. A former leader's upload is no such end."""
+    made = past()
+    tier = lives.in_layout(made.write_tier(tmp_path / "local"), tmp_path / "tier", layout)
+    source = source_of(tmp_path, tier)
+    sentence = "the log ends at offset 120 on the disk, and the tier has offsets up to 149"
+    disk = disk_of(made, tmp_path / "disk", has_metadata)
+    for base in (120, 150):
+        lose(disk, base, "all")
+    root = tree(disk, tiered=source)
+    assert [*lines(cat(root, "t-0/by-offset/0...jsonl"))] == [*range(120)]
+    assert json.loads(cat(root, "t-0/info.json"))["problems"] == [sentence]
+    assert caplog.text.count(sentence) == 1
+    made.cut(120)
+    made.elect(7)
+    (disk / "t-0/leader-epoch-checkpoint").write_bytes(lives.checkpoint(made.lineage))
+    assert json.loads(cat(tree(disk, tiered=source), "t-0/info.json"))["problems"] == []
+
+
 def test_a_bucket_is_asked_for_what_the_disk_lost(tmp_path):
     """A local offset needs no answer of the store; a lost one does."""
     made = past()
