@@ -9,6 +9,8 @@ import os
 import shlex
 import stat
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf
 
 from kafkafs.cli import mount_options
 from kafkafs.cli.exit_codes import is_unwritable, say
@@ -37,7 +39,10 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     while arguments.paths and _is_data_directory(arguments.paths[0]):
         paths.append(arguments.paths.pop(0))
     reading = mount_options.parse(arguments.options).reading
-    root = Root([data_path(path) for path in each_once(paths)], reading)
+    places = [data_path(path) for path in each_once(paths)]
+    if any(map(bucket_of, places)):
+        reading = replace(reading, glance_s=inf)  # no kernel waits, and a request has a limit of its own
+    root = Root(places, reading)
     root.check_tier()
     return Top(root, AboutDirectory({}, reading.exact))
 

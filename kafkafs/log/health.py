@@ -5,8 +5,11 @@ also reads the log behind the last time index entry, to get the segment's larges
 again only when a file has changed.
 """
 
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
+from kafkafs.disk.blocking import patience, patience_left
 from kafkafs.disk.data_file import DataFile, is_settled
 from kafkafs.disk.directory import Inside
 from kafkafs.disk.page_cache import LONG_READ
@@ -27,6 +30,9 @@ __all__ = [
     "segments_health",
 ]
 
+_LOOKS = 8
+"""Segments of a copy in a bucket that are looked at at a time."""
+
 _PLAIN = {"log", "index", "timeindex"}
 """The files of a segment without aborted transactions."""
 
@@ -37,10 +43,24 @@ def segments_health(segments: Sequence[Segment]) -> list[SegmentHealth]:
     if files is None:
         return [_of_a_tier(segment) for segment in segments]
     with files.inside() as inside:
-        return [
-            _looked(segment, segment.files, inside) if isinstance(segment.files, SegmentFiles) else _of_a_tier(segment)
-            for segment in segments
-        ]
+
+        def look(segment: Segment) -> SegmentHealth:
+            here = segment.files
+            return _looked(segment, here, inside) if isinstance(here, SegmentFiles) else _of_a_tier(segment)
+
+        return _side_by_side(look, segments) if files.is_far else list(map(look, segments))
+
+
+def _side_by_side(look: Callable[[Segment], SegmentHealth], segments: Sequence[Segment]) -> list[SegmentHealth]:
+    """The same looks by several threads, which have this thread's patience: each look waits for requests."""
+    until = time.monotonic() + patience_left()
+
+    def patient(segment: Segment) -> SegmentHealth:
+        with patience(until - time.monotonic()):
+            return look(segment)
+
+    with ThreadPoolExecutor(_LOOKS) as threads:
+        return list(threads.map(patient, segments))
 
 
 def attributes_of_logs(segments: Sequence[Segment]) -> list[LogAttributes] | None:

@@ -138,6 +138,11 @@ class SegmentFiles:
     is_open_ended = False
 
     @property
+    def is_far(self) -> bool:
+        """True if each read of a file is a request to a store."""
+        return self._root.is_far
+
+    @property
     def is_cut_short(self) -> bool:
         """True if it is a swap file that stands in for segments of which some are still there behind it."""
         return self.listed["log"].name.endswith(".swap")

@@ -24,6 +24,9 @@ from kafkafs.view.partition_view import PartitionView
 from kafkafs.view.replica_directories import ShownReplica
 
 Answer = TypeVar("Answer")
+_COPY_S = 10.0
+"""For so long it waits for a copy in a bucket, which is asked for some files of each segment: a call has 15 seconds."""
+
 _FEW_SEGMENTS, _FEW_BYTES = 16, 4 << 20
 """Up to so many all records are looked at: some milliseconds."""
 
@@ -51,7 +54,8 @@ class Info(MadeFile):
 
     def _make(self) -> bytes:
         may_block()
-        with patience(self._view.options.glance_s):
+        glance_s = self._view.options.glance_s
+        with patience(max(glance_s, _COPY_S) if self._view.partition.root.is_far else glance_s):
             return self._view.ask(self._text)
 
     def _text(self, look: Look) -> bytes:

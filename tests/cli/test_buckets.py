@@ -3,13 +3,18 @@ anything if the store fails or the copy changes."""
 
 import os
 import shutil
+import threading
 from functools import partial
+from math import inf
 from pathlib import Path
 
 import pytest
 
+from kafkafs.cli import unmounted
 from kafkafs.cli.main import main
 from kafkafs.disk import store_session
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.view.tree import Root
 from tests.kafka.buckets import bucket_of
 from tests.kafka.dataset import Dataset
 
@@ -75,6 +80,41 @@ def test_a_point_among_many_segments_takes_at_most_six_requests(name, tmp_path, 
                 far = _answer(capfdbinary, command, store.address(data.name))
                 assert len(store.asked) <= 6, (point, store.asked)
                 assert far == _answer(capfdbinary, command, str(data))
+
+
+def test_info_of_many_segments_asks_for_several_at_a_time(tmp_path, capfdbinary):
+    """Regression: three requests for each segment, one behind the other, took longer than the call may last."""
+    data, beside = tmp_path / "kafka-logs", threading.Event()
+    shutil.copytree(Dataset("4.3.1", "stopped").path / "segments-0", data / "segments-0")
+    first: list[bool] = []
+
+    def wait(_: str, key: str) -> str:
+        if key.endswith(".index") and first:
+            beside.set()
+        elif key.endswith(".index"):
+            first.append(False)
+            first[0] = beside.wait(60)
+        return ""
+
+    with bucket_of(tmp_path) as store:
+        store.fault = wait
+        far = _answer(capfdbinary, ("cat", DATA, "segments-0/info.json"), store.address(data.name))
+    assert first == [True]
+    assert far == _answer(capfdbinary, ("cat", DATA, "segments-0/info.json"), str(data))
+
+
+def test_no_file_of_a_copy_has_less_time_without_a_mount(store, data, capfdbinary, monkeypatch):
+    """Regression: a file that takes many requests was an error after three seconds, as it is below a mount point."""
+    given: list[float] = []
+
+    def root(places: list[Path], reading: ReadOptions) -> Root:
+        given.append(reading.glance_s)
+        return Root(places, reading)
+
+    monkeypatch.setattr(unmounted, "Root", root)
+    for place in (store.address(data.name), str(data)):
+        assert _answer(capfdbinary, ("cat", DATA, "orders-0/info.json"), place)[0] == 0
+    assert given[0] == inf > given[1]
 
 
 def test_a_point_takes_at_most_six_requests(store, data, capfdbinary, forgotten):
