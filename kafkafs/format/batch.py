@@ -208,6 +208,7 @@ _LEAST_ROWS, _MOST_ROWS = 256, 1 << 16
 _STOPS: dict[int, Literal["end", "cut", "corrupt"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_CORRUPT: "corrupt"}
 _FIELDS = [field.name for field in fields(Batch)]
 _in_order = itemgetter(*map((BATCH.names or ()).index, _FIELDS))
+_offsets = itemgetter(*map((BATCH.names or ()).index, ("base_offset", "last_offset", "valid")))
 _ROW = struct.Struct("=7qiIii2h2b2x")
 """A row of BATCH."""
 
@@ -260,6 +261,12 @@ def count_in_order(rows: Batches, before: int, next_base: int | None) -> int:
 def batch_at(rows: Batches, index: int) -> Batch:
     """One row as the value that the rest of kafkafs passes around."""
     return Batch(*_in_order(_ROW.unpack_from(rows, index * _ROW.size)))  # type: ignore[arg-type]  # it is a Buffer
+
+
+def first_offsets(rows: Batches) -> tuple[int, int, int]:
+    """The base offset and the last offset of the first row, and its `valid`."""
+    found: tuple[int, int, int] = _offsets(_ROW.unpack_from(rows))  # type: ignore[arg-type]  # it is a Buffer
+    return found
 
 
 def rows_of(batch: Batch, *, is_valid: bool) -> Batches:

@@ -158,9 +158,10 @@ class AbstractIndex(Generic[Entry]):
     def _floor(self, target: int, column: int, probes: list[Probe] | None = None) -> Entry:
         """The last entry whose number in `column` is at most `target`; that of slot -1 if there is none. `probes`
         hears of each look."""
-        if self.entries == 0:
+        entries = self.entries
+        if not entries:
             return self.entry(-1)
-        number = self._page_of(target, column, probes)
+        number = self._page_of(target, column, (entries * self.entry_size - 1) // PAGE, probes)
         page = self._pages.get((self._number, number, column)) or self._read_page(number, column)
         if probes is not None:
             self._trace_search(np.frombuffer(page.data, self.dtype), page.first, target, column, probes)
@@ -184,11 +185,12 @@ class AbstractIndex(Generic[Entry]):
         last_page = (self.entries * self.entry_size - 1) // PAGE
         return self._first_slot(max(0, last_page - WARM_PAGES + 1))
 
-    def _page_of(self, target: int, column: int, probes: list[Probe] | None) -> int:
+    def _page_of(self, target: int, column: int, last_page: int, probes: list[Probe] | None) -> int:
         """The last page that begins at or before the target: the warm ones are looked at first, from behind. The first
         one, where none does."""
-        low, high = 0, (self.entries * self.entry_size - 1) // PAGE
-        page, coldest = high, high - WARM_PAGES
+        low = 0
+        page = high = last_page
+        coldest = last_page - WARM_PAGES
         while low < high:
             stored = self._firsts.get(page) or self._first_in(page)
             if probes is not None:

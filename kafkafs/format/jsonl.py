@@ -36,6 +36,9 @@ _ONE = 4 << 10
 """Bytes that most lines find room in: tried first for one record alone."""
 
 
+_NO_ROOM: Array = np.empty(0, np.uint8)
+
+
 @functools.lru_cache(maxsize=64)
 def padded_prefix(topic: str, partition: int, first: str = "") -> tuple[bytes, Array]:
     """How each line of a partition begins, and that with room behind: the kernel copies 16 bytes at a time.
@@ -68,7 +71,7 @@ class JsonLines:
     def __init__(self, topic: str, partition: int, first: str = "") -> None:
         """`first`: see `padded_prefix`."""
         self._prefix, self._padded = padded_prefix(topic, partition, first)
-        self._left: Array = np.empty(0, np.uint8)  # of the room that was written last
+        self._left = _NO_ROOM  # of the room that was written last
 
     def pieces(self, records: Records, room: Array | None = None) -> Iterator[memoryview]:
         """See `LineMaker`."""

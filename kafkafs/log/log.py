@@ -150,7 +150,8 @@ class Log:
         """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself.
         This position is what searches of a segment call `log_end`."""
         if segment.next_base is None:
-            return self.tail.position if self.tail else 0
+            tail = self.tail
+            return tail.position if tail else 0
         return closed_end(segment) if segment.overlaps_next else segment.seen[0]
 
     def segments_between(self, start: int, end: int | None) -> list[Segment]:
@@ -178,7 +179,7 @@ class Log:
         """Yield everything that overlaps the offsets [start, end), in order, each with its segment. A run may begin
         before `start` and end behind `end`. Lost for offsets that a tier should have and has not, unless `lenient`. For
         batches of more than `largest` bytes, only the headers may come."""
-        begin: Start | None = None
+        is_first = True
         passed = partial(self.pass_lost, lenient=True) if lenient else None
         start = max(start, self.start_offset)
         end = end if self.is_closed_at(start) else min(end, self.end_offset)
@@ -189,10 +190,10 @@ class Log:
             if segment.base_offset >= end:
                 return
             try:
-                begin = scan_start(segment, start) if begin is None else Start(0, segment.base_offset)
-                begin = begin._replace(is_long=True)
-                if self.is_closed_at(segment.base_offset) or end < self.end_offset:
-                    begin = begin._replace(wanted_end=wanted_end(segment, end))
+                place = scan_start(segment, start) if is_first else Start(0, segment.base_offset)
+                ends_inside = self.is_closed_at(segment.base_offset) or end < self.end_offset
+                until, is_first = wanted_end(segment, end) if ends_inside else 0, False
+                begin = Start(place.position, place.first_offset, place.window, wanted_end=until, is_long=True)
                 for item in segment.walk(begin, self.walk_end(segment), start, start, largest, passed):
                     last_offset = item.last_offset
                     if last_offset < start:

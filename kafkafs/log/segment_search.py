@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Lost
-from kafkafs.format.batch import FRAME_SIZE, VALID, Batch, Batches, batch_at, parse_batch
+from kafkafs.format.batch import FRAME_SIZE, UNCHECKED, VALID, Batch, Batches, batch_at, first_offsets, parse_batch
 from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe, TimestampOffset
 from kafkafs.format.times import utc_text
 from kafkafs.format.trace import Trace, list_probes, no_trace
@@ -85,13 +85,17 @@ def _confirmed(segment: Segment, file: DataFile, entry: OffsetPosition) -> Start
     if position <= 0:
         return None
     window = first_window(file, position, end - position)
-    header = parse_batch(window.data, 0, position)
-    if header is None or not segment.base_offset <= header.base_offset <= header.last_offset <= offset:
+    if len(window.walked.rows):
+        base, last, validity = first_offsets(window.walked.rows)
+    else:
+        header = parse_batch(window.data, 0, position)
+        if header is None:
+            return None
+        base, last, validity = header.base_offset, header.last_offset, UNCHECKED
+    if not segment.base_offset <= base <= last <= offset:
         return None
-    start, rows = Start(position, header.base_offset, window), window.walked.rows
-    if len(rows) and rows["valid"][0] == VALID and header.last_offset == offset:
-        return start
-    return start if _leads_to(segment, file, start, offset) else None
+    start = Start(position, base, window)
+    return start if (validity == VALID and last == offset) or _leads_to(segment, file, start, offset) else None
 
 
 def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bool:
