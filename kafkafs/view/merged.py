@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.access import Access, common
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import CorruptData, DiskError, NotFound, TooLarge, Vanished
+from kafkafs.errors import CorruptData, DiskError, Lost, NotFound, TooLarge, Vanished
 from kafkafs.format.merged_lines import MergedLines
 from kafkafs.format.records import Records
 from kafkafs.format.times import FromEnd
@@ -233,7 +233,11 @@ def _held(parts: Sequence[_Part]) -> object:
 def _part(view: PartitionView, look: Look, target: BetweenTimes) -> _Part:
     start, end = target.offsets(look, isolated=True)
     start, present = max(start, look.log.start_offset), look.visible.visible_end
-    return _Part(view, look, start, present if end is None else min(end, present))
+    part = _Part(view, look, start, present if end is None else min(end, present))
+    with suppress(Lost):  # its reader gets the error
+        for segment in part.span.segments[:1]:
+            _ = segment.seen  # Vanished if a tier is listed for that: the question is asked again of what is there
+    return part
 
 
 def _records(part: _Part) -> Iterator[Records]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import NamedTuple
 
 from kafkafs.errors import NotFound
 from kafkafs.format.names import parse_partition_name
@@ -33,6 +34,14 @@ _NAMES = (
 )
 
 
+class FindLost(NamedTuple):
+    """How partitions are found that only a tier has."""
+
+    find: Callable[[], None]
+    """Unanswered if the tier does not tell them."""
+    try_to_find: Callable[[], None]
+
+
 class TopicsDirectory:
     """The top. All that is below asks several disks, in a lane of its own."""
 
@@ -45,9 +54,11 @@ class TopicsDirectory:
         attributes: Callable[[], Attributes],
         disks: Sequence[DiskView],
         resources: Resources,
+        lost: "FindLost",
     ) -> None:
         """`view` is of a partition by the name that the root shows; `attributes` are those of the root."""
         self._names = names
+        self.lost = lost
         self.view = view
         self.attributes = attributes
         self.resources = resources
@@ -57,10 +68,13 @@ class TopicsDirectory:
 
     def entries(self) -> Sequence[Entry]:
         """All topics, sorted."""
+        self.lost.try_to_find()
         return [Entry(topic, "directory", None) for topic in sorted(self._topics())]
 
     def child(self, name: str) -> Node:
         """The topic's directory; NotFound if nothing of it is here."""
+        if name not in self._topics():
+            self.lost.find()
         if name not in self._topics():
             raise NotFound(f"there is no topic {name!r}")
         return TopicDirectory(self, name)
@@ -120,6 +134,7 @@ class TopicDirectory:
 
     def entries(self) -> Sequence[Entry]:
         """The partitions by their numbers, then the rest."""
+        self._topics.lost.try_to_find()
         links = [Entry(str(number), "symlink", None) for number in self._topics.partitions(self._topic)]
         return [*links, Entry(BY_TIME, "directory", None), Entry(INFO, "file", None)]
 
@@ -178,6 +193,8 @@ class TopicByTime:
         return made(self._topic, self._views)
 
     def _views(self) -> list[PartitionView]:
+        """All partitions. Unanswered if a tier does not tell which it has: without those, a text would be short."""
+        self._topics.lost.find()
         views = []
         for name in self._topics.partitions(self._topic).values():
             with suppress(NotFound):

@@ -7,8 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kafkafs.disk import store_session
 from kafkafs.disk.access import common
-from kafkafs.disk.blocking import may_block, patience
+from kafkafs.disk.blocking import has_time_slice, may_block, patience
 from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.errors import CorruptData, DiskError, NotFound, UsageError, Vanished
 from kafkafs.format.names import parse_partition_name
@@ -25,7 +26,7 @@ from kafkafs.view.real_files import Segments
 from kafkafs.view.replica_directories import REPLICAS, PartitionNames, ReplicaPlace, ReplicasDirectory
 from kafkafs.view.resources import Resources
 from kafkafs.view.streams import USUAL, TextLimits
-from kafkafs.view.topic_directories import TopicsDirectory
+from kafkafs.view.topic_directories import FindLost, TopicsDirectory
 
 if TYPE_CHECKING:
     from kafkafs.view.cluster_directory import ClusterDirectory
@@ -44,11 +45,13 @@ class Root:
         self._directories = [open_data_directory(path, options) for path in data_dirs]
         for directory in self._directories:
             directory.read_together_with(self._directories)
+        self._is_tiered = options.tiered is not None
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self.resources = Resources(options, self._directories, limits)
         self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()
         self._names = PartitionNames(self._disks, self.resources.partitions.keep_only)
-        self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self.resources)
+        lost = FindLost(self._find_lost, self._look_for_lost)
+        self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self.resources, lost)
         self._replicas = ReplicasDirectory(
             self._disks, self.attributes, lambda place, path: PartitionDirectory(self._view_of(place, path))
         )
@@ -79,8 +82,7 @@ class Root:
 
     def entries(self) -> Sequence[Entry]:
         """`.cluster` and what else is hidden, then all partitions."""
-        with suppress(DiskError, NotFound, UsageError, Vanished), patience(self.resources.options.glance_s):
-            self._find_lost()
+        self._look_for_lost()
         hidden = [CLUSTER, TOPICS, *([REPLICAS] if self.repeated else [])]
         return [Entry(name, "directory", None) for name in (*hidden, *sorted(self._names.shown()))]
 
@@ -98,8 +100,20 @@ class Root:
             self._find_lost()  # what a bucket alone has is not known before it is asked for
         return self._view_of(self._names.chosen(name), name)
 
+    def _look_for_lost(self) -> None:
+        """Have the partitions found that only a tier has. If the tier does not tell them, a listing has the others, and
+        a command hears of it at its end."""
+        try:
+            with patience(self.resources.options.glance_s):
+                self._find_lost()
+        except (DiskError, NotFound, UsageError, Vanished) as error:
+            if not has_time_slice():
+                store_session.current.report(str(error))
+
     def _find_lost(self) -> None:
         """Waits until partitions are known that only a tier has. Unanswered if it does not tell them."""
+        if not self._is_tiered:
+            return
         before = self._directories[0].names()
         self._directories[0].wait_for_tier_names()
         if self._directories[0].names() is not before:

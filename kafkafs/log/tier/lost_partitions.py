@@ -68,8 +68,10 @@ class LostPartitions:
             if not self._is_fresh():
                 try:
                     self._look()
+                    self._failed.expire()
                 except (DiskError, NotFound, Denied, Vanished, UsageError) as error:  # the disk answers all the same
                     logger.warning("the partitions of the tier are unknown: %s", error)
+                    self._failed.store(Unanswered(f"which partitions are in the tier is not known: {error}"))
                     self._known.store(self.latest)
         return self.latest
 
@@ -78,13 +80,17 @@ class LostPartitions:
 
     def wait(self) -> None:
         """Waits until the lost partitions are known, as long as the caller's patience lasts. Unanswered if the store
-        does not tell them in time, or did not a moment ago."""
-        if not self._tier.is_far or self._is_fresh():
+        does not tell them in time, or did not a moment ago; also if a tier in a directory cannot be read."""
+        if not self._tier.is_far:
+            self.now()
+        elif self._is_fresh():
             return
         may_block()
         failed = self._failed.fresh()
         if failed is not None:
             raise failed.with_traceback(None)
+        if not self._tier.is_far:
+            return
         if self._lock.acquire(blocking=False):
             threading.Thread(target=self._ask, name="lost", daemon=True).start()
         if not self._lock.acquire(timeout=min(patience_left(), _LONGEST_S)):

@@ -6,9 +6,13 @@ import shutil
 
 import pytest
 
-from kafkafs.errors import NotFound
+from kafkafs.cli.main import main
+from kafkafs.disk import store_session
+from kafkafs.errors import DiskError, NotFound, Unanswered
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions, TierSource
+from kafkafs.log.tier.layouts import LocalTiered
+from tests.kafka.buckets import bucket_of
 from tests.kafka.tiered import Tiered
 from tests.log.tier.lives import FOLDER, TOPIC_ID
 from tests.log.tier.test_lives import EIO, code_of, cut, one_epoch, restarted, source_of
@@ -123,3 +127,54 @@ def test_deleted_topics_and_others_of_the_same_name_do_not_come_back(tmp_path):
     assert shown(tree(disk, tiered=TierSource(str(tier)))) == ["other-0", "t-0", "t-1"]
     with pytest.raises(NotFound):
         root.child("t-2")
+
+
+@pytest.mark.usefixtures("bucket_keys")
+@pytest.mark.parametrize("is_far", [False, True])
+def test_no_answer_is_short_if_the_tier_does_not_tell_its_partitions(tmp_path, monkeypatch, capsys, is_far):
+    """Regression: a directory that could not be read was a warning, and `ls`, patterns and `.topics` left out what a
+    tier alone has, with exit code 0. The disk answers."""
+    made = one_epoch()
+    tier, disk = made.write_tier(tmp_path / "bucket/tier"), made.write_disk(tmp_path / "disk", True, False)
+    (tier / FOLDER).rename(tier / f"t-1-{TOPIC_ID}")
+    with bucket_of(tmp_path / "bucket") as store:
+        options = ["-o", f"tiered={store.address('tier') if is_far else tier}"]
+
+        def code(*words: str) -> int:
+            monkeypatch.setattr(store_session, "current", store_session.StoreSession())
+            capsys.readouterr()
+            return main([words[0], *options, *words[1:]])
+
+        assert code("ls", str(disk)) == 0
+        assert "t-1" in capsys.readouterr().out.split()
+        topic, near = ".topics/t/by-time/0...jsonl", f"t-0/by-offset/{made.end - 1}.jsonl"
+        assert code("cat", str(disk), topic) in (0, 1)  # 1: the first segments of t-0 are gone
+
+        def refused(_: LocalTiered) -> list[object]:
+            raise DiskError("Input/output error")
+
+        monkeypatch.setattr(LocalTiered, "partitions", refused)
+        first = "by-offset/earliest.jsonl"
+        for command, path in (("ls", "/"), ("ls", ".topics/t"), ("cat", topic), ("cat", f"t-*/{first}"),
+                              ("cat", f"t-1/{first}")):  # fmt: skip
+            assert code(command, str(disk), path) == 1, (command, path)
+            assert "Input/output error" in capsys.readouterr().err
+        assert code("cat", str(disk), near) == 0
+        directory = open_data_directory(disk, ReadOptions(tiered=TierSource(options[1].partition("=")[2])))
+        with pytest.raises((Unanswered, DiskError)):
+            directory.wait_for_tier_names()
+
+
+@pytest.mark.usefixtures("bucket_keys")
+def test_a_whole_topic_is_read_from_a_bucket_that_was_not_asked_yet(tmp_path):
+    """Regression: "the tier was listed meanwhile; open the file again". Each of its partitions is listed for that."""
+    made, path = one_epoch(), ".topics/t/by-time/0...jsonl"
+    tier, disk = made.write_tier(tmp_path / "bucket/tier"), made.write_disk(tmp_path / "disk", True, False)
+    for number in range(1, 8):
+        shutil.copytree(tier / FOLDER, tier / f"t-{number}-{TOPIC_ID}")
+        shutil.copytree(disk / "t-0", disk / f"t-{number}")
+    starts = "".join(f"t {number} 0\n" for number in range(8))
+    (disk / "log-start-offset-checkpoint").write_text(f"0\n8\n{starts}")
+    wanted = cat(tree(disk, tiered=TierSource(str(tier))), path)
+    with bucket_of(tmp_path / "bucket") as store:
+        assert cat(tree(disk, tiered=TierSource(store.address("tier"))), path) == wanted
