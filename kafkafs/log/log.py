@@ -186,13 +186,14 @@ class Log:
         if start >= end:
             return
         for segment in self.readable_from(start):  # opened one by one, as the reader gets there
-            end = end if self.is_closed_at(segment.base_offset) else min(end, self.end_offset)
+            is_closed = self.is_closed_at(segment.base_offset)
+            end = end if is_closed else min(end, self.end_offset)
             if segment.base_offset >= end:
                 return
             try:
                 place = scan_start(segment, start) if is_first else Start(0, segment.base_offset)
-                ends_inside = self.is_closed_at(segment.base_offset) or end < self.end_offset
-                until, is_first = wanted_end(segment, end) if ends_inside else 0, False
+                until = wanted_end(segment, end) if is_closed or end < self.end_offset else 0
+                is_first = False
                 begin = Start(place.position, place.first_offset, place.window, wanted_end=until, is_long=True)
                 for item in segment.walk(begin, self.walk_end(segment), start, start, largest, passed):
                     last_offset = item.last_offset

@@ -46,15 +46,17 @@ class LogOverlaps:
 
     def at(self, offset: int) -> Overlaps:
         """Those that matter to the segment in which the offset is."""
-        if not self._log.segments:
+        segments = self._log.segments
+        if not segments:
             return NONE
         number = self._log.number_at(offset)
-        own, before = self._of(number), NONE
-        if number and (self._log.segments[number].is_doubtful or self._log.segments[number - 1].is_doubtful):
-            before = self._of(number - 1)
+        segment, earlier = segments[number], segments[number - 1] if number else None
+        own, before = self._of(segment), NONE
+        if earlier is not None and (segment.is_doubtful or earlier.is_doubtful):
+            before = self._of(earlier)
         if own is NONE and before is NONE:
             return NONE
-        if before.reach < self._log.segments[number].base_offset:
+        if before.reach < segment.base_offset:
             return own.since(self._log.start_offset)
         both = (np.concatenate(columns) for columns in zip(before[:-1], own[:-1], strict=True))
         return overlaps_of(*both).since(self._log.start_offset)
@@ -78,12 +80,11 @@ class LogOverlaps:
             f"{segment.log_name}: the batch at position {position} claims the offsets {base} to {last} and holds"
             f" records up to {held}; each offset is shown once, from the first batch that has it"
             for segment in asked
-            for position, base, last, held, _ in zip(*self._of(self._log.number_at(segment.base_offset)), strict=True)
+            for position, base, last, held, _ in zip(*self._of(segment), strict=True)
         ]
         return [*found[:_NAMED], *([f"{len(found) - _NAMED} more batches do so"] if len(found) > _NAMED else [])]
 
-    def _of(self, number: int) -> Overlaps:
-        segment = self._log.segments[number]
+    def _of(self, segment: Segment) -> Overlaps:
         try:
             if segment.is_doubtful is None:
                 if segment.object is not None:  # its first bytes are a request: its reader checks them
