@@ -211,6 +211,19 @@ def test_an_object_that_was_cut_is_damage_and_says_so(tmp_path, copy):
     assert sentence in done.stderr.decode()
 
 
+def test_a_local_segment_that_is_gone_in_the_middle_comes_from_the_tier(tmp_path):
+    """And is told as lost without the tier."""
+    disk = tmp_path / "disk"
+    subprocess.run(["cp", "-a", TIERED.whole, disk], check=True)
+    gone, behind = bases(disk / "orders-0")[2:4]
+    (disk / "orders-0" / f"{gone:020}.log").unlink()
+    report = revive([disk], Choices(to=tmp_path / "new", tiered=LOCAL))
+    assert (reported(report, "orders-0")["records"], losses(report, "orders-0")) == (RECORDS, [])
+    assert log_of(tmp_path / "new/orders-0") == log_of(TIERED.whole / "orders-0")
+    without = planned([disk], Choices(to=tmp_path / "other"))
+    assert losses(without, "orders-0") == [(gone, behind - 1)]
+
+
 @pytest.mark.parametrize("method", ["copy", "link"])
 def test_the_tier_is_only_read(tmp_path, copy, method):
     """Nor is it linked to: its owner may delete and alter objects."""
