@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.compact is not None:
         return run_compaction(arguments)
     with SparkProgress("export", "looking" if is_local(arguments) else "starting Spark") as progress:
-        request = _request(arguments)
+        request = request_of(arguments)
         topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
         mode = mode_of_copies(data_directories(request.paths), topics.takes)
         out = replace(output(arguments.to), mode=mode)
@@ -93,7 +93,8 @@ def _led(
     return result.done, result.warnings, None
 
 
-def _request(arguments: argparse.Namespace) -> Request:
+def request_of(arguments: argparse.Namespace) -> Request:
+    """The export that the arguments ask for. UsageError if they contradict each other."""
     if not arguments.data_dirs:
         raise UsageError("name a data directory to export, one of log.dirs")
     paths = named_directories(arguments.data_dirs)
@@ -105,7 +106,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         pattern="" if topics.names else ".*" if topics.pattern is None else rf"\A(?:{topics.pattern})\Z",
     )
     return Request(
-        paths, choice, *_limits(arguments), arguments.isolation,
+        paths, choice, *limits_of(arguments), arguments.isolation,
         arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
         (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
         arguments.by, TierSource.parse(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
@@ -113,7 +114,8 @@ def _request(arguments: argparse.Namespace) -> Request:
     )  # fmt: skip
 
 
-def _limits(arguments: argparse.Namespace) -> tuple[Limit, Limit]:
+def limits_of(arguments: argparse.Namespace) -> tuple[Limit, Limit]:
+    """The start and the end of the export. UsageError if the start is behind the end."""
     from_time, to_time = times(arguments.from_time, arguments.to_time)
     found = _limit(arguments, "from", from_time, EARLIEST), _limit(arguments, "to", to_time, LATEST)
     check_order(*found)

@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _mount(parsed: argparse.Namespace) -> int:
-    words, read_write = _words(parsed.options, parsed.sloppy)
-    data_dirs = _data_dirs(parsed.data_dirs)
+    words, read_write = words_of(parsed.options, parsed.sloppy)
+    data_dirs = data_dirs_of(parsed.data_dirs)
     if parsed.fake:
         _check(words, data_dirs, parsed.mountpoint)
         return 0
@@ -64,7 +64,7 @@ def _mount(parsed: argparse.Namespace) -> int:
     return code
 
 
-def _words(texts: Sequence[str], sloppy: bool) -> tuple[list[str], bool]:
+def words_of(texts: Sequence[str], sloppy: bool) -> tuple[list[str], bool]:
     """The options for `kafkafs mount`, and whether `rw` was among them.
 
     mount(8) passes `rw` on where nothing was said; what cannot be written is then mounted read-only, as a DVD is.
@@ -74,7 +74,8 @@ def _words(texts: Sequence[str], sloppy: bool) -> tuple[list[str], bool]:
     return kept, "rw" in words and "ro" not in words
 
 
-def _data_dirs(source: str) -> list[Path]:
+def data_dirs_of(source: str) -> list[Path]:
+    """The data directories that the first field of a line of fstab names, with colons between them."""
     parts = [source] if os.path.isdir(source) else _COLONS.split(source)
     return [data_path(part) if is_bucket(part) else Path(part) for part in parts if part]
 

@@ -31,7 +31,7 @@ KEPT_BYTES = 64 << 20
 _FRESH_S = 0.1
 """For how long a look at the topic counts as now."""
 
-_OVERHEAD = 1 << 10  # bytes that a schema takes besides its text
+OVERHEAD = 1 << 10  # bytes that a schema takes besides its text
 
 
 class SchemaRecords(Replay):
@@ -90,7 +90,7 @@ class SchemaRecords(Replay):
     def _keep(self, schema: RegisteredSchema) -> None:
         text = schema.text
         if text is not None and text not in self._texts:
-            if len(text) > SCHEMA_BYTES or self._size + len(text) + _OVERHEAD > KEPT_BYTES:
+            if len(text) > SCHEMA_BYTES or self._size + len(text) + OVERHEAD > KEPT_BYTES:
                 self.problems.add(f"{SCHEMAS}: schema {schema.id} is too large for memory, alone or with the others")
                 text = None
             else:
@@ -99,7 +99,7 @@ class SchemaRecords(Replay):
         versions = self._subjects.setdefault(schema.subject, {})
         before = versions.get((schema.version, schema.id))
         if before is None:
-            self._size += _OVERHEAD
+            self._size += OVERHEAD
             if self._size > KEPT_BYTES:
                 self.problems.add(f"{SCHEMAS}: there are more schemas than fit in memory")
                 return

@@ -342,7 +342,7 @@ def _header(file: DataFile, position: int, end: int) -> Batch | None:
     return parse_batch(file.read(position, left, passing=True), 0, position) if left > 0 else None
 
 
-_WINDOW = 1 << 20
+WINDOW = 1 << 20
 _LOOKED_AT = 20
 """Bytes from a position on that tell whether a batch may begin there: five words, the last one with the magic."""
 
@@ -371,17 +371,17 @@ def next_valid(file: DataFile, position: int, end: int, accept: Callable[[Batch]
 def _candidates(file: DataFile, position: int, end: int) -> Iterator[Batch]:
     """Headers that can be true and whose batch would end in time, in file order."""
     while (position := file.next_data(position)) < end - FRAME_SIZE:
-        window = file.read(position, min(_WINDOW + LARGEST_HEADER, end - position))
+        window = file.read(position, min(WINDOW + LARGEST_HEADER, end - position))
         if len(window) < FRAME_SIZE:
             return  # the log was cut meanwhile
-        for at in _likely(window[: _WINDOW + _LOOKED_AT - 1], end - position):
+        for at in _likely(window[: WINDOW + _LOOKED_AT - 1], end - position):
             data, start = window, at
             if len(window) - at < LARGEST_HEADER:
                 data, start = file.read(position + at, LARGEST_HEADER), 0
             header = parse_batch(data, start, position + at)
             if header is not None and header.end <= end and is_plausible(header, data, start):
                 yield header
-        position += _WINDOW
+        position += WINDOW
 
 
 def _likely(window: bytes, longest: int) -> list[int]:

@@ -235,7 +235,7 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
             return None
         own = identity(look.segment)
         place = target / unit.partition_directory / own.file_name
-        if _is_there(place, own, offsets_of(look.segment)):
+        if is_there(place, own, offsets_of(look.segment)):
             return MadeKeys(unit.partition_directory, own.file_name, 0)
         content = build(Look(look.log, COMMITTED, look.partition.transactions), look.segment, own)
         if content is None:
@@ -247,7 +247,7 @@ def make_keys(unit: SegmentUnit, target: Path) -> MadeKeys | None:
     return unit.ask(question)
 
 
-def _is_there(place: Path, own: Identity, offsets: int) -> bool:
+def is_there(place: Path, own: Identity, offsets: int) -> bool:
     """True if the whole index is sound. Otherwise lookups would scan around a damaged page for good."""
     try:
         if not place.is_file():  # a FIFO would be waited for

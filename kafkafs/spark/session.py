@@ -78,7 +78,7 @@ def session(
                 try:
                     yield spark
                 except Exception as error:
-                    _raise_in_one_sentence(error)
+                    raise_in_one_sentence(error)
                 wait_for(lambda: _stop(spark))
         except BaseException:
             _abandon(known)
@@ -91,7 +91,8 @@ def _is_news(record: logging.LogRecord) -> bool:
     return record.msg not in _OF_PY4J
 
 
-def _raise_in_one_sentence(error: Exception) -> None:
+def raise_in_one_sentence(error: Exception) -> None:
+    """Raise an error of Spark or of its Java as a KafkafsError of one sentence, if its cause is known."""
     from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 

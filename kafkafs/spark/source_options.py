@@ -141,7 +141,7 @@ def _folded(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> SourceOptions:
-    _check_names(options)
+    check_names(options)
     for name, why in _REFUSED.items():
         if name.lower() in options:
             raise UsageError(f"the option {name!r} is not supported: {why}")
@@ -167,7 +167,7 @@ def _general(options: Mapping[str, str], starting: Limit, ending: Limit) -> Sour
     )
 
 
-def _check_names(options: Iterable[str]) -> None:
+def check_names(options: Iterable[str]) -> None:
     """UsageError for a name that nobody knows and that is close to one which is known, or says that elsewhere in
     kafkafs: a slip there reads everything.
 

@@ -30,13 +30,13 @@ from kafkafs.format.memory import Buffers
 _BYTES_AHEAD = 4 << 20
 """Bytes that are made before they are asked for."""
 
-_LITTLE = 64 << 10
+LITTLE = 64 << 10
 """Bytes behind the end of a log that a follower waits for there; more is history again."""
 
 TEXT_MEMORY = 128 << 20
 """Bytes that the streams of one tree hold: a few dozen of large batches, or hundreds of small ones."""
 
-_TURN_S = 0.05
+TURN_S = 0.05
 """Seconds that a piece of text should take at most."""
 
 _ROOMS = Buffers(1 << 20, keep=4)
@@ -81,7 +81,7 @@ class TextBudget(Budget):
         A thread that has waited for longer than a piece should take goes on nevertheless: those before it may wait for
         a disk that hangs.
         """
-        taken = self._turns.acquire(timeout=_TURN_S)
+        taken = self._turns.acquire(timeout=TURN_S)
         try:
             yield
         finally:
@@ -158,7 +158,7 @@ class Stream:
         self._position = 0
         self._place = place
         self._end: int | None = None
-        self._ended = -_LITTLE  # where it came to its end last
+        self._ended = -LITTLE  # where it came to its end last
         self._error: tuple[int, KafkafsError] | None = None
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
@@ -316,7 +316,7 @@ class Stream:
     def _is_awaited(self) -> bool:
         """True if a follower that had come to the end gets the records that have come since. It is little, and takes no
         turn."""
-        return 0 <= self._position - self._ended < _LITTLE
+        return 0 <= self._position - self._ended < LITTLE
 
     def _is_at_end(self) -> bool:
         if self._end is None:

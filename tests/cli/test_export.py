@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.cli.export import _limits, _request
+from kafkafs.cli.export import limits_of, request_of
 from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
 from kafkafs.installation import install_command
@@ -24,7 +24,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def request(data: Path, *words: str) -> Request:
-    return _request(parsed("export", str(data), "--to", "out", *words))
+    return request_of(parsed("export", str(data), "--to", "out", *words))
 
 
 def test_without_flags_all_topics_are_wanted_from_end_to_end(data):
@@ -94,7 +94,7 @@ def test_a_window_is_the_time_and_what_is_around_it():
     """`--from-time T-5m --to-time +10m`, as in `by-time/`."""
 
     def limits(first: str | None, last: str | None) -> tuple[object, ...]:
-        return _limits(Namespace(from_offsets=None, to_offsets=None, from_time=first, to_time=last))
+        return limits_of(Namespace(from_offsets=None, to_offsets=None, from_time=first, to_time=last))
 
     assert limits("5000-1s", "+2s") == (Timestamps(4000, "latest"), Timestamps(7000, "latest"))
     assert limits("5000", "+2s") == (Timestamps(5000, "latest"), Timestamps(7000, "latest"))

@@ -120,9 +120,9 @@ def test_the_helpers_own_flags(data, place):
 def test_colons_join_directories_and_addresses_of_buckets():
     source = "/a:s3://disks/1?endpoint_override=host%3A9:/b:s3://disks/2"
     reported = ["/a", "s3://disks/1?endpoint_override=host%3A9", "/b", "s3://disks/2"]
-    assert [str(path) for path in mount_helper._data_dirs(source)] == reported
+    assert [str(path) for path in mount_helper.data_dirs_of(source)] == reported
 
 
 def test_a_comma_behind_a_backslash_separates_no_options():
-    words = mount_helper._words([r"rw,tiered=s3://disks/a\,rw,nofail", r"x\,ro"], sloppy=False)
+    words = mount_helper.words_of([r"rw,tiered=s3://disks/a\,rw,nofail", r"x\,ro"], sloppy=False)
     assert words == ([r"tiered=s3://disks/a\,rw", "nofail", r"x\,ro"], True)

@@ -136,7 +136,7 @@ def test_markers_are_no_records(tmp_path):
     assert topic.problems() == []
 
 
-OVERHEAD = schema_topic._OVERHEAD
+OVERHEAD = schema_topic.OVERHEAD
 
 
 def test_only_so_much_is_kept_and_that_is_told(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from kafkafs.search.key_indexes import identity
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import check_log
-from kafkafs.spark.reindex_job import _is_there
+from kafkafs.spark.reindex_job import is_there
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit
 from tests.dump.dumped import dumped, options_of
 from tests.log.making import partition_of, write_partition
@@ -95,8 +95,8 @@ def test_a_lying_key_index_is_made_anew(log: Log, tmp_path: Path) -> None:
     assert header is not None
     assert [header.is_of(own, offsets, file.stat().st_size) for offsets in (300, ROWS)] == [False, True]
     with cheap():
-        assert not _is_there(file, own, 300)
-        assert not _is_there(file, own, ROWS)  # nor where its log had so many: there are no pages
+        assert not is_there(file, own, 300)
+        assert not is_there(file, own, ROWS)  # nor where its log had so many: there are no pages
 
 
 def test_an_index_has_no_more_entries_than_its_log_batches(log: Log, tmp_path: Path) -> None:

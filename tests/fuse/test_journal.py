@@ -76,7 +76,7 @@ def test_no_garbage_is_looked_for_while_frames_are_collected(monkeypatch):
     monkeypatch.setattr(sys, "_current_frames", watched)
     gc.callbacks.append(look)
     try:
-        reported = journal._threads()
+        reported = journal.threads_at_work()
     finally:
         gc.callbacks.remove(look)
         over.set()

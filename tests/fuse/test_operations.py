@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from kafkafs.errors import ERRNO
-from kafkafs.fuse.serve.operations import _LookedUpOnce
+from kafkafs.fuse.serve.operations import LookedUpOnce
 from tests.mounting import run, shell, wait_until
 
 
@@ -207,6 +207,6 @@ def test_a_call_that_goes_on_asks_the_same_node():
             made.append(name)
             return object()
 
-    once = _LookedUpOnce(Counting())  # type: ignore[arg-type]
+    once = LookedUpOnce(Counting())  # type: ignore[arg-type]
     assert once.child("a") is once.child("a")
     assert made == ["a"]

@@ -13,7 +13,7 @@ from tests.format.golden import BATCHES
 from tests.log.making import log_of, made, write_partition
 
 BATCH = made(7, [1, 2, 3])
-WINDOW = batch_runs._WINDOW
+WINDOW = batch_runs.WINDOW
 
 
 def opened(tmp_path, data: bytes):

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from kafkafs.cli.main import main
 from kafkafs.spark import register
 from kafkafs.spark.jobs import Engine
-from kafkafs.spark.session import _raise_in_one_sentence, session
+from kafkafs.spark.session import raise_in_one_sentence, session
 from kafkafs.tables.local import LocalEngine
 from tests.kafka.buckets import KEYS
 
@@ -43,7 +43,7 @@ def command(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..
         try:
             yield spark
         except Exception as error:
-            _raise_in_one_sentence(error)
+            raise_in_one_sentence(error)
 
     monkeypatch.setattr("kafkafs.cli.spark_command.session", given)
     return lambda *words: main([*map(str, words)])

@@ -13,10 +13,10 @@ from kafkafs.spark.export.durations import with_durations
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.parquet import FileWriter
 from kafkafs.spark.frame import as_spark
-from kafkafs.tables.typed.typed_columns import _COLUMNS, READ_TYPES
+from kafkafs.tables.typed.typed_columns import COLUMNS, READ_TYPES
 
 LENGTH = pa.duration("us")
-EVERY = sorted({*_COLUMNS.values(), *READ_TYPES.values(), pa.string(), pa.decimal128(9, 2)}, key=str)
+EVERY = sorted({*COLUMNS.values(), *READ_TYPES.values(), pa.string(), pa.decimal128(9, 2)}, key=str)
 
 
 def test_each_type_is_written_as_spark_writes_it():

@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from kafkafs.cli.export import _request
+from kafkafs.cli.export import request_of
 from kafkafs.cli.main import main
 from kafkafs.cli.parser import build
 from kafkafs.errors import NotFound, UsageError
@@ -277,7 +277,7 @@ def test_offsets_of_what_is_not_exported_are_refused(side, tmp_path, capsys):
 def test_a_window_from_before_1970_begins_at_the_log_start(word):
     """Such a time is told as -1, which a broker and the data source take for the latest."""
     parsed = build(["export"]).parse_args(["export", str(LATEST_DATA.path), "--to", "out", f"--from-time={word}"])
-    assert _request(parsed).starting == AllAt(EARLIEST)
+    assert request_of(parsed).starting == AllAt(EARLIEST)
 
 
 @pytest.mark.parametrize("place", ["gopher://bucket/out", "hdfs://name/out", "s3a://", "dbfs://x"])

@@ -11,8 +11,8 @@ from kafkafs.errors import UsageError
 from kafkafs.spark.source_options import (
     KNOWN,
     SourceOptions,
-    _check_names,
     batch_options,
+    check_names,
     stream_options,
     wants_headers,
 )
@@ -209,7 +209,7 @@ def test_other_names_are_passed_over_as_by_sparks_source(read, name):
 
 def test_no_known_name_is_a_slip_of_another():
     for name in KNOWN:
-        _check_names([name.lower()])
+        check_names([name.lower()])
 
 
 @pytest.mark.parametrize(

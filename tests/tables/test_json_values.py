@@ -16,7 +16,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dic
 OBJECTS = st.dictionaries(NAMES, VALUES, max_size=2).map(lambda each: json.dumps(each).encode())
 
 
-MARK = json_values._MARK
+MARK = json_values.MARK
 ODD = [
     b'{"a":1', b"{}}", b"{},{}", b'{"a":[{}', b"{}]}", b'{},%d,{}' % MARK, b'{"a":%d}' % MARK, b'{"a":"%d"}' % MARK,
     b"{},7.34918250617395283e17,{}", b'{},"\\u0037",{}', b'{"a":"\\ud800"}', b'{"a":"\\ud83d\\ude00"}', b'{"a":"\xff"}',

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkafs.disk.blocking import may_block, non_blocking
 from kafkafs.errors import CorruptData, DiskError, WouldBlock
 from kafkafs.view import streams
-from kafkafs.view.streams import _TURN_S, Pieces, Stream, TextBudget, TextLimits
+from kafkafs.view.streams import TURN_S, Pieces, Stream, TextBudget, TextLimits
 from tests.promises import at_most
 
 
@@ -234,7 +234,7 @@ def test_a_follower_at_its_end_waits_for_nobodys_turn(monkeypatch):
     pieces += [[b"new"]]
     assert bytes(stream.read(7, 100)) == b"new"
     assert not asked
-    pieces += [[bytes(streams._LITTLE)], [b"history"]]
+    pieces += [[bytes(streams.LITTLE)], [b"history"]]
     while stream.read(stream._position, 100):
         pass
     assert asked
@@ -270,11 +270,11 @@ def test_a_turn_comes_though_those_before_it_hang():
             hung.enter_context(budget.turn())
         began = time.monotonic()
         with budget.turn():
-            assert time.monotonic() - began >= 0.8 * _TURN_S
+            assert time.monotonic() - began >= 0.8 * TURN_S
     began = time.monotonic()
     for _ in range(100):
         with budget.turn():
             pass
-    assert time.monotonic() - began < at_most(100 * _TURN_S / 2), (
+    assert time.monotonic() - began < at_most(100 * TURN_S / 2), (
         "each is given back, and the one that was not waited for was none"
     )

@@ -15,7 +15,7 @@ _MOST, _MOST_BYTES = 4096, 64 << 20
 """Decoders that are kept, and bytes that they take: a topic may name as many schemas as it has records."""
 
 Numbers = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
-_MIX = np.array([1 << 40, 0x5851F42D4C957F2D, 0x14057B7EF767814F, 1], np.int64)
+MIX = np.array([1 << 40, 0x5851F42D4C957F2D, 0x14057B7EF767814F, 1], np.int64)
 """Factors that make one number of a name; where two names share one, it costs time."""
 
 _REASONS = {
@@ -148,7 +148,7 @@ class DecoderTable:
     def rows(self, names: Numbers, is_key: Numbers) -> Numbers:
         """The rows of many: `names` has three columns, as `SchemaName`, and `is_key` is 1 for keys' names."""
         asked = np.column_stack((names, is_key))
-        mixed = asked @ _MIX  # sorting numbers takes a twentieth of sorting rows
+        mixed = asked @ MIX  # sorting numbers takes a twentieth of sorting rows
         _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
         if not np.array_equal(asked[first][which], asked):
             first, which = np.unique(asked, axis=0, return_index=True, return_inverse=True)[1:]

@@ -104,13 +104,16 @@ def log_all(root: "trio.lowlevel.Task | None", calls: Iterable[str] = ()) -> Non
         for call in calls:
             logger.warning("call %s", call, extra=UNLIMITED)
         _log_alike("task", ((task.name, _awaits(task.coro)) for task in _tasks(root)))
-        _log_alike("thread", _threads())
+        _log_alike("thread", threads_at_work())
     finally:
         _writing.release()
 
 
-def _threads() -> list[tuple[str, list[str]]]:
-    """No frame is kept in a variable: this one's own is among them, and the cycle would hold what all of them hold."""
+def threads_at_work() -> list[tuple[str, list[str]]]:
+    """The name of each thread, and its calls.
+
+    No frame is kept in a variable: this one's own is among them, and the cycle would hold what all of them hold.
+    """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     return [(names.get(ident, str(ident)), _calls(frame)) for ident, frame in _frames().items()]
 

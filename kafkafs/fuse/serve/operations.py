@@ -241,7 +241,7 @@ class Operations(pyfuse3.Operations):
         try:
             node, attributes = _look_up(directory, child, lane)
         except WouldBlock:
-            look = functools.partial(_look_up_with_short_patience, _LookedUpOnce(directory), child, lane)
+            look = functools.partial(_look_up_with_short_patience, LookedUpOnce(directory), child, lane)
             node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
         if attributes is None:
             attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
@@ -272,7 +272,7 @@ class Operations(pyfuse3.Operations):
         return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), kind)
 
 
-def _look_up(directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str) -> tuple[Node, Attributes | None]:
+def _look_up(directory: "DirectoryNode | LookedUpOnce", name: str, lane: str) -> tuple[Node, Attributes | None]:
     """The child and its attributes; without them where they wait for another disk than this call."""
     node = directory.child(name)
     if not lane and getattr(node, "lane", lane) != lane:  # only the root is above the disks
@@ -281,7 +281,7 @@ def _look_up(directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str) -
 
 
 def _look_up_with_short_patience(
-    directory: "DirectoryNode | _LookedUpOnce", name: str, lane: str
+    directory: "DirectoryNode | LookedUpOnce", name: str, lane: str
 ) -> tuple[Node, Attributes | None]:
     """The same, with little patience for a store that is far: meanwhile the kernel looks up no other new name in the
     directory, and most of them may be on the disk."""
@@ -289,7 +289,7 @@ def _look_up_with_short_patience(
         return _look_up(directory, name, lane)
 
 
-class _LookedUpOnce:
+class LookedUpOnce:
     """One child of a directory, as the same node in each retry until its attributes are found. So the value of `now` in
     its name does not change, and work in progress continues."""
 

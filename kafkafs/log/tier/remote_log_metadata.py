@@ -57,7 +57,7 @@ class Noted(NamedTuple):
         return [each for each in found if each.segment_id in self.finished or each.segment_id in kept]
 
 
-class _State:
+class FollowedState:
     """The uploads by one partition of the topic so far."""
 
     def __init__(self, log: Log | None = None) -> None:
@@ -124,7 +124,7 @@ class RemoteLogMetadata:
         self._partitions = partitions
         self._options = replace(options, corrupt_skip=True)
         self._lock = threading.Lock()
-        self._states: dict[Partition, _State] = {}
+        self._states: dict[Partition, FollowedState] = {}
         self._read: CachedValue[bool] = CachedValue(options.names_fresh_s, options.clock)
 
     def noted(self, partition: TierPartition) -> Noted | None:
@@ -150,7 +150,7 @@ class RemoteLogMetadata:
                 if any(upload and state == FINISHED for upload, state in uploads.values())
             ]
 
-    def _followed(self) -> list[_State]:
+    def _followed(self) -> list[FollowedState]:
         if self._read.fresh() is None:
             copies: dict[str, list[Partition]] = {}
             for each in self._partitions():
@@ -160,7 +160,7 @@ class RemoteLogMetadata:
             self._read.store(True)
         return [*self._states.values()]
 
-    def _read_on(self, partition: Partition) -> _State | None:
+    def _read_on(self, partition: Partition) -> FollowedState | None:
         """Return the state with what is new in a partition; None if it is gone. Damaged records and batches are passed
         over. If the log was cut since, or created again, all of it is read again."""
         try:
@@ -169,7 +169,7 @@ class RemoteLogMetadata:
             return None
         state = self._states.get(partition)
         if state is None or not state.continues_in(log):
-            state = _State(log)
+            state = FollowedState(log)
             state.continues_in(log)
         with suppress(KafkafsError):
             _read_into(state, Reader(log, self._options, partition.transactions))
@@ -203,7 +203,7 @@ def _reached(partition: Partition) -> tuple[int, int]:
         return -2, -1
 
 
-def _read_into(state: _State, reader: Reader) -> None:
+def _read_into(state: FollowedState, reader: Reader) -> None:
     for records in reader.records(state.read_to):
         for row, offset in enumerate(records.rows["offset"].tolist()):
             state.pass_to(offset)

@@ -102,7 +102,7 @@ def _is_within(levels: int, value: Any) -> bool:
 
 
 MANY = 1 << 10  # values that are parsed at once
-_MARK = 734_918_250_617_395_283
+MARK = 734_918_250_617_395_283
 """Separates values. No other text of JSON is this number: no double is equal to it."""
 
 
@@ -137,7 +137,7 @@ def _as_one_list(values: Sequence[bytes]) -> list[dict[str, Any]] | None:
     ends within another's.
     """
     try:
-        text = f",{_MARK},".encode().join(values).decode()
+        text = f",{MARK},".encode().join(values).decode()
         if max(map(len, values), default=0) > _DIGITS and _HUGE.search(text):
             return None
         found = json.loads(f"[{text}]")
@@ -146,7 +146,7 @@ def _as_one_list(values: Sequence[bytes]) -> list[dict[str, Any]] | None:
     except (ValueError, RecursionError):
         return None
     marks = max(len(values) - 1, 0)
-    if text.count(str(_MARK)) != marks or len(found) != len(values) + marks or found[1::2] != [_MARK] * marks:
+    if text.count(str(MARK)) != marks or len(found) != len(values) + marks or found[1::2] != [MARK] * marks:
         return None
     documents = found[::2]
     return documents if set(map(type, documents)) <= {dict} else None

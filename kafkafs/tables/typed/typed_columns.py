@@ -22,7 +22,7 @@ READ_TYPES = {
 }  # fmt: skip
 """The types as which a reader of lines of typed JSON takes them, by a shape's kind; of others it is text."""
 
-_COLUMNS = {
+COLUMNS = {
     "float": pa.float32(), "double": pa.float64(), "date": pa.date32(), "bytes": pa.binary(),
     "timestamp-millis": pa.timestamp("ms", tz="UTC"), "timestamp-micros": pa.timestamp("us", tz="UTC"),
     "duration-micros": pa.duration("us"),
@@ -46,7 +46,7 @@ def column_type(shape: Shape) -> pa.DataType:
             return pa.map_(pa.string(), column_type(shape.fields[0][1]))
         case "decimal":
             return pa.decimal128(shape.precision, shape.scale)
-    return _COLUMNS.get(shape.kind) or READ_TYPES.get(shape.kind, pa.string())
+    return COLUMNS.get(shape.kind) or READ_TYPES.get(shape.kind, pa.string())
 
 
 class Column(Protocol):

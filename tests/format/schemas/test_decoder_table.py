@@ -3,7 +3,7 @@
 import numpy as np
 
 from kafkafs.format.native.layout import FIELD_HEADER_GUID, FIELD_PREFIX_ID, WAY_JSON
-from kafkafs.format.schemas.decoder_table import _MIX, DecoderTable, FoundSchema, SchemaName
+from kafkafs.format.schemas.decoder_table import MIX, DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.decoders import Decoder
 
 
@@ -20,11 +20,11 @@ def _signed(number: int) -> int:
 def test_many_names_have_the_rows_that_each_has() -> None:
     """A record must not be decoded by its neighbour's schema, whatever ids a stranger chose: two that share the number
     by which names are told apart quickly."""
-    factors = _MIX.tolist()
+    factors = MIX.tolist()
     twin = [FIELD_HEADER_GUID, _signed(5 + factors[2]), _signed(7 - factors[1])]
     names = np.array([[FIELD_HEADER_GUID, 5, 7], twin, [FIELD_PREFIX_ID, 5, 0], [FIELD_HEADER_GUID, 5, 7]], np.int64)
     is_key = np.array([0, 0, 0, 1], np.int64)
-    mixed = (np.column_stack((names, is_key)) @ _MIX)[:2]
+    mixed = (np.column_stack((names, is_key)) @ MIX)[:2]
     assert mixed[0] == mixed[1]
     rows = _decoders().rows(names, is_key)
     alone = _decoders()

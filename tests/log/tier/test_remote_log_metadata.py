@@ -11,7 +11,7 @@ from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.tier import remote_log_metadata
 from kafkafs.log.tier.opening import Upload
-from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata, _State
+from kafkafs.log.tier.remote_log_metadata import FollowedState, RemoteLogMetadata
 from tests.cluster import drawing
 from tests.cluster.writing import Pair
 from tests.format.batch_maker import v2_batch
@@ -37,7 +37,7 @@ def update(segment_id: str, state: int) -> dict[str, object]:
 
 
 def states(*values: dict[str, object]) -> dict[str, int]:
-    made = _State()
+    made = FollowedState()
     for value in values:
         made.apply(value)
     return {name: state for name, (_, state) in made.uploads.get(("T", 0), {}).items()}
@@ -78,7 +78,7 @@ def test_the_last_state_counts():
 @given(drawing.histories(InternalTopic.REMOTE_LOG_METADATA))
 def test_no_record_of_any_type_ends_the_reading(pairs: list[Pair]) -> None:
     """A snapshot's record, too, which a broker writes to a file and never to the topic: it names no partition."""
-    made = _State()
+    made = FollowedState()
     for _, value in pairs:
         message = parse_record(InternalTopic.REMOTE_LOG_METADATA, None, value)
         if isinstance(message, Message) and message.value is not None:
@@ -188,7 +188,7 @@ def test_of_several_copies_the_furthest_counts(tmp_path):
 
 def test_a_partition_that_was_deleted_whole_has_no_upload_that_counts():
     """Its objects may be there for long, and it is no partition of which nothing is said."""
-    made = _State()
+    made = FollowedState()
     made.apply(started("a"))
     made.apply({"topicIdPartition": IDS["topicIdPartition"], "remotePartitionDeleteState": 2})
     assert made.uploads == {("T", 0): {"": (None, 3)}}
