@@ -225,7 +225,8 @@ def _objects(address: str, *, logs_only: bool) -> list[str]:
     place, mark, query = address.partition("?")
     address = f"{place.rstrip('/')}{mark}{query}"
     with suppress(NotFound):
-        found = [each for each in objects_in(address) if (is_log if logs_only else is_dumpable)(shown(each))]
+        there = _with_lost_logs(objects_in(address))
+        found = [each for each in there if (is_log if logs_only else is_dumpable)(shown(each))]
         if not found:
             raise UsageError(f"the folder {shown(address)!r} holds nothing that can be dumped")
         return found
@@ -245,7 +246,16 @@ def _inside(directory: str) -> Iterator[str]:
 
 
 def _dumpable(directory: str) -> Iterator[str]:
-    return (path for path in _listed(directory) if is_dumpable(path) and os.path.isfile(path))
+    there = _listed(directory)
+    lost = {*_with_lost_logs(there)}.difference(there)
+    return (path for path in sorted([*there, *lost]) if is_dumpable(path) and (path in lost or os.path.isfile(path)))
+
+
+def _with_lost_logs(paths: list[str]) -> list[str]:
+    """The paths, and those of logs of remote segments of which only the manifest is there: their dump says so."""
+    there, mark = {*paths}, ".rsm-manifest"
+    logs = (path.replace(mark, ".log") for path in paths if path.partition("?")[0].endswith(mark))
+    return [*paths, *(log for log in logs if log not in there)]
 
 
 def _listed(directory: str) -> list[str]:

@@ -51,6 +51,18 @@ def test_one_without_its_key_says_so_and_one_without_its_manifest_is_a_file(tmp_
     assert file.read(0, file.size) == log.read_bytes()
 
 
+def test_a_dump_of_a_folder_names_a_log_of_which_only_the_manifest_is_left(tmp_path):
+    """Regression: it was left out, with exit code 0."""
+    chunked = aiven.write(TIERED.tier, tmp_path / "tier", compress=True)
+    log = sorted(chunked.glob("orders-*/0/*.log"))[1]
+    assert called("dump", log.parent).returncode == 0
+    log.unlink()
+    done = called("dump", log.parent, check=False)
+    assert done.returncode == 1
+    assert log.name in done.stderr.decode()
+    assert "its log is not in the tier" in done.stderr.decode()
+
+
 def test_an_object_of_a_bucket_is_dumped_by_its_address(tmp_path):
     """As it was on the broker's disk, in either layout; a folder is all that it holds; nothing shows what opens it."""
     plain = sorted(next(TIERED.tier.glob("payments-0-*")).glob("*.log"))[1]
