@@ -16,6 +16,7 @@ from kafkafs.format.batch import (
     batch_bytes,
     crc_holds,
     crc_holds_in,
+    first_offsets,
     parse_batch,
     walk,
 )
@@ -168,3 +169,6 @@ def test_a_row_of_a_table_is_the_header_that_it_was_made_of():
     for part, expected in ((rows, headers), (rows[1:], headers[1:]), (rows[:-1], headers[:-1])):
         assert [batch_at(part, at) for at in range(len(part))] == expected
         assert [batch_at(part, at - len(part)) for at in range(len(part))] == expected
+    for at in range(len(rows)):
+        header = batch_at(rows, at)
+        assert first_offsets(rows[at:]) == (header.base_offset, header.last_offset, VALID)
