@@ -3,6 +3,7 @@ after a revival as before. `scripts/soak revive`.
 """
 
 import signal
+from collections.abc import Sequence
 
 import pytest
 
@@ -46,9 +47,9 @@ def tool(broker: nodes.Broker, command: str, *words: str) -> str:
     return jars.run(jars.NEWEST, command, "--bootstrap-server", broker.address, *words).stdout.decode()
 
 
-def reported(broker: nodes.Broker) -> dict[str, list[list[str]]]:
+def reported(broker: nodes.Broker, kinds: Sequence[str] = KINDS) -> dict[str, list[list[str]]]:
     """By kind the words of its lines, without their order, and without what else a setting could have been."""
-    asked: dict[str, tuple[str, ...]] = {kind: ("--describe", "--entity-type", kind) for kind in KINDS}
+    asked: dict[str, tuple[str, ...]] = {kind: ("--describe", "--entity-type", kind) for kind in kinds}
     asked |= {"all brokers": ("--describe", "--entity-type", "brokers", "--entity-default")}
     printed = {name: tool(broker, CONFIGS, *words) for name, words in asked.items()} | {
         "acls": tool(broker, ACLS, "--list")
