@@ -24,27 +24,31 @@ class Gap(NamedTuple):
 
 
 class OnDisk(NamedTuple):
-    """The disk's part of the log: from `start` on, None if it has no segment, but for the gaps."""
+    """The disk's part of the log: from `start` on, None if it has no segment, but for the gaps. `is_sure`: False if a
+    segment could not be read at this look, so that there may be a gap behind it."""
 
     start: int | None
     gaps: tuple[Gap, ...] = ()
+    is_sure: bool = True
 
 
-def gaps_between(local: Sequence[Segment]) -> tuple[Gap, ...]:
-    """The gaps between the segments of the disk. Each closed log is looked at once."""
-    ends = ((_end_offset(one, other.base_offset), other.base_offset) for one, other in pairwise(local))
-    return tuple(Gap(end, base) for end, base in ends if end < base)
+def on_disk(local: Sequence[Segment]) -> OnDisk:
+    """The part of the log that these segments are. Each closed log is looked at once."""
+    ends = [(_end_offset(one, other.base_offset), other.base_offset) for one, other in pairwise(local)]
+    gaps = tuple(Gap(end, base) for end, base in ends if end is not None and end < base)
+    return OnDisk(local[0].base_offset if local else None, gaps, all(end is not None for end, _ in ends))
 
 
-def _end_offset(segment: Segment, next_base: int) -> int:
-    """The offset behind the last batch of a closed log; that of the next segment if nothing tells it."""
+def _end_offset(segment: Segment, next_base: int) -> int | None:
+    """The offset behind the last batch of a closed log; that of the next segment if damage follows. None if the log
+    cannot be read now."""
     end = segment.known_end_offset
     if end is None:
         try:
             tail = find_tail(segment, None)
             rest = segment.log().read(tail.position, LARGEST_HEADER)
         except (Denied, DiskError, NotFound, Vanished):
-            return next_base
+            return None
         end = segment.known_end_offset = next_base if any(rest) else last_offset_of(tail) + 1
     return end
 

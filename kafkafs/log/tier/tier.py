@@ -24,7 +24,7 @@ from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Missing, Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
-from kafkafs.log.tier.local_gaps import Gap, OnDisk, gaps_between, whole_log, without_overlaps
+from kafkafs.log.tier.local_gaps import Gap, OnDisk, on_disk, whole_log, without_overlaps
 from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
 from kafkafs.log.tier.sources import open_objects, read_keys
@@ -161,11 +161,11 @@ class TierPart:
 
     def _on_disk(self, local: tuple[Segment, ...]) -> OnDisk:
         """The disk's part of the log. No log is opened for it of a partition that cannot be tiered."""
-        whole = self._whole
-        if whole.local == local:
-            return whole.known.disk
+        local_before, known, _ = self._whole
+        if local_before == local and known.disk.is_sure:
+            return known.disk
         start = local[0].base_offset if local else None
-        return OnDisk(start, gaps_between(local) if len(local) > 1 and self._partition(start) is not None else ())
+        return on_disk(local) if len(local) > 1 and self._partition(start) is not None else OnDisk(start)
 
     def _beside(self, disk: OnDisk) -> _Known:
         """The remote segments that go with that part."""
@@ -275,8 +275,7 @@ class TierPart:
         if disk.start is None and made[0]:
             made[0][-1] = self._facts.to_the_end(layout, made[0][-1])
         for gap in disk.gaps:
-            pieces = _made(uploads, noted, lineage, gap.stop, gap.start)
-            made.append([each for each in pieces if each.stop is None or each.stop > gap.start])
+            made.append(_made(uploads, noted, lineage, gap.stop, gap.start))
         latest = self._known.latest
         known = {} if latest is None else {each.base_offset: each for part in latest.remote for each in part}
         remote = tuple(

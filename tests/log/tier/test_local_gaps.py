@@ -8,7 +8,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from kafkafs.log.read_options import TierSource
+from kafkafs.errors import DiskError
+from kafkafs.log import tail
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.read_options import ReadOptions, TierSource
+from kafkafs.log.segment import Segment
+from kafkafs.log.tail import Tail
+from kafkafs.log.tier import local_gaps
 from kafkafs.view.tree import Root
 from tests.kafka import tiers
 from tests.log.making import Made, write_partition
@@ -166,6 +172,25 @@ def test_a_bucket_is_asked_for_what_the_disk_lost(tmp_path):
     for offset in (60, 89, 120, 179):
         assert [*lines(cat(root, f"t-0/by-offset/{offset}.jsonl"))] == [offset]
     assert code_of(root, "t-0/by-offset/90.jsonl") == EIO
+
+
+def test_a_log_that_could_not_be_read_for_a_moment_is_looked_at_again(tmp_path, monkeypatch):
+    """A segment whose end is not known yet may have a gap behind it."""
+    made = past()
+    disk = disk_of(made, tmp_path / "disk", has_metadata=False)
+    lose(disk, 90, "cut")
+    source = source_of(tmp_path, made.write_tier(tmp_path / "tier"))
+    partition = open_data_directory(disk, ReadOptions(tiered=source)).partition("t-0")
+    refused = iter([DiskError("the disk does not answer")] * 3)
+
+    def find_tail(segment: Segment, known: Tail | None) -> Tail:
+        for error in refused:
+            raise error
+        return tail.find_tail(segment, known)
+
+    monkeypatch.setattr(local_gaps, "find_tail", find_tail)
+    looks = [[each.base_offset for each in partition.segments() if each.object is not None] for _ in range(3)]
+    assert looks == [[0, 30], [0, 30, 90], [0, 30, 90]]
 
 
 @pytest.mark.parametrize("lost_upload", [None, 3])
