@@ -45,17 +45,19 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
 def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:
     """Writes the new directory: what `revive.json` says. CorruptData names damage that may not be passed over; Vanished
     the directories that changed while they were read."""
+    request = choices.request(paths)
+    check_target(choices.to, request)
     with unchanged(paths) as check:
-        return _revive(paths, choices, progress, check)
+        plan = make_plan(paths, choices)
+        with NewDirectory(choices.to, request) as place:
+            report = _revive(plan, choices, place, progress, check)
+            place.finish({"request": request, **report})
+    return report
 
 
 def _revive(
-    paths: Sequence[Path], choices: Choices, progress: Progress, check_disks: Callable[[], None]
+    plan: Plan, choices: Choices, place: NewDirectory, progress: Progress, check_disks: Callable[[], None]
 ) -> dict[str, Any]:
-    request = choices.request(paths)
-    check_target(choices.to, request)
-    plan = make_plan(paths, choices)
-    place = NewDirectory(choices.to, request)
     node = NodeFiles(plan, choices, place.path)
     node.remove_last_files(place)
     method = choose_method(plan, choices.method, place)
@@ -85,7 +87,6 @@ def _revive(
     check_disks()
     place.settle()
     node.write_last_files(place)
-    place.finish({"request": request, **report})
     return report
 
 

@@ -7,13 +7,14 @@ is whole.
 """
 
 import errno
+import fcntl
 import json
 import os
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from kafkafs.disk.system_calls import sync_file_system
 from kafkafs.disk.whereabouts import is_within
@@ -122,7 +123,8 @@ def _is_partition(name: str) -> bool:
 
 
 class NewDirectory(Target):
-    """NEW_DIR, ours: made by this command, or by the same one before. `done` has what was said of each partition."""
+    """NEW_DIR, ours: made by this command, or by the same one before. `done` has what was said of each partition. No
+    second command writes there until it is closed."""
 
     def __init__(self, path: Path, request: Mapping[str, Any], boot_id: Path = BOOT_ID) -> None:
         """`request` is what makes two commands the same. UsageError if the directory is not ours to write."""
@@ -130,8 +132,11 @@ class NewDirectory(Target):
         with _errors_named(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, _DIRECTORY & ~os.O_NOFOLLOW)  # a link here is what was asked for
-            os.fchmod(descriptor, 0o700)
         super().__init__(path, descriptor)
+        _lock(self)
+        check_target(path, request)  # again: another command may have ended since
+        with _errors_named(path):
+            os.fchmod(descriptor, 0o700)
         self.done: dict[str, dict[str, Any]] = {}
         boot = _boot_id(boot_id)
         if boot and _earlier_report(path).get(BOOT) == boot:
@@ -140,9 +145,20 @@ class NewDirectory(Target):
             self.remove(_PROGRESS)
         self.write(REPORT, as_json({STATE: "unfinished", REQUEST: dict(request), BOOT: boot}))
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __del__(self) -> None:
-        if hasattr(self, "descriptor"):
-            os.close(self.descriptor)
+        self.close()
+
+    def close(self) -> None:
+        """Let other commands in."""
+        descriptor, self.descriptor = getattr(self, "descriptor", -1), -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def _read_progress(self) -> None:
         try:
@@ -213,6 +229,18 @@ class NewDirectory(Target):
         self.remove_directory(_UNFINISHED)
         self.remove(_PROGRESS)
         self.write(REPORT, as_json({STATE: "finished", **report}), through=True)
+
+
+def _lock(place: Target) -> None:
+    """UsageError if another command writes there."""
+    try:
+        fcntl.flock(place.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"another kafkafs revive writes in {str(place.path)!r}; wait until it ends, or name another directory"
+        ) from None
+    except OSError:
+        return  # a file system without locks
 
 
 def check_target(path: Path, request: Mapping[str, Any]) -> None:

@@ -185,6 +185,25 @@ def contents(place: Path) -> dict[str, bytes | set[int]]:
     return found
 
 
+def test_a_second_revival_into_the_same_directory_changes_nothing(tmp_path):
+    """Regression: both went on, and one of them said "finished" over half a partition."""
+    source, to, refused = unpack(tmp_path), tmp_path / "new", list[str]()
+    choices = Choices(to=to, corrupt="skip")
+
+    def again(*_: int) -> None:
+        if refused:
+            return
+        before = contents(to)
+        with pytest.raises(UsageError) as error:
+            revive([source], choices)
+        refused.append(str(error.value))
+        assert contents(to) == before
+
+    revive([source], choices, again)
+    assert refused == [f"another kafkafs revive writes in {str(to)!r}; wait until it ends, or name another directory"]
+    assert json.loads((to / REPORT).read_text())["state"] == "finished"
+
+
 @pytest.mark.parametrize("step", ["offset_checkpoint_bytes", "meta_properties", "clean_shutdown"])
 def test_nothing_half_done_looks_whole(tmp_path, monkeypatch, step):
     source, to = unpack(tmp_path), tmp_path / "new"

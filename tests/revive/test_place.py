@@ -1,5 +1,8 @@
 """The new directory: nobody's but ours, nobody else's to read, and able to go on."""
 
+import errno
+import fcntl
+import json
 import os
 import shutil
 
@@ -50,12 +53,13 @@ def test_a_partition_that_somebody_has_changed_since_is_made_again(tmp_path, har
         with place.partition(name) as target:
             target.write("x", b"whole")
         place.note({"directory": name})
+    place.close()
     harm(tmp_path / "n/t-1")
     assert NewDirectory(tmp_path / "n", REQUEST).done == {"t-0": {"directory": "t-0"}}
 
 
 def test_a_note_of_an_older_release_counts_for_nothing(tmp_path):
-    NewDirectory(tmp_path / "n", REQUEST)
+    NewDirectory(tmp_path / "n", REQUEST).close()
     (tmp_path / "n/revive.progress").write_text('{"directory": "t-0"}\n')
     assert NewDirectory(tmp_path / "n", REQUEST).done == {}
 
@@ -69,6 +73,7 @@ def test_the_same_command_goes_on_and_another_does_not(tmp_path):
     place.note({"directory": "t-1", "records": 5})
     with open(tmp_path / "n/revive.progress", "a") as progress:
         progress.write('{"directory": "t-2", "rec')  # the end of that command
+    place.close()
     again = NewDirectory(tmp_path / "n", REQUEST)
     assert again.done == {"t-1": {"directory": "t-1", "records": 5}}
     with again.partition("t-0") as target:
@@ -103,7 +108,9 @@ def test_after_a_start_of_the_machine_it_begins_again(tmp_path):
     with place.partition("t-0") as target:
         target.write("x", b"whole")
     place.note({"directory": "t-0"})
-    assert NewDirectory(tmp_path / "n", REQUEST).done
+    place.close()
+    with NewDirectory(tmp_path / "n", REQUEST) as again:
+        assert again.done
     report = tmp_path / "n" / REPORT
     report.write_text(report.read_text().replace('"bootId": "', '"bootId": "another'))
     assert NewDirectory(tmp_path / "n", REQUEST).done == {}
@@ -116,7 +123,40 @@ def test_where_nothing_tells_whether_the_machine_started_it_begins_again(tmp_pat
     with begun.partition("t-0") as target:
         target.write("x", b"whole")
     begun.note({"directory": "t-0"})
+    begun.close()
     assert NewDirectory(tmp_path / "n", REQUEST, unknown).done == {}
+
+
+def test_one_command_at_a_time_writes_there(tmp_path):
+    """Regression: a second one took away the partition that the first one was at, and that one said "finished"."""
+    with NewDirectory(tmp_path / "n", REQUEST) as place, place.partition("t-0") as target:
+        target.write("x", b"half")
+        for request in (REQUEST, REQUEST | {"kafka": "3.9"}):
+            with pytest.raises(UsageError, match=r"another kafkafs revive writes in '.*n'|begun by another command"):
+                NewDirectory(tmp_path / "n", request)
+        assert os.listdir(target.path) == ["x"]
+    NewDirectory(tmp_path / "n", REQUEST)
+
+
+def test_a_command_that_waited_for_the_end_of_another_looks_again(tmp_path, monkeypatch):
+    """The other one has finished in the moment between the look and the lock."""
+    lock = fcntl.flock
+
+    def end(descriptor: int, how: int) -> None:
+        (tmp_path / "n" / REPORT).write_text(json.dumps({"state": "finished", "request": REQUEST}))
+        lock(descriptor, how)
+
+    monkeypatch.setattr(fcntl, "flock", end)
+    with pytest.raises(UsageError, match="revived already"):
+        NewDirectory(tmp_path / "n", REQUEST)
+
+
+def test_a_file_system_without_locks_will_do(tmp_path, monkeypatch):
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert NewDirectory(tmp_path / "n", REQUEST).done == {}
 
 
 def test_what_the_first_moment_leaves_is_nothing(tmp_path):
