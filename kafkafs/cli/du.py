@@ -99,8 +99,8 @@ def _read(
     """The contents of all logs; what is damaged is added to `problems`."""
     cluster, progress = Cluster(directories, ReadOptions()), FileProgress()
     cluster.look()
-    names = {number: each.transactional_id for each, _ in cluster.transactions() for number in each.producer_ids}
-    names |= {each.producer_id: each.transactional_id for each, _ in cluster.transactions()}
+    names = {number: each.transactional_id for each, _ in cluster.transactions.all() for number in each.producer_ids}
+    names |= {each.producer_id: each.transactional_id for each, _ in cluster.transactions.all()}
     with progress:
         show = progress.show if progress.is_shown else _unseen
         read = read_all(counts, names, lambda done, size: show("du", done, size))

@@ -25,7 +25,7 @@ _UNKNOWN = "-"
 
 def print_history(cluster: Cluster, group: str, topic: str | None, *, is_table: bool) -> None:
     """Print a line for each record about the group, in the order of the log. NotFound without one."""
-    history = cluster.history(os.fsencode(group))
+    history = cluster.groups.history(os.fsencode(group))
     if history is None:
         raise NotFound(f"no record about a group {group!r} is left here; `kafkafs groups` shows the groups there are")
     rows = history.rows()

@@ -12,8 +12,9 @@ from kafkafs.cli.exit_codes import EXIT_FAILED, say
 from kafkafs.cli.group_history import print_history
 from kafkafs.cli.tables import aligned
 from kafkafs.cluster import files, rows
-from kafkafs.cluster.cluster import Cluster, FoundGroup
+from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.group_records import Commit
+from kafkafs.cluster.groups import FoundGroup
 from kafkafs.cluster.progress import CommitProgress
 from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import NotFound, UsageError, did_you_mean, printable
@@ -61,14 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
     check_one_cluster(directories)
     cluster = Cluster(directories, ReadOptions())
     cluster.look()
-    if not cluster.group_partitions:
+    if not cluster.groups.partitions:
         raise NotFound("no partition of __consumer_offsets is on these disks: nothing is known of groups")
     is_table = arguments.form == "table" or (arguments.form is None and sys.stdout.isatty())
     wanted = {os.fsencode(name) for name in names}
-    found = [each for each in cluster.groups() if not wanted or each.name in wanted]
+    found = [each for each in cluster.groups.all() if not wanted or each.name in wanted]
     for problem in (*cluster_ids(directories)[1], *cluster.problems(), *files.missing(cluster, GROUPS_TOPIC)):
         say(problem)
-    left_out = any(True for _ in cluster.group_problems())
+    left_out = any(True for _ in cluster.groups.problems())
     if arguments.history:
         print_history(cluster, names[0], arguments.topic, is_table=is_table)
         return EXIT_FAILED if left_out else 0
@@ -91,7 +92,8 @@ def _offsets(cluster: Cluster, groups: Iterable[FoundGroup], topic: str | None) 
     waiting: list[tuple[FoundGroup, list[Commit]]] = []
     size = 0
     for found in groups:
-        waiting.append((found, [each for each in cluster.commits(found) if topic is None or each.topic == topic]))
+        commits = cluster.groups.commits(found)
+        waiting.append((found, [each for each in commits if topic is None or each.topic == topic]))
         size += len(waiting[-1][1])
         if size >= _AT_ONCE:
             yield from _looked_up(cluster, waiting)
@@ -139,7 +141,7 @@ def _check_found(names: Sequence[str], found: set[bytes], cluster: Cluster) -> N
         if os.fsencode(name) not in found:
             if os.path.lexists(name) or os.sep in name:
                 raise NotFound(f"there is no data directory {name!r}, nor a group of that name")
-            near = did_you_mean(name, (os.fsdecode(each.name) for each in cluster.groups()))
+            near = did_you_mean(name, (os.fsdecode(each.name) for each in cluster.groups.all()))
             raise NotFound(f"there is no group {name!r} here" + (near or "; `kafkafs groups` without a name shows all"))
 
 

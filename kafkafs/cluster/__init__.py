@@ -9,6 +9,7 @@ progress   the lag of groups, in records and in time
 metadata, image   the newest snapshot and the log after it: topics, brokers, configurations, ACLs
 topic_partitions   partitions of a topic that are in the metadata, but on none of the disks
 leaders     the leader of each partition
-cluster     a `Cluster`: all of the above at one moment; `files`, `rows` and `row_lines` make the lines of `.cluster/`
+cluster     a `Cluster`: all of the above at one moment, in four parts: `topic_names`, `chosen_replicas`, `groups` and
+            `transactional_ids`; `files`, `rows` and `row_lines` make the lines of `.cluster/`
 schema_topic, registry   the schemas in `_schemas-0`; `schema_lines`: records decoded with these schemas, as lines
 """

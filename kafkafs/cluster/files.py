@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkafs.cluster import rows
-from kafkafs.cluster.cluster import Cluster, FoundGroup
+from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.connect import connector_row
 from kafkafs.cluster.group_records import Commit, Group
+from kafkafs.cluster.groups import FoundGroup
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.progress import CommitProgress
 from kafkafs.cluster.row_lines import Json, Row, known, line
@@ -68,17 +69,17 @@ def state(cluster: Cluster) -> Row:
             "epoch": as_of.epoch,
             "snapshot": as_of.snapshot,
         },
-        "groups": _here(cluster, cluster.group_partitions, GROUPS_TOPIC),
-        "transactions": _here(cluster, cluster.transaction_partitions, TRANSACTIONS_TOPIC),
+        "groups": _here(cluster, cluster.groups.partitions, GROUPS_TOPIC),
+        "transactions": _here(cluster, cluster.transactions.partitions, TRANSACTIONS_TOPIC),
         "problems": list[Json](problems),
     }
 
 
 def _problems(cluster: Cluster) -> Iterator[str]:
     yield from cluster.problems()
-    cluster.connect.connectors(cluster.state_directories)
+    cluster.connect.connectors(cluster.replicas.directories)
     yield from cluster.connect.problems()
-    if not cluster.sources(METADATA_TOPIC):
+    if not cluster.replicas.sources(METADATA_TOPIC):
         yield (
             f"no {METADATA_LOG} is on these disks: topics, configs, brokers and rights are unknown, and so is the"
             " number of partitions of a coordinator's topic"
@@ -89,8 +90,8 @@ def _problems(cluster: Cluster) -> Iterator[str]:
 
 def missing(cluster: Cluster, topic: str) -> Iterator[str]:
     """Return a sentence about the partitions of a coordinator's topic that are not on these disks."""
-    here = cluster.group_partitions if topic == GROUPS_TOPIC else cluster.transaction_partitions
-    count = cluster.partition_count(topic)
+    here = cluster.groups.partitions if topic == GROUPS_TOPIC else cluster.transactions.partitions
+    count = cluster.topics.partition_count(topic)
     if not here and cluster.image is not None and count is None:
         yield f"the cluster has no topic {topic}"
     elif not here:
@@ -100,12 +101,12 @@ def missing(cluster: Cluster, topic: str) -> Iterator[str]:
 
 
 def _here(cluster: Cluster, numbers: list[int], topic: str) -> Json:
-    return {"partitions": list[Json](numbers), "of": cluster.partition_count(topic)} if numbers else None
+    return {"partitions": list[Json](numbers), "of": cluster.topics.partition_count(topic)} if numbers else None
 
 
 def groups(cluster: Cluster) -> Iterator[bytes]:
     """`groups.jsonl`: lines, each made when it is asked for."""
-    return (line(rows.group_row(*_parts(found))) for found in cluster.groups())
+    return (line(rows.group_row(*_parts(found))) for found in cluster.groups.all())
 
 
 def group(found: FoundGroup) -> Row:
@@ -119,7 +120,7 @@ def _parts(found: FoundGroup) -> tuple[bytes, Group, int, bool | None]:
 
 def offsets(cluster: Cluster, found: FoundGroup) -> Rows:
     """`offsets.jsonl` of a group."""
-    commits = cluster.commits(found)
+    commits = cluster.groups.commits(found)
     return offset_rows(found.name, commits, cluster.progress.of(commits))
 
 
@@ -130,7 +131,7 @@ def offset_rows(name: bytes, commits: Sequence[Commit], standings: Sequence[Comm
 
 def transactions(cluster: Cluster) -> Iterator[bytes]:
     """`transactions.jsonl`: lines, each made when it is asked for."""
-    return (line(rows.transaction_row(*found)) for found in cluster.transactions())
+    return (line(rows.transaction_row(*found)) for found in cluster.transactions.all())
 
 
 def _topics(image: Image) -> Rows:
@@ -195,16 +196,18 @@ def _of_image(make: Callable[[Image], Rows]) -> ListFile:
 
 
 LISTS: Mapping[str, ListFile] = {
-    "groups.jsonl": ListFile((GROUPS_TOPIC, METADATA_TOPIC), groups, Cluster.groups_version),
-    "transactions.jsonl": ListFile((TRANSACTIONS_TOPIC,), transactions, Cluster.transactions_version),
+    "groups.jsonl": ListFile((GROUPS_TOPIC, METADATA_TOPIC), groups, lambda cluster: cluster.groups.version()),
+    "transactions.jsonl": ListFile((TRANSACTIONS_TOPIC,), transactions, lambda cluster: cluster.transactions.version()),
     "open-transactions.jsonl": ListFile(
-        (), lambda cluster: Rows(cluster.open_transactions(), rows.open_transaction_row).all_lines()
+        (), lambda cluster: Rows(cluster.producers.open_transactions(), rows.open_transaction_row).all_lines()
     ),
-    "producers.jsonl": ListFile((), lambda cluster: (line(rows.producer_row(each)) for each in cluster.producers())),
+    "producers.jsonl": ListFile(
+        (), lambda cluster: (line(rows.producer_row(each)) for each in cluster.producers.all())
+    ),
     "connectors.jsonl": ListFile(
         (),
-        lambda cluster: Rows(cluster.connect.connectors(cluster.state_directories), connector_row).all_lines(),
-        sources=lambda cluster: cluster.connect.sources(cluster.state_directories),
+        lambda cluster: Rows(cluster.connect.connectors(cluster.replicas.directories), connector_row).all_lines(),
+        sources=lambda cluster: cluster.connect.sources(cluster.replicas.directories),
     ),
     "topics.jsonl": _of_image(_topics),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),

@@ -144,12 +144,13 @@ class Histories:
     No `functools.lru_cache`: one that fails, or whose partition is another one, is not kept.
     """
 
-    def __init__(self, options: ReadOptions, until_ms: int | None) -> None:
+    def __init__(self, options: ReadOptions, until_ms: int | None, ends_then: EndsThen) -> None:
         self._options = options
         self._until_ms = until_ms
+        self._ends_then = ends_then
         self._followed: OrderedDict[bytes, tuple[Following, HistoryReplay]] = OrderedDict()
 
-    def of(self, name: bytes, partition: Partition, ends_then: EndsThen) -> "History":
+    def of(self, name: bytes, partition: Partition) -> "History":
         """Return the history of a group from that partition, as of now."""
         followed = self._followed.pop(name, None)
         if followed is None or followed[0].partition is not partition:
@@ -159,7 +160,7 @@ class Histories:
         self._followed[name] = followed
         if len(self._followed) > _MOST_FOLLOWED:
             self._followed.popitem(last=False)
-        return followed[1].history(ends_then)
+        return followed[1].history(self._ends_then)
 
 
 @dataclass

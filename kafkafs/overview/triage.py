@@ -177,17 +177,17 @@ def damage(counted: DirectoryCount) -> Iterator[str]:
 
 def _of_groups(found: Triage, cluster: Cluster, counts: Sequence[tuple[DataDirectory, DirectoryCount]]) -> None:
     """The groups that are behind by most records. In time only those are asked that are named."""
-    if not cluster.group_partitions:
+    if not cluster.groups.partitions:
         return
     ends = {(each.name.topic, each.name.partition): _ends(each) for _, counted in counts for each in counted.partitions}
     lags: Counter[bytes] = Counter()
     furthest: dict[bytes, tuple[int, Commit]] = {}  # of each group, and its lag
     names = set[bytes]()
-    for group in cluster.groups():
+    for group in cluster.groups.all():
         names.add(group.name)
         if group.stale:
             continue
-        for commit in cluster.commits(group):
+        for commit in cluster.groups.commits(group):
             behind = lag(commit, ends.get((commit.topic, commit.partition), Ends()))
             if behind is not None and behind > 0:
                 lags[group.name] += behind
@@ -206,9 +206,9 @@ def _ends(counted: CountedPartition) -> Ends:
 
 
 def _of_transactions(found: Triage, cluster: Cluster) -> None:
-    if not cluster.transaction_partitions:
+    if not cluster.transactions.partitions:
         return
-    open_now = [each for each, _ in cluster.transactions() if each.state not in _SETTLED]
+    open_now = [each for each, _ in cluster.transactions.all() if each.state not in _SETTLED]
     found.open_transactions = len(open_now)
     for each in sorted(open_now, key=lambda one: (one.start_timestamp or 0, one.transactional_id))[:1]:
         found.oldest_open = each.transactional_id, each.start_timestamp

@@ -23,8 +23,8 @@ def offsets_beyond(
     that of the disks, or of the new directory. `wanted`: the only topics that were to be revived. Without metadata, a
     group may be the only one that still knows the last partitions of a topic."""
     cluster.look()
-    for found in cluster.groups():
-        for each in cluster.commits(found) if found.stale is not True else ():
+    for found in cluster.groups.all():
+        for each in cluster.groups.commits(found) if found.stale is not True else ():
             end = ends.get((each.topic, each.partition))
             if each.producer_id is not None or each.offset <= (0 if end is None else end):
                 continue

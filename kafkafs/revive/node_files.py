@@ -109,7 +109,7 @@ def _producer_ids(place: NewDirectory) -> list[int]:
     """Those of transactions. The metadata of a cluster that started again do not know the ids of what it set aside."""
     cluster = cluster_of(place)
     cluster.look()
-    return [each for transaction, _ in cluster.transactions() for each in transaction.producer_ids]
+    return [each for transaction, _ in cluster.transactions.all() for each in transaction.producer_ids]
 
 
 def _write_checkpoints(plan: Plan, reports: Reports, place: NewDirectory) -> None:

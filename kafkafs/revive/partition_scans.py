@@ -90,7 +90,7 @@ class PartitionScans:
     def _owners(self) -> Owners:
         """Asked for where damage or the moment has left a transaction open: it reads all of Kafka's own topics."""
         self._plan.cluster.look()
-        return self._plan.cluster.owners()
+        return self._plan.cluster.transactions.owners()
 
     def _is_over(self, topic: str, partition: int, producer_id: int, ended_ms: int = 0) -> bool:
         """True if no coordinator has a transaction of the producer there any more, or if none has one yet."""

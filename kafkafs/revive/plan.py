@@ -275,7 +275,7 @@ def _checkpoint_problems(disks: Disks) -> list[str]:
 
 def _groups(cluster: Cluster, target: Release, features: dict[str, int]) -> list[str]:
     """The behaviour of the target for groups of newer protocols. UsageError if it would lose what they have read."""
-    kinds = {found.name: found.group.kind for found in cluster.groups() if found.group.kind != "classic"}
+    kinds = {found.name: found.group.kind for found in cluster.groups.all() if found.group.kind != "classic"}
     shared = sorted(name for name, kind in kinds.items() if kind == "share")
     if shared and not target.has_new_groups:
         raise UsageError(
@@ -294,7 +294,7 @@ def _groups(cluster: Cluster, target: Release, features: dict[str, int]) -> list
 
 def _next_producer_id(cluster: Cluster, next_id: int) -> int:
     """The first id that may be given out: behind all that the metadata, or without it transactions, tell of."""
-    used = [each for transaction, _ in cluster.transactions() for each in transaction.producer_ids]
+    used = [each for transaction, _ in cluster.transactions.all() for each in transaction.producer_ids]
     return max(next_id, *(next_block(each) for each in used)) if used else next_id
 
 

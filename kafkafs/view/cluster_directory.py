@@ -84,8 +84,8 @@ def _is_there(cluster: Cluster, name: str) -> bool:
         return bool(sources(cluster))
     topic = next(iter(LISTS[name].topics), None)
     if topic is None:
-        return bool(cluster.state_directories)
-    return cluster.image is not None if topic == METADATA_TOPIC else bool(cluster.sources(topic))
+        return bool(cluster.replicas.directories)
+    return cluster.image is not None if topic == METADATA_TOPIC else bool(cluster.replicas.sources(topic))
 
 
 class StateFile(ClusterFile):

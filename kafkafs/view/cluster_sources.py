@@ -82,12 +82,12 @@ class ClusterSources:
         if granted is None:
             may_block()
             partitions = [partition for topic in topics for partition in self._partitions(topic)]
-            granted = cached.store(self.of_all(partitions if topics else self.cluster.partitions()))
+            granted = cached.store(self.of_all(partitions if topics else self.cluster.replicas.all()))
         return granted
 
     def _partitions(self, topic: str) -> list[Partition]:
         if topic != SCHEMAS_TOPIC:
-            return self.cluster.sources(topic)
+            return self.cluster.replicas.sources(topic)
         partition = self.schemas.partition()
         return [] if partition is None else [partition]
 
@@ -99,7 +99,7 @@ class ClusterSources:
     def with_partitions(self, places: Iterable[tuple[str, int]]) -> Granted:
         """The rights for groups, and for these partitions, because the files show their ends as well."""
         granted = self.granted((GROUPS_TOPIC, METADATA_TOPIC))
-        found = [self.cluster.partition(*place) for place in sorted(set(places))]
+        found = [self.cluster.replicas.of(*place) for place in sorted(set(places))]
         here = [partition for partition in found if partition is not None]
         if not here:
             return granted

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from kafkafs.cluster import files
-from kafkafs.cluster.cluster import Cluster, FoundGroup
+from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.group_history import History
 from kafkafs.cluster.group_records import Commit
+from kafkafs.cluster.groups import FoundGroup
 from kafkafs.cluster.row_lines import line, named_by
 from kafkafs.errors import NotFound
 from kafkafs.view.cluster_sources import Answer, ClusterFile, ClusterNode, ClusterSources
@@ -24,13 +25,13 @@ class GroupsDirectory(ClusterNode):
 
     def entries(self) -> Sequence[Entry]:
         """One for each group, by name, but for names that no file can have."""
-        names = self._sources.ask(lambda cluster: cluster.group_paths())
+        names = self._sources.ask(lambda cluster: cluster.groups.paths())
         return [Entry(name, "directory", None) for name in names]
 
     def child(self, name: str) -> Node:
         """The directory of the group whose encoded name that is, which is not listed if the group was deleted; NotFound
         without records about it."""
-        if not self._sources.ask(lambda cluster: cluster.group(name) is not None or _has_history(cluster, name)):
+        if not self._sources.ask(lambda cluster: cluster.groups.at(name) is not None or _has_history(cluster, name)):
             raise NotFound(f"there is no group {name!r}")
         return GroupDirectory(self._sources, self._topics, name)
 
@@ -38,7 +39,7 @@ class GroupsDirectory(ClusterNode):
 def _has_history(cluster: Cluster, path: str) -> bool:
     """True if records are left about the group whose directory is called that, though it may be deleted."""
     name = named_by(path)
-    return name is not None and cluster.history_source(name) is not None
+    return name is not None and cluster.groups.history_source(name) is not None
 
 
 class _OfGroup(ClusterNode):
@@ -53,7 +54,7 @@ class _OfGroup(ClusterNode):
         return self._sources.ask(lambda cluster: question(cluster, self._found(cluster)))
 
     def _found(self, cluster: Cluster) -> FoundGroup:
-        found = cluster.group(self._path)
+        found = cluster.groups.at(self._path)
         if found is None:
             raise NotFound(f"there is no group {self._path!r} any more")
         return found
@@ -66,7 +67,7 @@ class GroupDirectory(_OfGroup):
         """The same five for each group, though it may have no offsets. Only the history of a deleted one; NotFound
         without that."""
         is_there, is_known = self._sources.ask(
-            lambda cluster: (cluster.group(self._path) is not None, _has_history(cluster, self._path))
+            lambda cluster: (cluster.groups.at(self._path) is not None, _has_history(cluster, self._path))
         )
         if not is_there and not is_known:
             raise NotFound(f"there is no group {self._path!r} any more")
@@ -102,7 +103,7 @@ class OffsetsFile(ClusterFile, _OfGroup):
     """`offsets.jsonl`: a line for each offset committed or pending, with the ends as of now."""
 
     def _about(self) -> Attributes:
-        commits = self._ask(lambda cluster, found: cluster.commits(found))
+        commits = self._ask(lambda cluster, found: cluster.groups.commits(found))
         return self._attributes(self._sources.with_partitions((each.topic, each.partition) for each in commits))
 
     def _make(self) -> bytes:
@@ -138,14 +139,14 @@ class HistoryFile(ClusterFile, _OfGroup):
 
     def _history(self, cluster: Cluster) -> History:
         name = named_by(self._path)
-        found = None if name is None else cluster.history(name)
+        found = None if name is None else cluster.groups.history(name)
         if found is None:
             raise NotFound(f"no record about the group {self._path!r} is left")
         return found
 
     def _is_small(self) -> bool:
         name = named_by(self._path)
-        partition = None if name is None else self._sources.ask(lambda cluster: cluster.history_source(name))
+        partition = None if name is None else self._sources.ask(lambda cluster: cluster.groups.history_source(name))
         if partition is None:
             raise NotFound(f"no record about the group {self._path!r} is left")
         sizes = (segment.seen[0] for segment in partition.segments())
@@ -179,10 +180,10 @@ class LinksDirectory(_OfGroup):
     def _links(self, only: str | None = None) -> Links:
         """All of them, or the one of a name alone."""
         found: Links = {}
-        for commit in self._ask(lambda cluster, found: cluster.commits(found)):
+        for commit in self._ask(lambda cluster, found: cluster.groups.commits(found)):
             if commit.producer_id is not None or commit.offset < 0:
                 continue
-            partition = self._sources.cluster.partition(commit.topic, commit.partition)
+            partition = self._sources.cluster.replicas.of(commit.topic, commit.partition)
             shown = None if partition is None else self._sources.shown_as(partition)
             name = f"{commit.topic}-{commit.partition}{self._suffix}"
             if shown is not None and only in (None, name):

@@ -134,7 +134,7 @@ def test_rows_are_made_when_they_are_read_and_lines_of_a_part_are_those_of_the_w
     data.write(GROUPS, [commit("g", f"t{number}", 0, number) for number in range(9)])
     data.write(TRANSACTIONS, [transaction("x", producerId=5, transactionStatus=1)])
     found = cluster(tmp_path)
-    (group,) = found.groups()
+    (group,) = found.groups.all()
     rows = offsets(found, group)
     whole = b"".join(rows.all_lines())
     for cut in range(10):

@@ -128,7 +128,7 @@ def test_a_log_without_its_snapshot_tells_nothing_and_goes_on_telling_nothing(da
         assert (cluster.image, cluster.as_of) == (None, None)
         assert [each for each in cluster.problems() if "there is no whole snapshot to begin with" in each]
         data.write(NAME, [topic("later", 2)])
-        cluster.sources(METADATA_TOPIC)[0].look_again()
+        cluster.replicas.sources(METADATA_TOPIC)[0].look_again()
 
 
 def test_a_log_that_begins_behind_its_snapshot_adds_nothing(data):

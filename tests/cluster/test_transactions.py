@@ -142,7 +142,7 @@ def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatc
 def hangs_then(data, until_ms, ended_ms=0):
     cluster = Cluster([open_data_directory(data.path)], ReadOptions(), until_ms)
     cluster.look()
-    return cluster.owners().hangs("t", 0, PRODUCER, ended_ms)
+    return cluster.transactions.owners().hangs("t", 0, PRODUCER, ended_ms)
 
 
 def test_as_of_a_moment_its_coordinator_knows_what_it_knew_then(data):

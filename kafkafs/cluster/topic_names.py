@@ -1,0 +1,58 @@
+"""Names and ids of topics, as the metadata log tells them, or else the directories on the disks at hand."""
+
+from collections.abc import Sequence
+
+from kafkafs.cluster.image import Image
+from kafkafs.cluster.metadata import Metadata
+from kafkafs.disk.cached_value import same_objects
+from kafkafs.format.names import PartitionName
+from kafkafs.log.data_directory import DataDirectory
+
+
+class TopicNames:
+    """See the module. `metadata` is None as long as no metadata log is here."""
+
+    def __init__(self, directories: Sequence[DataDirectory]) -> None:
+        self._directories = directories
+        self.metadata: Metadata | None = None
+        self._named: dict[str, str] = {}
+        self._named_of: list[dict[str, PartitionName]] = []
+
+    @property
+    def image(self) -> Image | None:
+        """Topics, brokers and settings; None if no metadata log is here, or it cannot be understood."""
+        return self.metadata.image if self.metadata else None
+
+    def id_of(self, topic: str) -> str | None:
+        """The id of a topic; None if the metadata has none of that name."""
+        return self.image.ids.get(topic) if self.image else None
+
+    def partition_count(self, topic: str) -> int | None:
+        """How many partitions a topic has; None if that is not known."""
+        image, topic_id = self.image, self.id_of(topic)
+        return len(image.topics[topic_id].partitions) if image and topic_id else None
+
+    def name_of(self, topic_id: str) -> str | None:
+        """The topic's name, as the metadata or the directories on these disks tell it; None of one that was deleted
+        where another has its name now."""
+        image = self.image
+        if image and topic_id in image.topics:
+            return image.topics[topic_id].name
+        name = self._ids_here().get(topic_id)
+        return None if image and name in image.ids else name
+
+    def version(self) -> object:
+        """Another one whenever `name_of` may say something else."""
+        return (id(self.image), self.image.renamed) if self.image else None
+
+    def _ids_here(self) -> dict[str, str]:
+        """Names of topics by id, from `partition.metadata` of the directories here."""
+        names = [directory.names() for directory in self._directories]
+        if not same_objects(names, self._named_of):
+            found: dict[str, str] = {}
+            for directory, here in zip(self._directories, names, strict=True):
+                for name in here:
+                    if (topic_id := directory.topic_id(name)) is not None:
+                        found.setdefault(topic_id, here[name].topic)
+            self._named_of, self._named = names, found
+        return self._named
