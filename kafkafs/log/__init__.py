@@ -29,6 +29,7 @@
     tail             where the last segment's log ends, now
     log_end          finds the end of a log that was not closed cleanly, without reading the rest of it
     health           problems of a partition that its small files and its first and last batches show
+    disks_together   the data directories that are read together, for what one disk tells of another's tier
     replicas         one partition in the data directories of several brokers; `divergence`: where two differ
     tier             segments that a broker has moved to a remote tier; `tiered`: the log start of such a topic
     read_options     options of a reader; `topic_choice`: selects the topics of a command

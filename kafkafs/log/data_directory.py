@@ -3,12 +3,11 @@
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakMethod, ref
 
 from kafkafs.disk.blocking import acquired
 from kafkafs.disk.cached_value import CachedValue, LruCache
@@ -26,12 +25,12 @@ from kafkafs.format.names import (
     META_PROPERTIES,
     NODE_KEYS,
     PARTITION_METADATA,
-    REMOTE_LOG_METADATA,
     PartitionName,
     parse_partition_name,
 )
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
+from kafkafs.log.disks_together import DisksTogether
 from kafkafs.log.log_end import read_log_end
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions, TierSource
@@ -78,7 +77,7 @@ class DataDirectory:
         self._lock = threading.Lock()
         self._names: CachedValue[dict[str, PartitionName]] = CachedValue(options.names_fresh_s, options.clock)
         self._partitions: LruCache[Partition] = LruCache()
-        self._beside: list[ref[DataDirectory]] = [ref(self)]
+        self._together = DisksTogether(self)
         self._lone_tier = lone_tier
         self._remote: RemotePartitions | None = None
         self._tier: Tier | None = None
@@ -87,19 +86,9 @@ class DataDirectory:
         if options.tiered is not None:
             from kafkafs.log.tier import lost_partitions, remote_partitions, tier  # only a tier takes what they import
 
-            self._tier, metadata = tier.Tier(options.tiered, options), WeakMethod(self._tier_metadata)
-            of_topic = WeakMethod(self._topic_id_of)
-            self._remote = remote_partitions.RemotePartitions(
-                self._tier, self.root, self.checkpoints, lambda: (metadata() or list)(),
-                lambda topic: found(topic) if (found := of_topic()) is not None else None,
-            )  # fmt: skip
-            together, topic_id = WeakMethod(self._together_on_disk), WeakMethod(self._topic_id_on_disks)
-            self._lost = lost_partitions.LostPartitions(
-                self._tier,
-                lambda: (together() or dict)(),
-                lambda directories: found(directories) if (found := topic_id()) is not None else None,
-                self._remote.metadata,
-            )
+            self._tier = tier.Tier(options.tiered, options)
+            self._remote = remote_partitions.RemotePartitions(self._tier, self.root, self.checkpoints, self._together)
+            self._lost = lost_partitions.LostPartitions(self._tier, self._together, self._remote.metadata)
         self._unserved: frozenset[str] = frozenset()
         self.is_replaced = False
         """Whether another directory had taken its place at the last look."""
@@ -139,7 +128,7 @@ class DataDirectory:
         return self._all[2]
 
     def _lost_now(self) -> "Mapping[str, TierPartition]":
-        return {} if self._lost is None or self._beside[0]() is not self else self._lost.now()
+        return {} if self._lost is None or not self._together.is_first(self) else self._lost.now()
 
     def is_lost(self, directory: str) -> bool:
         """True for a partition that only the tier has."""
@@ -148,7 +137,7 @@ class DataDirectory:
     def wait_for_tier_names(self) -> None:
         """Waits until `names` knows the partitions that only a tier in a bucket has. Unanswered if the store does not
         tell them."""
-        if self._lost is not None and self._beside[0]() is self:
+        if self._lost is not None and self._together.is_first(self):
             self._lost.wait()
 
     def names_on_disk(self) -> dict[str, PartitionName]:
@@ -231,14 +220,10 @@ class DataDirectory:
         """A partition that has no directory here, as the tier that was named has it. A broker's checkpoints still list
         it: of several brokers, those count that have the largest log start."""
         key = partition.topic, partition.partition
-        known = [each.checkpoints for each in self._together()]
+        known = [each.checkpoints for each in self._together]
         checkpoints = max(known, key=lambda each: each.read().start_offsets.get(key, -1))
         remote = None if self._remote is None else self._remote.of_lost(partition, checkpoints)
         return Partition(partition.name, self.root, checkpoints, self.options, remote=remote, on_disk=False)
-
-    def _together(self) -> list["DataDirectory"]:
-        """The directories that are read together, this one among them."""
-        return [*filter(None, (held() for held in self._beside))]
 
     def topic_id(self, directory: str) -> str | None:
         """The topic id of a partition, from its partition.metadata, or from the tier if the directory is a tier."""
@@ -246,24 +231,14 @@ class DataDirectory:
             return self._lone_tier.topic_id(directory)
         if self.is_lost(directory):
             return self._lost_now()[directory].topic_id or None
-        return self._topic_id_on_disk(directory)
+        return self.topic_id_on_disk(directory)
 
-    def _topic_id_on_disk(self, directory: str) -> str | None:
+    def topic_id_on_disk(self, directory: str) -> str | None:
+        """The topic id by the partition's partition.metadata; None if it tells none."""
         try:
             return parse_partition_metadata(self.root.read_whole(f"{directory}/{PARTITION_METADATA}", 1 << 16))
         except UNREADABLE:
             return None
-
-    def _topic_id_on_disks(self, directories: Iterable[str]) -> str | None:
-        """The topic id that the first of those partitions has which has one, on all disks that are read together."""
-        together = self._together()
-        found = (
-            disk._topic_id_on_disk(each) for each in directories for disk in together if each in disk.last_on_disk()
-        )
-        return next(filter(None, found), None)
-
-    def _topic_id_of(self, topic: str) -> str | None:
-        return self._topic_id_on_disks(name for name, each in self._together_on_disk().items() if each.topic == topic)
 
     def meta_properties(self) -> dict[str, str]:
         """Parse `meta.properties`. Raise NotFound if it does not exist."""
@@ -304,24 +279,11 @@ class DataDirectory:
 
     def read_together_with(self, directories: Sequence["DataDirectory"]) -> None:
         """These are read together: one may have what is told of another's tier."""
-        self._beside = [ref(directory) for directory in directories]  # weakly, else none would ever be closed
+        self._together.replace(directories)
 
     def check_tier(self) -> str:
         """See `Tier.check`; empty without a tier."""
         return "" if self._tier is None else self._tier.check()
-
-    def _tier_metadata(self) -> list[Partition]:
-        return [
-            disk.partition(directory)
-            for disk in self._together()
-            for directory, name in disk.names_on_disk().items()
-            if name.topic == REMOTE_LOG_METADATA and not name.mark
-        ]
-
-    def _together_on_disk(self) -> dict[str, PartitionName]:
-        """The partitions of all directories that are read together."""
-        together = self._together()
-        return {name: parsed for disk in together for name, parsed in disk.last_on_disk().items() if not parsed.mark}
 
     def last_on_disk(self) -> dict[str, PartitionName]:
         """The same as `names_on_disk`; what was known before if the disk fails."""

@@ -7,13 +7,14 @@ of its own, and only for somebody who needs to know (`wait`): what is on the dis
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 
 from kafkafs.disk.blocking import acquired, may_block, patience_left
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, UsageError, Vanished
-from kafkafs.format.names import OWN_TOPICS, PartitionName, is_topic_name
+from kafkafs.format.names import OWN_TOPICS, is_topic_name
 from kafkafs.format.tiers.tier_names import TierPartition
+from kafkafs.log.disks_together import DisksTogether
 from kafkafs.log.tier.namesakes import shown
 from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata
 from kafkafs.log.tier.tier import Tier
@@ -35,18 +36,9 @@ _LONGEST_S = 15.0
 class LostPartitions:
     """Those of one tier. `_lock` is held during a look."""
 
-    def __init__(
-        self,
-        tier: Tier,
-        disk: Callable[[], Mapping[str, PartitionName]],
-        topic_id: Callable[[Iterable[str]], str | None],
-        metadata: RemoteLogMetadata,
-    ) -> None:
-        """`disk`: the partitions on all disks, by directory name; `topic_id`: that of the first of them that has
-        one."""
+    def __init__(self, tier: Tier, disks: DisksTogether, metadata: RemoteLogMetadata) -> None:
         self._tier = tier
-        self._disk = disk
-        self._topic_id = topic_id
+        self._disks = disks
         self._metadata = metadata
         self._lock = threading.Lock()
         clock = tier.options.clock
@@ -76,7 +68,7 @@ class LostPartitions:
         return self.latest
 
     def _is_fresh(self) -> bool:
-        return self._known.fresh() is not None and self._looked_beside == {*self._disk()}
+        return self._known.fresh() is not None and self._looked_beside == {*self._disks.names()}
 
     def wait(self) -> None:
         """Waits until the lost partitions are known, as long as the caller's patience lasts. Unanswered if the store
@@ -114,7 +106,7 @@ class LostPartitions:
         """Finds the partitions that no disk has, also those of which the metadata topic alone tells; of topics of the
         same name those of the one that a disk has a partition of, else see `namesakes`. A topic that the metadata topic
         calls deleted has no upload that counts."""
-        on_disk, layout = self._disk(), self._tier.layout
+        on_disk, layout = self._disks.names(), self._tier.layout
         siblings: defaultdict[str, list[str]] = defaultdict(list)
         for directory, name in on_disk.items():
             siblings[name.topic].append(directory)
@@ -127,7 +119,7 @@ class LostPartitions:
             if each.name.directory in on_disk or each.topic in OWN_TOPICS or not is_topic_name(each.topic):
                 continue
             if each.topic not in topic_ids:
-                topic_ids[each.topic] = self._topic_id(siblings[each.topic])
+                topic_ids[each.topic] = self._disks.topic_id(siblings[each.topic])
             if not topic_ids[each.topic] or each.topic_id in ("", topic_ids[each.topic]):
                 found.append(each)
         self._known.store(shown(found, layout, self._metadata.noted))

@@ -1,40 +1,28 @@
 """Find the partitions of a data directory that go on in a tier, and their uploads by the metadata topic."""
 
-from collections.abc import Callable, Iterable
-
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import CorruptData, Denied, NotFound
 from kafkafs.format.checkpoints import parse_lineage, parse_partition_metadata
 from kafkafs.format.names import LEADER_EPOCHS, OWN_TOPICS, PARTITION_METADATA, PartitionName
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
-from kafkafs.log.partition import Partition
+from kafkafs.log.disks_together import DisksTogether
 from kafkafs.log.tier.namesakes import shown
 from kafkafs.log.tier.opening import Epochs
 from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata
 from kafkafs.log.tier.tier import Tier, TierPart
 
-Partitions = Callable[[], Iterable[Partition]]
-"""Those of the metadata topic on the disks at hand."""
-
 
 class RemotePartitions:
     """Makes the remote part of each partition of one data directory."""
 
-    def __init__(
-        self,
-        tier: Tier,
-        root: Directory,
-        checkpoints: CheckpointFiles,
-        metadata: Partitions,
-        topic_id: Callable[[str], str | None],
-    ) -> None:
-        """`topic_id`: that of a topic by its name, as a partition of it on a disk has it."""
+    def __init__(self, tier: Tier, root: Directory, checkpoints: CheckpointFiles, disks: DisksTogether) -> None:
+        """`disks`: those of which one may have the metadata topic, or another partition of the same topic."""
         self._tier = tier
         self._root = root
         self._checkpoints = checkpoints
-        self._topic_id = topic_id
-        self.metadata = RemoteLogMetadata(metadata, tier.options)
+        self._disks = disks
+        self.metadata = RemoteLogMetadata(disks.tier_metadata, tier.options)
 
     def of(self, name: PartitionName) -> TierPart | None:
         """Return the tier's part of that partition. Return None for a partition that is never tiered, as Kafka's own
@@ -87,7 +75,7 @@ class RemotePartitions:
         it, or the tier: see `namesakes`."""
         if partition.topic_id:
             return partition
-        if topic_id := self._topic_id(partition.topic):
+        if topic_id := self._disks.topic_id_of(partition.topic):
             return partition._replace(topic_id=topic_id)
         layout = self._tier.layout
         found = [*layout.partitions(), *self.metadata.partitions()]
