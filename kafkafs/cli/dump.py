@@ -113,11 +113,13 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: FileProg
     named = [*(path for files in arguments.files for path in places_of(files) if path), *arguments.paths]
     for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), _folder):
         options, open_file = _options(arguments, directory), _opener(directory, progress, keys)
-        sources = [_source(path, open_file) for path in paths]
-        windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows(sources, wanted, options)
-        for source, window in zip(sources, windows, strict=False):
+        sources = {path: _source(path, open_file) for path in paths}
+        windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows([*sources.values()], wanted, options)
+        for (path, source), window in zip(sources.items(), windows, strict=False):
             try:
                 yield from dump(source, options, findings, window)
+                if not (is_dumpable(source.name) or _is_there(path)):
+                    findings.problem(source, "there is no such file or folder.")
             except KafkafsError as error:
                 findings.problem(source, str(error))
 
@@ -217,10 +219,8 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
 
 def _objects(address: str, *, logs_only: bool) -> list[str]:
-    """The object of that address. Of a folder those in it, and in the folders below it, as of a directory.
-
-    A bucket has no empty folders: UsageError if there is nothing."""
-    from kafkafs.log.tier.folder import Folder, objects_in, split  # what a tier takes, other dumps do without
+    """The object of that address. Of a folder those in it, and in the folders below it, as of a directory."""
+    from kafkafs.log.tier.folder import objects_in  # what a tier takes, other dumps do without
 
     place, mark, query = address.partition("?")
     address = f"{place.rstrip('/')}{mark}{query}"
@@ -230,11 +230,19 @@ def _objects(address: str, *, logs_only: bool) -> list[str]:
         if not found:
             raise UsageError(f"the folder {shown(address)!r} holds nothing that can be dumped")
         return found
-    folder, name = split(address)
+    return [address]
+
+
+def _is_there(path: str) -> bool:
+    """True if there is a file of that path, or an object of that address. Kafka's tool does not look."""
+    if not is_bucket(path):
+        return os.path.lexists(path)
+    from kafkafs.log.tier.folder import Folder, split  # what a tier takes, other dumps do without
+
+    folder, name = split(path)
     with suppress(NotFound):
-        if is_dumpable(name) or name in Folder(folder, []).listed():
-            return [address]
-    raise UsageError(f"there is no folder and no file {shown(address)!r}")
+        return name in Folder(folder, []).listed()
+    return False
 
 
 def _inside(directory: str) -> Iterator[str]:

@@ -140,17 +140,23 @@ def test_a_dump_of_a_copy_is_that_of_the_directory(words, store, data, capfdbina
         assert _named(far, f"s3://disks/{data.name}/", what) == _named(near, f"{data}/", what), what
 
 
-@pytest.mark.parametrize("what", ["nothing", "nothing-0/", "orders-0/nothing", "orders-0/no.txt", "empty"])
-def test_a_dump_of_nothing_is_an_error(what, data, capfdbinary, tmp_path):
-    """Regression: it ended well, and called what is missing a file of an unknown kind. A bucket has no empty folder."""
-    shutil.copytree(data, tmp_path / "kafka.log", symlinks=True)  # which is no log
-    (tmp_path / "kafka.log/empty").mkdir()
+@pytest.mark.parametrize("what", ["nothing", "nothing-0/", "orders-0/nothing", "orders-0/no.txt", "no.log", "notes"])
+def test_a_dump_of_nothing_is_an_error_as_beside_the_disk(what, data, capfdbinary, tmp_path):
+    """Regression: in a bucket it ended the dump, and on a disk it ended well, as a file of an unknown kind does."""
+    copy = Path(shutil.copytree(data, tmp_path / "kafka.log", symlinks=True))  # which is no log
+    (copy / "notes").write_text("hello")
     with bucket_of(tmp_path) as store:
         place, mark, query = store.address("kafka.log").partition("?")
         assert _answer(capfdbinary, ("dump", DATA), store.address("kafka.log"))[0] == 0
-        code, out, err = _answer(capfdbinary, ("dump", DATA), f"{place}/{what}{mark}{query}")
-    assert (code, out) == (2, b"")
-    assert b"there is no folder and no file" in err
+        words = ("dump", DATA, f"{place}/orders-0{mark}{query}")
+        code, out, err = _answer(capfdbinary, words, f"{place}/{what}{mark}{query}")
+    near = _answer(capfdbinary, ("dump", DATA, f"{copy}/orders-0"), f"{copy}/{what}")
+    name = what.rstrip("/")
+    assert (code, b"there is no" in err) == (near[0], b"there is no" in near[2]) == (what != "notes", what != "notes")
+    assert out.startswith(f"Dumping s3://disks/kafka.log/{name}\n".encode())
+    assert out.replace(b"s3://disks/kafka.log", os.fsencode(copy)) == near[1].replace(
+        b"DATA", f"{copy}/{name}".encode()
+    )
 
 
 def _named(answer: tuple[int, bytes, bytes], place: str, what: str) -> list[bytes]:

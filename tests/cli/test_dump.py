@@ -74,7 +74,8 @@ def test_findings_come_after_all_files_on_standard_error(stopped: Dataset) -> No
 
 def test_an_unknown_file_is_ignored_with_a_word(stopped: Dataset, tmp_path: Path) -> None:
     """The tool's own words, and its exit code."""
-    (tmp_path / "notes.txt").write_text("hello")
+    for name in ("notes.txt", "leader-epoch-checkpoint"):
+        (tmp_path / name).write_text("hello")
     done = dump("--files", "notes.txt,.//leader-epoch-checkpoint/", cwd=tmp_path)
     assert done.stdout == "Dumping notes.txt\nDumping ./leader-epoch-checkpoint\n"
     assert done.stderr == "Ignoring unknown file notes.txt\nIgnoring unknown file ./leader-epoch-checkpoint\n"

@@ -84,7 +84,7 @@ def test_an_object_of_a_bucket_is_dumped_by_its_address(tmp_path):
             assert named == sorted(each.name for each in log.parent.glob("*.log"))
         for words, sentence in (
             (f"{folder}/nothing.log?{store}", "there is no file 'nothing.log' in s3://dump-zstd"),
-            (f"{address}/nowhere?{store}", "there is no folder and no file 's3://dump-zstd/nowhere'"),
+            (f"{address}/nowhere?{store}", "s3://dump-zstd/nowhere: there is no such file or folder"),
         ):
             done = called("dump", words, check=False)
             assert sentence in done.stderr.decode()
