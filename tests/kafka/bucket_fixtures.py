@@ -51,7 +51,8 @@ def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(store_session, "current", store_session.StoreSession())
+    limits = store_session.current.limits  # another fixture may have set them before
+    monkeypatch.setattr(store_session, "current", store_session.StoreSession(limits))
 
 
 @pytest.fixture(scope="session")
