@@ -9,7 +9,8 @@
     gaps             missing offsets inside a remote segment
     refetching       fetches again what arrived damaged from a remote tier
     large_batches    checks the CRC of a large batch in pieces; remembers large batches that are valid
-    lookup           a point lookup: the record or batch at an offset or a time
+    lookup           a point lookup: the record or batch at an offset or a time. It searches a segment for an offset
+                     (`segment_search`) or for a time (`time_search`)
     closing_entries  the largest timestamp of a closed segment, if its indexes prove it
     newest_data      the newest batch of data, as headers tell
     many_lookups     many point lookups at once: offsets to timestamps, times to offsets
@@ -41,7 +42,7 @@ The steps of a lookup by time. A lookup by offset enters one step later. There i
     Lookup.first_at(timestamp)
       |  Lookup._segments_reaching          segments whose largest timestamp is at or after the time
       |
-      +  segment_search.batches_at_or_after time index entry -> offset
+      +  time_search.TimeSearch.batches     time index entry -> offset
       |  segment_search.scan_start          offset index entry -> position, checked against the log
       |  Segment.walk                       batches from that position on, each checked
       |  Visible.record_at_or_after         skips hidden records, decodes the found one

@@ -20,7 +20,7 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.listing import INDEX_KINDS, ListedFile
 from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import IndexState, LogAttributes, SegmentFiles, SegmentHealth, Stamp
-from kafkafs.log.segment_search import Newest, has_true_end, newest, newest_among_last
+from kafkafs.log.time_search import Newest, has_true_end, newest, newest_among_last
 
 __all__ = [
     "LogAttributes",

@@ -26,11 +26,11 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.segment_search import (
     batch_reaching,
     closed_end,
-    largest_timestamp,
     scan_start,
     wanted_end,
 )
 from kafkafs.log.tail import Tail
+from kafkafs.log.time_search import largest_timestamp
 
 logger = logging.getLogger(__name__)
 

@@ -25,7 +25,8 @@ from kafkafs.log.newest_data import newest_data
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import Newest, scan_start
+from kafkafs.log.segment_search import scan_start
+from kafkafs.log.time_search import Newest
 from kafkafs.log.visible import Visible
 
 __all__ = ["Extent", "Look", "Reader"]

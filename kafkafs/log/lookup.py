@@ -2,9 +2,10 @@
 
     an offset    the segment that may hold it; in it the offset index, then the batches behind the place that it names
                  (`segment_search`), up to the first one that reaches the offset
-    a time       the segments whose largest timestamp reaches it, one by one; in each the time index, which names an
-                 offset, and from there as above, up to the first one with a record that shows. Of a segment in front
-                 the log stays closed if its indexes prove that nothing in it reaches the time (`closing_entries`)
+    a time       the segments whose largest timestamp reaches it, one by one; in each the time index (`time_search`),
+                 which names an offset, and from there as above, up to the first one with a record that shows. Of a
+                 segment in front the log stays closed if its indexes prove that nothing in it reaches the time
+                 (`closing_entries`)
 
 `visible` decides which records of a batch are shown. `records` unpack and decode the batch. Sources: LocalLog.read,
 ListOffsets.
@@ -24,7 +25,8 @@ from kafkafs.log.closing_entries import proven_largest, stated_largest
 from kafkafs.log.log import Found
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import batch_reaching, batches_at_or_after, largest_timestamp, scanned_to
+from kafkafs.log.segment_search import batch_reaching, scanned_to
+from kafkafs.log.time_search import TimeSearch, largest_timestamp
 from kafkafs.log.visible import Visible
 
 _LATEST = 2**63 - 1
@@ -153,7 +155,8 @@ class Lookup:
         log, lenient = self.log, self.visible.options.corrupt_skip
         end = log.walk_end(segment)
         largest = stored_limit(self.visible.options.max_batch)
-        for item in batches_at_or_after(segment, timestamp, end, log.start_offset, trace, lenient, largest):
+        search = TimeSearch(segment, timestamp, end, log.start_offset, trace, lenient, largest)
+        for item in search.batches():
             if isinstance(item, Damage):
                 continue
             batch, run, _ = item

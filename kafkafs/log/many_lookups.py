@@ -13,11 +13,10 @@ import numpy as np
 from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, TooLarge
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
-from kafkafs.format.trace import no_trace
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import Candidate, batches_at_or_after
+from kafkafs.log.time_search import Candidate, TimeSearch
 
 _PASSED = 64 << 10
 """Bytes that a walk passes between two offsets. Reading and checking them takes less time than a further lookup."""
@@ -159,9 +158,8 @@ class _TimeFinder:
     def _candidates(self, segment: Segment, time: int) -> Iterator[Candidate]:
         """The batches of a segment that may hold a record later than `time`."""
         try:
-            for item in batches_at_or_after(
-                segment, time + 1, self._log.walk_end(segment), self._log.start_offset, no_trace
-            ):
+            search = TimeSearch(segment, time + 1, self._log.walk_end(segment), self._log.start_offset)
+            for item in search.batches():
                 if isinstance(item, Candidate):
                     yield item
         except (Denied, DiskError):

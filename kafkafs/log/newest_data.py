@@ -11,7 +11,7 @@ from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.tables import chosen
 from kafkafs.log.log import Log
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import Newest, largest_timestamp, newest
+from kafkafs.log.time_search import Newest, largest_timestamp, newest
 
 
 def newest_data(log: Log, largest: Sequence[int | None], lenient: bool = False) -> Newest | None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kafkafs.log.newest_data import newest_data
-from kafkafs.log.segment_search import Newest
+from kafkafs.log.time_search import Newest
 from tests.format.batch_maker import v2_around
 from tests.log.making import Made, log_of, made, write_partition, write_start
 from tests.log.transactional import marker

@@ -1,12 +1,12 @@
-"""Offsets and times in one segment, against a list; what an index says counts as far as the log agrees."""
+"""Offsets in one segment, against a list; what an index says counts as far as the log agrees."""
 
 import pytest
 
-from kafkafs.format.index import OffsetIndex, TimeIndex
+from kafkafs.format.index import OffsetIndex
 from kafkafs.format.names import segment_file
 from kafkafs.log.segment import Segment
-from kafkafs.log.segment_search import batch_reaching, closed_end, largest_timestamp, scan_start
-from tests.log.making import log_of, made, rewrite_behind_its_first_page, spread, write_partition
+from kafkafs.log.segment_search import batch_reaching, closed_end, scan_start
+from tests.log.making import log_of, made, rewrite_behind_its_first_page, write_partition
 from tests.log.reading import lookup_of
 from tests.nobody import as_nobody, takes_root
 
@@ -74,31 +74,6 @@ def test_an_offset_index_entry_that_is_too_late_is_not_followed(tmp_path):
         found = batch_reaching(segment, offset, end)
         assert found is not None
         assert found.base_offset == offset
-
-
-def test_a_closed_segments_largest_timestamp_is_told_by_a_look_at_its_end(tmp_path):
-    """`by-time` asks every segment: reading them all would read the partition."""
-    write_partition(tmp_path, spread(BATCHES, 100))
-    log = log_of(tmp_path)
-    assert [largest_timestamp(segment, log.walk_end(segment)) for segment in log.segments] == [1099, 1199]
-    assert [segment.indexes.indexed_largest() for segment in log.segments] == [1099, 1199]
-    assert log.segments[0].indexes.indexed_between(0, 8) == 1001
-    assert log.segments[0].indexes.indexed_between(300, 301) == -1
-
-
-def test_a_time_index_entry_that_is_too_late_is_not_followed(tmp_path):
-    """Regression: in an index out of order a search can end on an entry that is true, and behind the answer."""
-    path = write_partition(tmp_path, {0: MANY, len(MANY): []})
-    log, newest = log_of(tmp_path), MANY[-1].max_timestamp
-    assert lookup_of(log).first_at(newest)
-    rewrite_behind_its_first_page(path / segment_file(0, "timeindex"), TimeIndex.entry_size)
-    forget_pages(log.segments[0])
-    assert log.segments[0].indexes.time_index.lookup(newest - 1).timestamp == newest
-    for time in range(1000, newest + 1, 7):
-        found = lookup_of(log).first_at(time)
-        assert found is not None
-        assert found.offset == time - 1000
-    assert lookup_of(log).first_at(newest + 1) is None
 
 
 @takes_root
