@@ -2,8 +2,8 @@
 
 The first mount of a test process starts a server. It imports what `kafkafs mount` imports before it confines itself,
 and runs nothing. For each mount the server forks a child, which becomes the command: with its own arguments,
-environment, directory and streams it calls the same `main` as the script, and ends with it. A waiter between them
-reports the exit code. Tests of the command's start, of its libraries and of its rights run the script.
+environment, directory, streams and limits of stores it calls the same `main` as the script, and ends with it. A waiter
+between them reports the exit code. Tests of the command's start, of its libraries and of its rights run the script.
 
     test process --socket: words, environment, log, pipe--> server --fork--> waiter --fork--> the mount
                  <--pipe: process id, exit code-------------------------------'
@@ -18,10 +18,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+from kafkafs.disk import store_session
 
 HERE = Path(sys.executable).parent
 PROGRAMS = {
@@ -48,6 +51,7 @@ class ForkedMount:
             "cwd": str(Path(popen.get("cwd", ".")).absolute()),
             "new session": popen.get("start_new_session", False),
             "niceness": os.getpriority(os.PRIO_PROCESS, 0),
+            "store limits": asdict(store_session.current.limits),
         }
         try:
             socket.send_fds(_server(), [json.dumps(request).encode()], [log, theirs])
@@ -147,6 +151,7 @@ def _mount(request: Mapping[str, Any], log: int) -> int:
     time.tzset()
     os.chdir(request["cwd"])
     sys.argv = request["words"]
+    store_session.current = store_session.StoreSession(store_session.StoreLimits(**request["store limits"]))
     return int(import_module(request["module"]).main())
 
 

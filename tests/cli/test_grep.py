@@ -236,6 +236,7 @@ def members(session: int) -> list[str]:
     return subprocess.run(["pgrep", "-s", str(session)], capture_output=True, text=True).stdout.split()
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("kind", ["directory", "bucket"])
 def test_remote_segments_are_searched_too(tmp_path, kind):
     """In processes of their own, each with connections of its own."""

@@ -84,8 +84,9 @@ def _beside(data: Path, directory: Path) -> Path:
     return copy
 
 
-def test_a_store_that_fails_stops_no_other_directory(data, tmp_path):
+def test_a_store_that_fails_stops_no_other_directory(data, tmp_path, store_limits):
     """A local directory, a copy with other partitions, and one with the same ones, whose replicas then do not count."""
+    store_limits(waits_s=(), attempts=1, request_s=1.0, question_s=2.0)
     copy, near = _beside(data, tmp_path), "orders-0/by-offset/0...jsonl"
     shutil.copytree(data, copy.parent / "same", symlinks=True)
     local, beside = tree(data), tree(copy)

@@ -61,6 +61,7 @@ def test_who_must_not_wait_does_not(objects):
         objects.read("two/d.log", 0, 1)
 
 
+@pytest.mark.usefixtures("hasty")
 def test_what_cannot_be_opened_is_one_sentence_without_secrets(tmp_path):
     with pytest.raises(UsageError, match="cannot be opened: No such file or directory"):
         open_objects(str(tmp_path / "none"), DiskOptions())

@@ -43,6 +43,12 @@ def store_limits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.fixture
+def hasty(store_limits: Callable[..., None]) -> None:
+    """Have this process, and the mounts that it starts, ask a store once: for tests of one that fails for good."""
+    store_limits(waits_s=(), attempts=1)
+
+
+@pytest.fixture
 def bucket_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment of a user who may read the store, and nothing else of AWS or of a proxy in it."""
     from kafkafs.disk import store_session

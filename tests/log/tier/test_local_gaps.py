@@ -159,6 +159,7 @@ def test_an_end_that_only_the_tier_has_is_named(tmp_path, caplog, layout, has_me
     assert json.loads(cat(tree(disk, tiered=source), "t-0/info.json"))["problems"] == []
 
 
+@pytest.mark.usefixtures("hasty")
 def test_a_bucket_is_asked_for_what_the_disk_lost(tmp_path):
     """A local offset needs no answer of the store; a lost one does."""
     made = past()
