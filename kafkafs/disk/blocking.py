@@ -7,6 +7,10 @@ call is then made again in a worker thread, which may wait. So calls are written
 A worker thread, for its part, serves each call for a `time_slice`: what takes longer, as the scan of a whole partition
 does, keeps what it has done and raises `Unfinished` through `check_time_slice()`, and is asked again, unless its caller
 has gone.
+
+A store beside the disks, as that of a tier, can be slower than any disk. So a worker thread serves each call inside
+`disk_only()` first: what needs the store raises `StoreNeeded` through `may_ask_store()`, and the call is made again in
+a thread for which nobody waits who needs the disk alone.
 """
 
 import threading
@@ -24,8 +28,13 @@ LOOKUP_S = 5.0
 """Patience of the look-up of a name: other names in the same directory wait for it."""
 
 
+class StoreNeeded(Exception):  # no `KafkafsError`: nobody passes over it who can do without one file
+    """The answer needs a store; ask again outside of `disk_only`."""
+
+
 class _ThreadState(threading.local):
-    non_blocking = False
+    non_blocking = is_disk_only = False
+    answer_until = inf
     deadline: float | None = None
     patient_until = inf
 
@@ -70,6 +79,39 @@ def may_block() -> None:
     """Call this before a step that may take long. WouldBlock if this thread must not wait."""
     if _state.non_blocking:
         raise WouldBlock("this answer takes a worker thread")
+
+
+@contextmanager
+def disk_only() -> Iterator[None]:
+    """A context in which this thread waits for disks, and not for a store beside them. Not reentrant."""
+    _state.is_disk_only = True
+    try:
+        yield
+    finally:
+        _state.is_disk_only = False
+
+
+def may_ask_store() -> None:
+    """Call this before a question to a store beside the disks, and before a wait for such a question of another thread.
+    StoreNeeded inside `disk_only`, WouldBlock if this thread must not wait at all."""
+    may_block()
+    if _state.is_disk_only:
+        raise StoreNeeded
+
+
+@contextmanager
+def answer_within(seconds: float) -> Iterator[None]:
+    """A context in which all questions to a store together take no longer. Not reentrant."""
+    _state.answer_until = time.monotonic() + seconds
+    try:
+        yield
+    finally:
+        _state.answer_until = inf
+
+
+def answer_time_left() -> float:
+    """The time that `answer_within` leaves [s]; infinite outside of it."""
+    return max(0.0, _state.answer_until - time.monotonic())
 
 
 @contextmanager

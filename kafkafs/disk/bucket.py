@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from kafkafs.disk import store_session
-from kafkafs.disk.blocking import may_block, patience_left
+from kafkafs.disk.blocking import answer_time_left, may_ask_store, may_block, patience_left
 from kafkafs.disk.objects import Names, Object, Objects, Version, shown, whole
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.signed_reads import Begun, SignedRead, SignedReads, SignedStream, region_of
@@ -81,8 +81,10 @@ class BucketObjects(Objects):
     """Those of a bucket. `_lock` is held while `_begun` is looked at, `_opening` while it is found out how to ask;
     `_is_suspect` is assigned at once."""
 
-    def __init__(self, uri: str, kind: str = "the tier ") -> None:
-        """`kind` precedes the address in messages. UsageError if such a place is not supported."""
+    def __init__(self, uri: str, kind: str = "the tier ", *, is_beside_disks: bool = False) -> None:
+        """`kind` precedes the address in messages. `is_beside_disks`: callers may need the disk alone, see
+        `blocking.disk_only`. UsageError if such a place is not supported."""
+        self._before_asking = may_ask_store if is_beside_disks else may_block
         self.shown_as = shown(uri)
         self.called = f"{kind}{self.shown_as}"
         self._uri = uri
@@ -236,16 +238,17 @@ class BucketObjects(Objects):
         at_once: Callable[[float], Answer | None] = _never,
     ) -> Answer:  # fmt: skip
         """The answer. `at_once` tries it first in this thread up to a time, where the store is known to answer."""
-        may_block()
+        self._before_asking()
         if self._process != os.getpid():
             self._begin()
         usual_s = self._limits.suspect_s if self._is_suspect else max(self._limits.question_s, most_s)
-        limit_s = min(usual_s, patience_left())
+        limit_s = min(usual_s, patience_left(), answer_time_left())
         is_impatient, began = patience_left() < inf, time.monotonic()
         place = f"{what!r} of {self.called}" if what else self.called
         unanswered = Unanswered(f"{place} cannot be read: {_SILENT}")
         if not limit_s:
-            self._refuse(is_impatient=True)
+            if is_impatient:
+                self._refuse(is_impatient=True)
             raise Unanswered(f"{self.called} did not answer in time")
         if time.monotonic() < self._refused_until[is_impatient]:
             raise Unanswered(f"{place} cannot be read: {self._refusal}")

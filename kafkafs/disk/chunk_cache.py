@@ -23,8 +23,10 @@ class ChunkCache:
     """Pieces of bytes by name. `_lock` is held while one is looked for or stored, never while one is fetched; `_room`
     while the bytes that are being fetched are counted, and reports fewer."""
 
-    def __init__(self, limit: int = CACHE_SIZE) -> None:
+    def __init__(self, limit: int = CACHE_SIZE, before_fetching: Callable[[], None] = lambda: None) -> None:
+        """`before_fetching` is asked before a caller waits for a piece, and may raise an error instead."""
         self.limit = limit
+        self._before_fetching = before_fetching
         self._lock = threading.Lock()
         # no cache of a library: its size is in bytes, and `passed` puts a piece first in the line of those to go
         self._kept: OrderedDict[Hashable, Bytes] = OrderedDict()
@@ -47,6 +49,7 @@ class ChunkCache:
         piece = self.known(name)
         if piece is not None:
             return piece
+        self._before_fetching()
         with self._lock:
             turn = self._fetching.setdefault(name, threading.Lock())
         with turn:

@@ -1,14 +1,20 @@
 """Who must not wait is told so, and who works in parts comes back at the end of one."""
 
 import threading
+from math import inf
 
 import pytest
 
 from kafkafs.disk.blocking import (
+    StoreNeeded,
     acquired,
+    answer_time_left,
+    answer_within,
     check_time_slice,
+    disk_only,
     has_time_slice,
     is_non_blocking,
+    may_ask_store,
     may_block,
     non_blocking,
     time_slice,
@@ -88,3 +94,21 @@ def test_a_lock_that_is_let_go_in_time_is_got(seconds):
         assert not got.is_set()
     wait_until(got.is_set, PATIENCE_S)
     other.join(PATIENCE_S)
+
+
+def test_a_thread_for_disks_does_not_wait_for_a_store():
+    may_ask_store()
+    with disk_only(), pytest.raises(StoreNeeded):
+        may_ask_store()
+    with disk_only(), non_blocking(), pytest.raises(WouldBlock):
+        may_ask_store()
+    may_ask_store()
+
+
+def test_all_questions_for_an_answer_share_its_time():
+    assert answer_time_left() == inf
+    with answer_within(PATIENCE_S):
+        assert 0 < answer_time_left() <= PATIENCE_S
+    with answer_within(-1):
+        assert answer_time_left() == 0
+    assert answer_time_left() == inf

@@ -6,18 +6,20 @@ NAME.follow     the same, and a read at the end waits
 NAME.kept       the file, cached by the kernel
 hung/           asks a FIFO that nobody writes to: every call waits for ever, in a lane of its own
 wrong/ERROR     raises that error
+far/NAME        the file beside, which needs a store: it answers once there is a file `far/answers`
     many/           as many names as the file of that name has in it, each the directory above
 """
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from kafkafs import errors
 from kafkafs.cli.exit_codes import run_to_exit_code
-from kafkafs.disk.blocking import may_block
+from kafkafs.disk.blocking import may_ask_store, may_block
 from kafkafs.fuse.life import journal
 from kafkafs.fuse.life.guard import supervise
 from kafkafs.fuse.life.mount_claim import MountClaim
@@ -78,6 +80,24 @@ class ShelfFile:
         return {"user.kafkafs.name": os.fsencode(self._path.name), "user.kafkafs.view": self._view.encode()}
 
 
+class FarFile(ShelfFile):
+    def attributes(self) -> Attributes:
+        self._wait()
+        return super().attributes()
+
+    def open(self) -> Content:
+        self._wait()
+        return super().open()
+
+    def _wait(self) -> None:
+        may_ask_store()
+        until = time.monotonic() + 100
+        while not (self._path.parent / "answers").exists():
+            if time.monotonic() > until:
+                raise errors.DiskError("the store did not answer")
+            time.sleep(0.01)
+
+
 class ShelfLink:
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -103,6 +123,8 @@ class ShelfDirectory:
             return Hung(path)
         if name == "wrong":
             return Wrong(path)
+        if self._path.name == "far" and name.startswith("remote"):
+            return FarFile(path, "plain")
         if name == "many":
             return Many(self._path, int(path.read_text()))
         stem, dot, view = name.rpartition(".")

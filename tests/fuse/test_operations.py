@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from kafkafs.errors import ERRNO
-from kafkafs.fuse.serve.operations import LookedUpOnce
+from kafkafs.fuse.serve.late_answers import LookedUpOnce
 from tests.mounting import run, shell, wait_until
 
 

@@ -18,7 +18,7 @@ from tests.view.trees import cat, tree
 
 TIERED = Tiered()
 TAKES_S = 4.0
-LS_S, LOCAL_S, RANGE_S = 8.0, 6.0, 20.0  # promised are 3, 5 and 15: this machine is shared
+LS_S, RANGE_S = 8.0, 20.0  # promised are 3 and 15: this machine is shared
 
 
 class Failing(BaseHTTPRequestHandler):
@@ -61,8 +61,7 @@ def test_nobody_waits_for_long(mount):
     assert time.monotonic() - began < at_most(RANGE_S)
     remote = [subprocess.Popen(["cat", mount / f"orders-0/by-offset/{70 * each}.jsonl"], stderr=subprocess.DEVNULL)
               for each in range(1, 9)]  # fmt: skip
-    for offset in range(RECORDS - 4, RECORDS):
-        began, path = time.monotonic(), f"orders-0/by-offset/{offset}.jsonl"
+    for offset in range(RECORDS - 4, RECORDS):  # `test_late_answers` shows that they do not wait
+        path = f"orders-0/by-offset/{offset}.jsonl"
         assert run("cat", mount / path).stdout == cat(whole, path)
-        assert time.monotonic() - began < at_most(LOCAL_S)
     assert {each.wait(300) for each in remote} == {1}

@@ -15,6 +15,7 @@ import pytest
 import trio
 import trio.testing
 
+from kafkafs.disk.blocking import StoreNeeded, may_ask_store
 from kafkafs.errors import Crowded, DiskError, NotFound
 from kafkafs.fuse.serve import workers as module
 from kafkafs.fuse.serve.workers import BEAT_S, PER_LANE, RESERVED, CallKind, Workers
@@ -303,3 +304,34 @@ def test_a_canary_that_does_not_come_back_ends_calls_that_hold_up_everybody():
         pool.close()
 
     trio.run(main, clock=clock)
+
+
+def test_calls_that_need_a_store_leave_the_threads_to_those_that_need_the_disk():
+    """They are made again in a lane of their own, or their caller hears of it."""
+    release, asking = threading.Event(), list[int]()
+
+    def far() -> int:
+        may_ask_store()
+        asking.append(1)
+        release.wait()
+        return len(asking)
+
+    async def main():
+        pool, answers = Workers(), []
+
+        async def call():
+            answers.append(await pool.run("disk", far))
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(PER_LANE * 2):
+                nursery.start_soon(call)
+            await until(lambda: len(asking) == PER_LANE)
+            assert await pool.run("disk", lambda: 1) == 1
+            with pytest.raises(StoreNeeded):
+                await pool.run("disk", far, in_store=False)
+            release.set()
+        assert len(answers) == PER_LANE * 2
+        assert await pool.run("disk", far, in_store=True) == PER_LANE * 2 + 1
+        pool.close()
+
+    trio.run(main)

@@ -177,7 +177,7 @@ class Inodes:
 class OpenFile:
     """Content being read. It is closed after the release and after the last read that still runs in a thread."""
 
-    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "inode", "opener", "prefetching")
+    __slots__ = ("_lock", "_reading", "_released", "content", "follows", "in_store", "inode", "opener", "prefetching")
 
     def __init__(self, inode: Inode, content: Content, pid: int) -> None:
         """`pid`: the opener, process or thread, in the daemon's namespace; 0 if it is in none that it can see."""
@@ -185,6 +185,7 @@ class OpenFile:
         inode.opened += 1
         self.content = content
         self.follows = content.follows
+        self.in_store = False  # its reads need a store
         self.prefetching: Prefetching | None = content if can(type(content), "prefetch") else None  # type: ignore[assignment]
         if can(type(content), "grow"):
             inode.growing = (*inode.growing, self)

@@ -12,15 +12,17 @@ import functools
 import os
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from math import inf
 from typing import TypeVar, cast
 
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
-from kafkafs.disk.blocking import LOOKUP_S, patience
+from kafkafs.disk.blocking import LOOKUP_S, StoreNeeded, patience
 from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, StoreError, Unsupported, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, Metrics, answering
 from kafkafs.fuse.serve.inodes import Handles, Inode, Inodes, OpenDirectory, OpenFile, can, inode_number
+from kafkafs.fuse.serve.late_answers import AT_ONCE_S, PROVISIONAL, Found, LateAnswers, LookedUpOnce
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.stream_refusal import StreamRefusal, is_stream
 from kafkafs.fuse.serve.waiting import WaitingReads
@@ -49,6 +51,7 @@ class Operations(pyfuse3.Operations):
         self.inodes = Inodes(tree)
         self.files: Handles[OpenFile] = Handles()
         self.directories: Handles[OpenDirectory] = Handles()
+        self.late = LateAnswers()
         self._on_init = on_init
         self._entry = EntryReply()
         self._trusting = StreamRefusal()
@@ -62,11 +65,12 @@ class Operations(pyfuse3.Operations):
 
     @answering
     async def lookup(self, parent_id: int, name: bytes, ctx: RequestContext) -> EntryAttributes:
-        """The child's attributes; one more reference."""
+        """The child's attributes; one more reference. A name that needs a store does not keep others of its directory
+        waiting: see `late_answers`."""
         parent = self.inodes[parent_id]
         if len(name) > NAME_MAX and getattr(parent.node, "has_long_names", False):  # up to 1,024 bytes the kernel asks
             raise NameTooLong(f"a name has {len(name)} bytes, and may have {NAME_MAX}; `kafkafs cat` takes longer ones")
-        node, attributes = await self._looked_up(parent, name, ctx)
+        node, attributes = await self._looked_up(parent, name, ctx.pid, AT_ONCE_S)
         inode = self.inodes.refer(parent, name, attributes, node)
         return self._entry.fill(inode.node_id, inode.number, attributes)
 
@@ -82,7 +86,7 @@ class Operations(pyfuse3.Operations):
         shown = inode.shown
         if shown is None or not (inode.opened or shown.is_fixed):
             if inode.kind == "file" and inode.parent is not None:
-                node, now = await self._looked_up(inode.parent, inode.name, ctx)
+                node, now = await self._looked_up(inode.parent, inode.name, ctx.pid)
             else:
                 node, now = inode.node, await self._ask(inode.lane, inode.node.attributes)
             if inode.accepts(now):  # it may have been opened meanwhile
@@ -176,12 +180,18 @@ class Operations(pyfuse3.Operations):
         if flags & (os.O_WRONLY | os.O_RDWR | os.O_TRUNC):
             raise ReadOnly("nothing in a mount can be changed")
         inode = self.inodes[node_id]
+        if inode.shown is PROVISIONAL and inode.parent is not None:
+            inode.node, inode.shown = await self._looked_up(inode.parent, inode.name, ctx.pid)
+            self.late.keep((inode.parent.node_id, inode.name))
+            raise Vanished("its size is known only now; open it again")  # as the kernel does by itself
         try:
             content = inode.node.open()
         except WouldBlock:
             content = await self.workers.run(inode.lane, inode.node.open, unclaimed=lambda content: content.close())
         if _is_another(inode.shown, content):
             content.close()
+            if inode.parent is not None:
+                self.late.forget((inode.parent.node_id, inode.name))
             raise Vanished("it is another file since it was looked up; open it again")  # as the kernel does by itself
         if content.size is None:
             try:
@@ -215,7 +225,7 @@ class Operations(pyfuse3.Operations):
         except WouldBlock:
             data = await self.read_in_worker(file, offset, size)
         if file.prefetching is not None and file.prefetching.prefetch_is_due:
-            self.workers.start(file.inode.lane, file.prefetch)
+            self.workers.start(file.inode.lane, file.prefetch, in_store=file.in_store)
         return data
 
     @answering
@@ -235,19 +245,32 @@ class Operations(pyfuse3.Operations):
 
     # Asking
 
-    async def _looked_up(self, parent: Inode, name: bytes, ctx: RequestContext) -> tuple[Node, Attributes]:
-        """The child of that name and its attributes, asked in the same call unless it waits for another disk."""
+    async def _looked_up(self, parent: Inode, name: bytes, pid: int, within_s: float = inf) -> tuple[Node, Attributes]:
+        """The child of that name and its attributes, asked in the same call unless it waits for another disk. If a
+        store does not answer in that time, a file's are `PROVISIONAL`."""
         directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
         try:
             node, attributes = _look_up(directory, child, lane)
         except WouldBlock:
-            look = functools.partial(_look_up_with_short_patience, LookedUpOnce(directory), child, lane)
-            node, attributes = await self.workers.run(lane, look, gone=lambda: interrupted(ctx.pid) is True)
+            node, attributes = await self._looked_up_later(parent, name, child, pid, within_s)
         if attributes is None:
             attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
-        if not attributes.size and is_stream(attributes):
-            self._trusting.refuse(ctx.pid)
+        if not attributes.size and is_stream(attributes) and attributes is not PROVISIONAL:
+            self._trusting.refuse(pid)
         return node, attributes
+
+    async def _looked_up_later(self, parent: Inode, name: bytes, child: str, pid: int, within_s: float) -> Found:
+        """The same by a worker thread."""
+        late = self.late.known((parent.node_id, name))
+        if late is None:
+            once, lane = LookedUpOnce(parent.node), parent.lane
+            look = functools.partial(_look_up_with_short_patience, once, child, lane)
+            try:
+                return await self.workers.run(lane, look, gone=lambda: interrupted(pid) is True, in_store=False)
+            except StoreNeeded:
+                in_store = functools.partial(self.workers.run, lane, look, in_store=True)
+                late = self.late.begin((parent.node_id, name), pid, once, lambda gone: in_store(gone=gone))
+        return await late.found(pid, within_s)
 
     async def _usage(self, disk: Disk) -> SpaceUsage:
         """`find` and `du` ask too, on whichever disk they are: none that hangs or fails may keep them from theirs."""
@@ -268,8 +291,14 @@ class Operations(pyfuse3.Operations):
         self, file: OpenFile, offset: int, size: int, kind: CallKind = CallKind.READ
     ) -> bytes | memoryview:
         """Return the bytes of a read, asked in a thread of its disk's lane. `WAKE` marks a read that waits for the
-        log."""
-        return await self.workers.run(file.inode.lane, functools.partial(file.read, offset, size), kind)
+        log. A file that needed a store will need it again."""
+        lane, read = file.inode.lane, functools.partial(file.read, offset, size)
+        if not file.in_store:
+            try:
+                return await self.workers.run(lane, read, kind, in_store=False)
+            except StoreNeeded:
+                file.in_store = True
+        return await self.workers.run(lane, read, kind, in_store=True)
 
 
 def _look_up(directory: "DirectoryNode | LookedUpOnce", name: str, lane: str) -> tuple[Node, Attributes | None]:
@@ -287,20 +316,6 @@ def _look_up_with_short_patience(
     directory, and most of them may be on the disk."""
     with patience(LOOKUP_S):
         return _look_up(directory, name, lane)
-
-
-class LookedUpOnce:
-    """One child of a directory, as the same node in each retry until its attributes are found. So the value of `now` in
-    its name does not change, and work in progress continues."""
-
-    def __init__(self, directory: DirectoryNode) -> None:
-        self._directory = directory
-        self._node: Node | None = None
-
-    def child(self, name: str) -> Node:
-        """The directory's."""
-        self._node = self._node or self._directory.child(name)
-        return self._node
 
 
 def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:

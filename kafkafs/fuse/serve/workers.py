@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import outcome
 import trio
 
-from kafkafs.disk.blocking import time_slice
+from kafkafs.disk.blocking import StoreNeeded, answer_within, disk_only, time_slice
 from kafkafs.errors import Crowded, DiskError, Exhausted, Occupied, Unfinished
 
 PER_LANE = 8
@@ -40,6 +40,7 @@ SUSPECT_S = 2.0  # the timeout in a lane that has stuck threads
 PROGRESS_S = 0.0005  # of processor time in a beat: what a thread uses that gets somewhere, if only from read to read
 ROOM_S, ROOM_EVERY_S = 3.0, 0.05  # how long calls wait for room in memory
 PART_S, PART_EVERY_S = 0.5, 0.01  # of what is done in parts: how long one takes, and the pause for others behind it
+STORE_S = 15.0  # how long one call waits for a store, whatever it asks there
 CANARY_S = 1.0  # a canary that takes longer shows that its disk hangs
 
 T = TypeVar("T")
@@ -98,7 +99,7 @@ class _Lane:
 
 class _Job:
     __slots__ = (
-        *("asked", "call", "clock", "kind", "lane", "progressed", "running", "spent_s", "stuck", "task"),
+        *("asked", "call", "clock", "in_store", "kind", "lane", "progressed", "running", "spent_s", "stuck", "task"),
         *("thread", "timeout_s", "unclaimed", "value", "waits_for_lock"),
     )
 
@@ -109,8 +110,10 @@ class _Job:
         kind: CallKind,
         unclaimed: Callable[[Any], None] | None,
         occupied_since: float | None = None,
+        in_store: bool = False,
     ) -> None:
         self.lane = lane
+        self.in_store = in_store  # it may wait for a store
         self.call = call
         self.kind = kind
         self.unclaimed = unclaimed  # takes the value that is not waited for any more
@@ -142,6 +145,11 @@ class _Job:
         is_first = self.running and self.progressed >= self.asked
         progressed = self.progressed if is_first else max(self.progressed, self.lane.progressed)
         return now >= progressed + self.timeout_s or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
+
+
+def _key(lane_key: str, in_store: bool) -> str:
+    """The name of a disk's lane, or of the lane for those of its calls that need a store."""
+    return f"{lane_key} (tier)" if in_store else lane_key
 
 
 class Workers:
@@ -189,20 +197,28 @@ class Workers:
         *,
         unclaimed: Callable[[T], None] | None = None,
         gone: Callable[[], bool] = lambda: False,
+        in_store: bool | None = None,
     ) -> T:
         """Run `call()` in a thread. Return what it returns, or raise what it raises. `unclaimed` gets one that came
         after its caller had left.
 
         A call that finds no room in memory is made again when there is some, unless that takes `ROOM_S`; one that does
         not finish in its time slice is made again until it does, or its caller is `gone`. A call that only ever waits
-        for the same answer of another thread is given up with it.
+        for the same answer of another thread is given up with it. `in_store`: True if it is known to need a store, None
+        if it is then made again in the lane for that, False if its caller gets StoreNeeded.
         """
         occupied_since: float | None = None
+        is_in_store = in_store is True
         while True:
             asked = trio.current_time()
-            once = functools.partial(self._run_once, lane_key, call, kind, unclaimed, occupied_since)
+            once = functools.partial(self._run_once, lane_key, call, kind, unclaimed, occupied_since, is_in_store)
             try:
                 return await self._run_in_room(once)
+            except StoreNeeded:
+                if in_store is not None:
+                    raise
+                is_in_store = True
+                continue
             except Unfinished as error:
                 if gone():
                     raise
@@ -240,7 +256,9 @@ class Workers:
         kind: CallKind,
         unclaimed: Callable[[T], None] | None,
         occupied_since: float | None,
+        in_store: bool,
     ) -> T:
+        lane_key = _key(lane_key, in_store)
         lane = self._lanes.get(lane_key)
         if lane is None:
             lane = self._lanes[lane_key] = _Lane(lane_key)
@@ -249,7 +267,7 @@ class Workers:
         waiting = lane.queue(kind)
         if len(waiting) >= QUEUED_PER_LANE:
             raise Exhausted(f"more than {QUEUED_PER_LANE} calls wait for the disk of {lane_key!r}")
-        job = _Job(lane, call, kind, unclaimed, occupied_since)
+        job = _Job(lane, call, kind, unclaimed, occupied_since, in_store)
         if kind is CallKind.CANARY:
             waiting.appendleft(job)
         else:
@@ -259,11 +277,11 @@ class Workers:
         result: T = await trio.lowlevel.wait_task_rescheduled(lambda _: self._leave(job))
         return result
 
-    def start(self, lane_key: str, call: Callable[[], object]) -> None:
+    def start(self, lane_key: str, call: Callable[[], object], *, in_store: bool = False) -> None:
         """`call()` in a thread if one is free for reads; nothing waits for it, and where others do it is left out."""
-        lane = self._lanes.get(lane_key)
+        lane = self._lanes.get(_key(lane_key, in_store))
         if lane is not None and not lane.reads and not lane.stuck:
-            job = _Job(lane, call, CallKind.READ, None)
+            job = _Job(lane, call, CallKind.READ, None, in_store=in_store)
             job.task = None
             lane.reads.append(job)
             self._unfinished.add(job)
@@ -321,7 +339,7 @@ class Workers:
         while (job := self._taken.get()) is not None:
             job.thread, job.spent_s = name, time.clock_gettime(clock)
             job.clock = clock
-            with time_slice(PART_S):
+            with time_slice(PART_S), answer_within(STORE_S) if job.in_store else disk_only():
                 value: outcome.Maybe[Any] = outcome.capture(job.call)
             try:
                 self._token.run_sync_soon(self._finish, job, value)

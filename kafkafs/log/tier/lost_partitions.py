@@ -79,6 +79,8 @@ class LostPartitions:
             return
         may_block()
         failed = self._failed.fresh()
+        if failed is None:
+            self._tier.before_asking()
         if failed is not None:
             raise failed.with_traceback(None)
         if not self._tier.is_far:

@@ -16,7 +16,7 @@ def open_objects(source: str, options: DiskOptions) -> Objects:
     check_pyarrow("a tier")
     from kafkafs.disk.bucket import BucketObjects  # large
 
-    return BucketObjects(place)
+    return BucketObjects(place, is_beside_disks=True)
 
 
 def read_keys(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:

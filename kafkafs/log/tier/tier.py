@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkafs.disk.blocking import acquired, may_block, patience_left
+from kafkafs.disk.blocking import acquired, may_ask_store, may_block, patience_left
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.objects import DirectoryObjects
@@ -59,13 +59,20 @@ class Tier:
         self.silent: CachedValue[bool] = CachedValue(SILENT_S, options.clock)
         """Known for a moment after a caller with little patience has waited in vain."""
         keys = keys_of(source.keys)
-        cache = ChunkCache(source.cache_size)
+        cache = ChunkCache(source.cache_size, may_ask_store) if self.is_far else ChunkCache(source.cache_size)
         self._open: Callable[[], Layout] = lambda: layout_of(objects, cache, keys, options, deepest)
         try:
             if not self.is_far:
                 self._layout = self._open()
         except KafkafsError as error:
             raise UsageError(str(error)) from error
+
+    def before_asking(self) -> None:
+        """Call this before something of it is waited for. See `blocking.may_ask_store`."""
+        if self.is_far:
+            may_ask_store()
+        else:
+            may_block()
 
     def check(self) -> str:
         """Why it does not answer, which those hear that read of it; empty if it does. UsageError if nothing known
@@ -82,7 +89,7 @@ class Tier:
         return self._layout or self._looked_at()
 
     def _looked_at(self) -> Layout:
-        may_block()
+        self.before_asking()
         with acquired(self._lock):
             self._layout = self._layout or self._open()
             return self._layout
@@ -222,7 +229,7 @@ class TierPart:
         return (Segment(files, gap.stop),) if gap.start < gap.stop else ()
 
     def _ask(self, disk: OnDisk) -> _Known:
-        may_block()
+        self._tier.before_asking()
         with acquired(self._lock):
             known = self._known.fresh()
             if known is None or known.disk != disk:
@@ -235,6 +242,7 @@ class TierPart:
         if patience_left() == inf:
             self._ask(disk)
             return
+        self._tier.before_asking()
         self._begin_relisting(disk)
         is_silent = self._tier.silent.fresh() is not None  # another caller has waited for it a moment ago
         if not self._relisting.acquire(timeout=0 if is_silent else patience_left()):
