@@ -204,15 +204,19 @@ class BucketObjects(Objects):
     def _listed(self, folder: str, limit_s: float = 0.0, *, surely: bool = False) -> Names:
         """A folder's names. NotFound if there is no top. `surely`: the store has named the folder before."""
 
+        until = time.monotonic() + max(self._limits.question_s, limit_s)
+
         def listing() -> Names:
             """One request for a thousand names; by pyarrow some more."""
             signed = self._signed_reads()
-            found = None if signed is None else signed.names(folder)
+            found = None if signed is None else signed.names(folder, until)
             found = self._arrow.names(folder, surely=surely) if found is None else found
             if not found.is_there and not folder:
                 raise FileNotFoundError
             if not found.is_there and surely:
                 raise OSError("the store listed nothing in a folder that it had named")
+            if _twice(found) > (len(found.folders) + len(found.objects)) // self._limits.page:
+                raise OSError("no listing came to its end: the store sent a page of it twice")
             return found
 
         return self._asked(listing, folder, limit_s)
@@ -327,6 +331,11 @@ def _persistently(question: Callable[[], Answer], until: float, waits_s: Sequenc
                 raise
         time.sleep(wait_s * random.uniform(0.5, 1.0))  # not all readers at once
     return question()
+
+
+def _twice(found: Names) -> int:
+    """Names that were listed again. Some stores repeat the last folder of a page on the next one."""
+    return len(found.folders) - len({*found.folders}) + len(found.objects) - len({*found.objects})
 
 
 def _versioned(found: SignedRead) -> tuple[Bytes, Version, Version]:

@@ -8,13 +8,14 @@ from kafkafs.disk.objects import Object
 
 
 class Page(NamedTuple):
-    """The names on a page, below the folder; `token` asks for the next page, "" if this is the last one."""
+    """The names on a page, below the folder. `token` asks for the next page: None behind the last one, "" if the store
+    does not tell how to go on."""
 
     folders: list[str]
     objects: list[Object]
     is_there: bool
     """True if there is any name, or an object of the folder's own name."""
-    token: str
+    token: str | None
 
 
 def parse_page(data: bytes, prefix: str) -> Page | None:
@@ -27,12 +28,13 @@ def parse_page(data: bytes, prefix: str) -> Page | None:
         folders = [_below(prefix, each.findtext(f"{space}Prefix")) for each in top.iter(f"{space}CommonPrefixes")]
         objects = [_object(prefix, each, space) for each in top.iter(f"{space}Contents")]
         token = top.findtext(f"{space}NextContinuationToken", "")
-        if (top.findtext(f"{space}IsTruncated", "false").lower() == "true") != bool(token):
+        is_last = top.findtext(f"{space}IsTruncated", "false").lower() != "true"
+        if is_last and token:
             return None
     except (ElementTree.ParseError, ValueError):
         return None
     named = [each for each in objects if each.key and not each.key.endswith("/")]
-    return Page([each.rstrip("/") for each in folders], named, bool(folders or objects), token)
+    return Page([each.rstrip("/") for each in folders], named, bool(folders or objects), None if is_last else token)
 
 
 def _object(prefix: str, content: ElementTree.Element, space: str) -> Object:

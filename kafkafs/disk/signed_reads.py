@@ -148,7 +148,7 @@ class SignedReads:
     def names(self, folder: str, until: float = inf) -> Names | None:
         """The names in a folder, in a request for each page. None if pyarrow has to be asked. OSError if no page of a
         listing came, and the store has answered before."""
-        found, token = Names([], [], False), ""
+        found, token, tokens = Names([], [], False), "", {""}
         prefix = "".join(f"{part}/" for part in (self._place.folder, folder) if part)
         while not self._is_unfit:
             page = self._page(prefix, token, until)
@@ -158,9 +158,12 @@ class SignedReads:
             found.folders.extend(page.folders)
             found.objects.extend(each._replace(key=f"{below}{each.key}") for each in page.objects)
             found = found._replace(is_there=found.is_there or page.is_there)
-            if not page.token:
+            if page.token is None:
                 return found
             token = page.token
+            if token in tokens or time.monotonic() > until:
+                raise OSError("no listing came to its end: the store does not tell of its last page")
+            tokens.add(token)
         return None
 
     def _page(self, prefix: str, token: str, until: float) -> Page | None:

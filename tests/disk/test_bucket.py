@@ -1,5 +1,6 @@
 """A bucket's limits of time, and its words: `test_objects` has what it answers."""
 
+import re
 import socket
 import threading
 import time
@@ -209,6 +210,44 @@ def test_a_listing_of_full_pages_that_may_go_on_is_asked_for_again(fault, tmp_pa
         far = BucketObjects(failing.address().replace("s3://", "s3://key:secret@"), "")
         assert [each.key for each in far.entries("x")[1]] == [f"x/{number}" for number in range(6)]
         assert left == [0]
+
+
+_MORE, _TOKEN = b"<IsTruncated>true", re.compile(rb"<NextContinuationToken>.*?</NextContinuationToken>")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "keys", "reported"),
+    [
+        ("stuck", "", "does not tell of its last page"), ("cut", "", "does not tell of its last page"),
+        ("again", "", "sent a page of it twice"), ("again", "key:secret@", "sent a page of it twice"),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("bucket_keys")
+def test_a_listing_that_does_not_go_on_is_an_error(wrong, keys, reported, tmp_path, store_limits, monkeypatch):
+    """Regression: with the same token again and again, it took memory for minutes. With the first page again as the
+    last one, the names behind were missed."""
+    store_limits(waits_s=())
+    for number in range(7):
+        (tmp_path / f"{number}.log").touch()
+
+    def wrong_listing(store: buckets.Store, query: dict[str, list[str]]) -> bytes:
+        first = listing(store, {word: given for word, given in query.items() if word != "continuation-token"})
+        if wrong == "cut":
+            return _TOKEN.sub(b"", first)
+        if wrong == "again" and "continuation-token" in query:
+            return _TOKEN.sub(b"", first).replace(_MORE, b"<IsTruncated>false")
+        return first
+
+    listing = buckets.listing
+    with bucket_of(tmp_path) as failing:
+        failing.page = 4
+        far = BucketObjects(failing.address().replace("s3://", f"s3://{keys}"), "")
+        assert len(far.entries("")[1]) == 7
+        monkeypatch.setattr(buckets, "listing", wrong_listing)
+        asked = len(failing.asked)
+        with pytest.raises(Unanswered, match=reported):
+            far.entries("")
+        assert len(failing.asked) < asked + 9
 
 
 @pytest.mark.parametrize("folder", ["", "x", "a b/ü+%"])

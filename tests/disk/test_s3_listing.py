@@ -25,7 +25,7 @@ def test_names_sizes_and_times_are_those_of_the_folder(space):
     found = parse_page(
         page(_CONTENT.format("p/", 0), _CONTENT.format("p/a&amp;b", 7), _FOLDER.format("p/t-0/"), space=space), "p/"
     )
-    assert found == Page(["t-0"], [Object("a&b", 7, _NS)], True, "")
+    assert found == Page(["t-0"], [Object("a&b", 7, _NS)], True, None)
 
 
 def test_a_page_that_is_not_the_last_one_tells_where_to_go_on():
@@ -35,14 +35,18 @@ def test_a_page_that_is_not_the_last_one_tells_where_to_go_on():
     assert found.token == "a+/="
 
 
+def test_a_page_may_tell_of_another_one_and_not_how_to_go_on():
+    found = parse_page(page("<IsTruncated>true</IsTruncated>"), "p/")
+    assert found == Page([], [], False, "")
+
+
 def test_an_empty_folder_is_there_by_its_own_object():
     own, nothing = parse_page(page(_CONTENT.format("p/", 0)), "p/"), parse_page(page(), "p/")
-    assert (own, nothing) == (Page([], [], True, ""), Page([], [], False, ""))
+    assert (own, nothing) == (Page([], [], True, None), Page([], [], False, None))
 
 
 NO_PAGES = (
     b"", b"<html>log in</html>", b"<Error><Code>SlowDown</Code></Error>", page()[:-30],
-    page("<IsTruncated>true</IsTruncated>"),
     page("<NextContinuationToken>a</NextContinuationToken>"),
     page(_CONTENT.format("other/a", 1)), page(_CONTENT.format("p/a", "many")), page("<Contents/>"),
     page(_CONTENT.format("p/a", 1).replace("2026-11-29T", "yesterday ")),
