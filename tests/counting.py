@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 from unittest.mock import patch
 
-from kafkafs.disk import directory, system_calls
+from kafkafs.disk import local_directory, system_calls
 from kafkafs.tables import locations
 
 Asked = ParamSpec("Asked")
@@ -45,7 +45,7 @@ def opened(call: Callable[[], object]) -> Counter[str]:
         names[os.path.basename(name)] += dir_fd is not None
         return plain(name, flags, *more, dir_fd=dir_fd)
 
-    with patch.object(directory, "openat2", below), patch.object(os, "open", inside):
+    with patch.object(local_directory, "openat2", below), patch.object(os, "open", inside):
         call()
     return +names
 
@@ -61,6 +61,6 @@ def logs_opened(call: Callable[[], object]) -> int:
         return openat2(descriptor, name, flags, *more)
 
     locations.open_directories.close()
-    with patch.object(directory, "openat2", counted):
+    with patch.object(local_directory, "openat2", counted):
         call()
     return len(names)

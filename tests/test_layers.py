@@ -38,7 +38,7 @@ def openers(source: str) -> list[str]:
 
 @pytest.mark.parametrize("layer", ["format", "log", "dump", "cluster", "search", "tables", "view", "overview"])
 def test_a_layer_that_must_not_open_files_does_not(layer):
-    """A second opener would miss what `disk/directory.py` promises the broker: few, read-only, no links followed."""
+    """A second opener would miss what `local_directory` promises the broker: few, read-only, no links followed."""
     found = {str(path.relative_to(ROOT)): openers(path.read_text()) for path in (ROOT / layer).rglob("*.py")}
     assert {path: calls for path, calls in found.items() if calls and path not in OWN_FILES} == {}
 

@@ -15,6 +15,7 @@ from kafkafs.cli.progress import FileProgress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.objects import is_bucket, places_of, shown
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
@@ -300,7 +301,7 @@ def _opener(
         folder, name = os.path.split(os.path.realpath(os.path.join(directory, name)))
         try:
             is_remote = parse_tier_file(name) is not None
-            return progress.of(name, remote(folder).open(name) if is_remote else Directory(folder).open_now(name))
+            return progress.of(name, remote(folder).open(name) if is_remote else LocalDirectory(folder).open_now(name))
         except OSError as error:
             raise NotFound(f"the directory {folder!r} cannot be opened: {error.strerror}") from None
 

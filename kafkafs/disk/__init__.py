@@ -1,6 +1,7 @@
 """A broker's directories and files. Only this package opens and reads them.
 
-    directory           an open directory: names, attributes, and its files. It opens files read-only, and few at a time
+    directory           an open directory, by an interface: names, attributes, and its files
+    local_directory     a directory of this machine. It opens files read-only, and few at a time (`kept_files`)
     data_file           one open file: attributes, and reads that do not block unless the thread may block
     blocking            says if the calling thread may block
     prefetch            sequential reads: fetches whole blocks before a reader asks for them
@@ -14,7 +15,7 @@
     ancestors           the directories above a data directory. A user needs search permission on all of them
     cached_value        a value that is valid for a moment, or computed once; small caches of such values
     budget              a limit on memory or open files for many holders together; chooses the holder that frees some
-    bucket_directory    a copy of a data directory in a bucket, with the same interface; `roots` opens either kind
+    bucket_directory    a copy of a data directory in a bucket; `roots` opens either kind
     s3_place            the location of an S3 bucket, from its address and the environment
     stamps              folders of a bucket as they were listed first, in any process of a command
     signed_reads        S3: bytes and their version in one request, and listings (`s3_listing`), by an `http_connection`

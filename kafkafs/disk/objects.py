@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import DiskError, NotFound, UsageError
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -85,7 +85,7 @@ class DirectoryObjects(Objects):
         """UsageError if `path` is no directory that may be read."""
         self.shown_as = path
         try:
-            self.root = Directory(path, options)
+            self.root = LocalDirectory(path, options)
         except OSError as error:
             raise UsageError(f"the tier {path!r} cannot be opened: {error.strerror}") from error
 

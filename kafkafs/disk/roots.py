@@ -6,6 +6,7 @@ from pathlib import Path
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.objects import check_pyarrow
 
 
@@ -16,7 +17,7 @@ def root_at(path: Path, options: DiskOptions) -> Directory:
     """
     address = bucket_of(path)
     if not address:
-        return Directory(os.fspath(path), options)
+        return LocalDirectory(os.fspath(path), options)
     check_pyarrow("a data directory")
     from kafkafs.disk.bucket_directory import BucketDirectory  # large
 

@@ -14,6 +14,7 @@ from kafkafs.disk.cached_value import CachedValue, LruCache
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.data_paths import BucketPath, bucket_of
 from kafkafs.disk.directory import Directory, Inside
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.roots import root_at
 from kafkafs.disk.whereabouts import hint, hint_in_bucket
 from kafkafs.errors import UNREADABLE, Denied, KafkafsError, NotFound, UsageError, Vanished
@@ -309,7 +310,7 @@ def open_data_directory(
     """The data directory at `path`; UsageError says why it is none. `tell`: see `DataDirectory`."""
     index_dir = options.index_dir
     try:
-        indexes = Directory(os.fspath(index_dir), options) if index_dir is not None else None
+        indexes = LocalDirectory(os.fspath(index_dir), options) if index_dir is not None else None
     except OSError as error:
         raise UsageError(f"the index directory {str(index_dir)!r} cannot be opened: {error.strerror}") from error
     try:

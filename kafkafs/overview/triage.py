@@ -16,8 +16,8 @@ from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.rows import Ends, lag
 from kafkafs.cluster.topic_partitions import compare_with
-from kafkafs.disk.data_paths import bucket_of
 from kafkafs.disk.forked import ForkedProcess, Serve
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import KafkafsError
 from kafkafs.format.names import METADATA_TOPIC, OWN_TOPICS
 from kafkafs.log.data_directory import DataDirectory
@@ -222,7 +222,8 @@ def _of_disk(
     found.leftovers = sum(row["bytes"] for row in rows if row["path"] is not None)
     if cluster.image is not None:
         _of_tier(found, cluster.image, counts)
-    disks = [directory.root.descriptor for directory, _ in counts if not bucket_of(directory.path)]
+    roots = [directory.root for directory, _ in counts]
+    disks = [root.descriptor for root in roots if isinstance(root, LocalDirectory)]
     fullest = min(map(os.fstatvfs, disks), key=_free, default=None)
     if fullest is not None:
         found.free, found.capacity = _free(fullest), fullest.f_blocks * fullest.f_frsize

@@ -13,6 +13,7 @@ from typing import Literal
 
 from kafkafs.disk.data_file import LONG_SIZE, DataFile, LocalFile
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.page_cache import RWF_DONTCACHE
 from kafkafs.errors import UsageError, Vanished
 from kafkafs.revive.kept_parts import Borrowed, Piece, size_of
@@ -59,6 +60,7 @@ def make_log(
 
 def link_log(root: Directory, source: DataFile, target: Target, name: str) -> None:
     """The same file under another name. UsageError if that cannot be; Vanished if the name is another's now."""
+    assert isinstance(root, LocalDirectory)  # of a bucket, every log is copied
     try:
         os.link(source.name, name, src_dir_fd=root.descriptor, dst_dir_fd=target.descriptor, follow_symlinks=False)
     except OSError as error:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from kafkafs.disk.data_file import DataFile, LocalFile
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import DiskError, Unanswered, Vanished
 from kafkafs.format.checkpoints import leader_epochs_bytes, partition_metadata_bytes
 from kafkafs.format.names import LEADER_EPOCHS, PARTITION_METADATA, segment_file
@@ -80,7 +80,7 @@ class PartitionWriter:
         except (DiskError, Vanished):
             self._target.remove(name)
             return
-        directory = Directory(str(self._target.path), self._replica.directory.options)
+        directory = LocalDirectory(str(self._target.path), self._replica.directory.options)
         file = self._fetched[segment.base_offset] = directory.open_now(name)
         segment.files.fetched(file)
 

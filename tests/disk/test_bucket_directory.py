@@ -11,6 +11,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.bucket_directory import BucketDirectory
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.signed_reads import SignedReads
 from kafkafs.errors import NotFound, StoreError, WouldBlock
 from tests.kafka.buckets import bucket_of
@@ -38,7 +39,7 @@ def _names(directory: Directory, name: str) -> dict[str, tuple[bool, int]]:
 
 
 def test_it_answers_as_a_directory_of_this_machine(top):
-    local = Directory(str(top))
+    local = LocalDirectory(str(top))
     with bucket_of(top) as store:
         far = BucketDirectory(store.address(), DiskOptions())
         for name in (".", "t-0"):
@@ -82,7 +83,7 @@ def test_a_file_that_will_be_read_is_fetched_once_and_nobody_waits_for_it(top, f
         far = BucketDirectory(store.address(), DiskOptions())
         for name in ("t-0/0.index", "t-0/empty", "t-0/0.log"):
             far.open_now(name).fetch_soon()
-            Directory(str(top)).open_now(name).fetch_soon()
+            LocalDirectory(str(top)).open_now(name).fetch_soon()
         assert far.read_whole("t-0/0.index") == INDEX
         assert far.read_whole("t-0/0.log") == LOG
         assert far.read_whole("t-0/empty") == b""

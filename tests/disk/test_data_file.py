@@ -8,6 +8,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.hints import Hints
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.page_cache import PageCache
 from kafkafs.errors import WouldBlock
 
@@ -17,7 +18,7 @@ DATA = bytes(range(256)) * 20
 @pytest.fixture
 def directory(tmp_path) -> Directory:
     (tmp_path / "file").write_bytes(DATA)
-    return Directory(str(tmp_path))
+    return LocalDirectory(str(tmp_path))
 
 
 def test_each_way_of_reading_gives_the_bytes_that_are_there(directory):
@@ -50,7 +51,7 @@ def test_the_kernel_reads_ahead_only_for_who_goes_straight_on(tmp_path, monkeypa
     hints = Hints(PageCache({os.stat(tmp_path).st_dev: takes}))
     heard: list[int] = []
     monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: heard.append(arguments[3]))
-    file = Directory(str(tmp_path), DiskOptions(cache_keep=keep, hints=hints)).open_now("file")
+    file = LocalDirectory(str(tmp_path), DiskOptions(cache_keep=keep, hints=hints)).open_now("file")
     for straight in (False, True, True, False):
         assert file.read_into(memoryview(bytearray(10)), 0, straight=straight) == 10
     assert heard == reported

@@ -9,6 +9,7 @@ import pytest
 from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.disk.data_file import DiskOptions, LocalFile
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from tests.disk.descriptors import few_descriptors, open_below
 
 DISKS, FILES = 6, 300
@@ -26,7 +27,7 @@ def disks(tmp_path: Path) -> list[Directory]:
         (tmp_path / str(disk)).mkdir()
         for number in range(FILES):
             (tmp_path / str(disk) / str(number)).write_bytes(b"%d" % number)
-    return [Directory(str(tmp_path / str(disk)), options) for disk in range(DISKS)]
+    return [LocalDirectory(str(tmp_path / str(disk)), options) for disk in range(DISKS)]
 
 
 def opened(directory: Directory, number: int) -> LocalFile:

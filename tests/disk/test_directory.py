@@ -11,14 +11,14 @@ from contextlib import nullcontext, suppress
 
 import pytest
 
-from kafkafs.disk import ancestors, data_file
-from kafkafs.disk import directory as files
+from kafkafs.disk import ancestors, data_file, local_directory
 from kafkafs.disk.access import access_of
 from kafkafs.disk.ancestors import Ancestors
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.budget import KEPT_FILES
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import Denied, DiskError, Exhausted, NotFound, Vanished, WouldBlock
 from tests.disk.descriptors import few_descriptors, open_below
 
@@ -32,7 +32,7 @@ def write_files(tmp_path, numbers: range) -> None:
 def root(tmp_path):
     (tmp_path / "d").mkdir()
     write_files(tmp_path, range(300))
-    return Directory(str(tmp_path))
+    return LocalDirectory(str(tmp_path))
 
 
 def inode(tmp_path, name: str) -> int:
@@ -66,7 +66,7 @@ def unswept(tmp_path, clock) -> Directory:
     """A directory that keeps a deleted file open, as one does that no mount sweeps."""
     for name in ("deleted", "other"):
         (tmp_path / name).write_bytes(b"x")
-    directory = Directory(str(tmp_path), DiskOptions(clock=clock))
+    directory = LocalDirectory(str(tmp_path), DiskOptions(clock=clock))
     directory.open("deleted", inode(tmp_path, "deleted"))
     (tmp_path / "deleted").unlink()
     return directory
@@ -95,7 +95,7 @@ def test_whatever_is_asked_lets_go_of_what_was_deleted(unswept, tmp_path, clock,
     """Regression: only a mount swept. A Spark stream, and `cat` of what follows, kept the space of 4,096 files."""
     QUESTIONS[question](unswept)
     assert deleted_files(tmp_path) == [f"{tmp_path}/deleted (deleted)"]  # it was asked for a moment ago
-    clock.now += files.IDLE_S
+    clock.now += local_directory.IDLE_S
     QUESTIONS[question](unswept)
     assert deleted_files(tmp_path) == []
 
@@ -103,7 +103,7 @@ def test_whatever_is_asked_lets_go_of_what_was_deleted(unswept, tmp_path, clock,
 def test_a_file_that_cannot_be_looked_at_is_let_go_of_and_fails_no_other_question(unswept, clock, monkeypatch):
     """A server of NFS says "Stale file handle" of what was deleted there."""
     stale, fstat = unswept.open_now("other"), os.fstat
-    unswept._keep(stale, "other")
+    unswept.files.keep(stale, "other")
 
     def fails(descriptor: int) -> os.stat_result:
         if descriptor == stale.descriptor:
@@ -111,15 +111,15 @@ def test_a_file_that_cannot_be_looked_at_is_let_go_of_and_fails_no_other_questio
         return fstat(descriptor)
 
     monkeypatch.setattr(os, "fstat", fails)
-    clock.now += files.IDLE_S
+    clock.now += local_directory.IDLE_S
     stale.is_used = True
     assert stat.S_ISREG(unswept.stat("other").st_mode)
-    assert "other" not in unswept._cache
+    assert unswept.files.known("other", stale.inode) is None
 
 
 def test_a_thread_that_must_not_wait_does_not_sweep(unswept, tmp_path, clock):
     """To let go may wait, too: as to close a file of another host."""
-    clock.now += files.IDLE_S
+    clock.now += local_directory.IDLE_S
     with non_blocking(), suppress(WouldBlock):
         unswept.stat_at_once("other")
         unswept.open("other", inode(tmp_path, "other"))
@@ -243,7 +243,7 @@ def test_a_file_that_somebody_lets_go_of_is_not_found_half_closed(tmp_path):
     for name in names:
         (tmp_path / name).write_bytes(name.encode())
     inodes = {name: os.stat(tmp_path / name).st_ino for name in names}
-    directory = Directory(str(tmp_path))
+    directory = LocalDirectory(str(tmp_path))
 
     def read(number: int) -> set[bytes]:
         name, ends = names[number % len(names)], time.monotonic() + 1
@@ -273,12 +273,12 @@ def test_nothing_is_said_where_python_ends_before_its_files(tmp_path, monkeypatc
     unraised: list[object] = []
     before = open_below(tmp_path)
     monkeypatch.setattr(sys, "unraisablehook", unraised.append)
-    directory = Directory(str(tmp_path))
+    directory = LocalDirectory(str(tmp_path))
     held = [directory, directory.open_now("x"), Ancestors(tmp_path)]
     del directory
     assert len(open_below(tmp_path)) > len(before)
     with monkeypatch.context() as ending:
-        for module in (ancestors, data_file, files):
+        for module in (ancestors, data_file, local_directory):
             ending.setattr(module, "os", None)
         held.clear()
         gc.collect()
@@ -291,7 +291,7 @@ def small(tmp_path) -> Directory:
     (tmp_path / "t-0").mkdir()
     (tmp_path / "t-0/a").write_bytes(b"content")
     (tmp_path / "secret").write_bytes(b"other")
-    return Directory(str(tmp_path))
+    return LocalDirectory(str(tmp_path))
 
 
 def test_a_file_is_asked_and_read(small, tmp_path):
@@ -302,7 +302,7 @@ def test_a_file_is_asked_and_read(small, tmp_path):
         file = inside.open("a")
         assert (file.inode, file.read(2, 100)) == (about.st_ino, b"ntent")
         del file
-    assert (open_below(tmp_path), small.kept) == (before, 0)
+    assert (open_below(tmp_path), small.files.kept) == (before, 0)
 
 
 @pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("../secret", path)])

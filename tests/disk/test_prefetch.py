@@ -11,6 +11,7 @@ from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.prefetch import BLOCK, MEMORY, Prefetch
 from kafkafs.errors import WouldBlock
 from tests.mounting import wait_until
@@ -28,7 +29,7 @@ def directory(tmp_path: Path) -> Directory:
             file.write(random.Random(name).randbytes(SIZE))
             os.fsync(file.fileno())
     cool(tmp_path)
-    return Directory(str(tmp_path))
+    return LocalDirectory(str(tmp_path))
 
 
 def cool(place: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkafs.cli.dump_arguments import TOPICS
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
@@ -51,7 +51,7 @@ def options_of(flags: Sequence[str], release: str = jars.NEWEST) -> DumpOptions:
 
 def source_of(directory: Path, name: str) -> Source:
     """A file as `kafkafs dump` would be given it from inside of `directory`."""
-    root = Directory(str(directory))
+    root = LocalDirectory(str(directory))
     folder = os.path.dirname(name)
     return Source(name, str(directory / name), lambda name: root.open_now(os.path.join(folder, name)))
 

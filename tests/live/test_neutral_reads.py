@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import WouldBlock
 from kafkafs.format.batch import batch_bytes
 from tests.kafka.dataset import Dataset
@@ -160,7 +160,7 @@ def test_a_long_read_drops_what_it_brought_in(cold, size, tried):
 
     def read() -> None:
         buffer = memoryview(mmap.mmap(-1, size))
-        file = Directory(str(cold.log.parent)).open_now(cold.log.name)
+        file = LocalDirectory(str(cold.log.parent)).open_now(cold.log.name)
         for position in range(0, file.size, size):
             if tried:
                 with suppress(WouldBlock), non_blocking():

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import Exhausted
 from kafkafs.format.checkpoints import parse_offset_checkpoint
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, parse_partition_name
@@ -36,7 +37,7 @@ def checkpoint(path, **offsets: int) -> None:
 def files(tmp_path) -> tuple[CheckpointFiles, Clock]:
     clock = Clock()
     options = ReadOptions(names_fresh_s=1.0, clock=clock)
-    return CheckpointFiles(Directory(str(tmp_path)), options, logging.getLogger(__name__).warning), clock
+    return CheckpointFiles(LocalDirectory(str(tmp_path)), options, logging.getLogger(__name__).warning), clock
 
 
 def test_a_look_is_good_for_a_moment_and_a_file_that_stays_is_read_once(files, tmp_path, monkeypatch):

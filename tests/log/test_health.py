@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from kafkafs.disk.data_file import LocalFile
-from kafkafs.disk.directory import Inside
+from kafkafs.disk.local_directory import LocalDirectory, LocalInside
 from kafkafs.disk.page_cache import LONG_READ
 from kafkafs.errors import Denied, DiskError, Vanished
 from kafkafs.format.names import segment_file
@@ -63,7 +63,7 @@ def test_an_index_that_the_disk_refuses_is_no_padded_one(tmp_path, monkeypatch, 
     """Lookups take it for empty, which is what a padded one without entries is."""
     write_partition(tmp_path, spread(BATCHES, 30))
     refused, read, opened = segment_file(base, kind), LocalFile.read, SegmentFiles.open
-    read_inside = Inside.read
+    read_inside = LocalInside.read
 
     def refusing(self, *arguments, **options):
         name = self.name_of(arguments[0]) if isinstance(self, SegmentFiles) else self.name
@@ -77,7 +77,7 @@ def test_an_index_that_the_disk_refuses_is_no_padded_one(tmp_path, monkeypatch, 
         return read_inside(self, name, *arguments)
 
     monkeypatch.setattr(*((LocalFile, "read") if isinstance(error, DiskError) else (SegmentFiles, "open")), refusing)
-    monkeypatch.setattr(Inside, "read", refusing_inside)
+    monkeypatch.setattr(LocalInside, "read", refusing_inside)
     for segment in log_of(tmp_path).segments:
         found = segments_health([segment])[0]
         is_it = segment.base_offset == base
@@ -196,10 +196,11 @@ def test_a_look_at_many_segments_keeps_none_of_their_files(tmp_path):
     write_partition(tmp_path, spread(BATCHES, 2))
     partition = open_data_directory(tmp_path, ReadOptions(clock=lambda: 0.0)).partition(NAME)  # nothing becomes idle
     segments = partition.log().segments[:-1]
-    kept, before = partition.root.kept, open_below(tmp_path)
+    assert isinstance(partition.root, LocalDirectory)
+    kept, before = partition.root.files.kept, open_below(tmp_path)
     found = segments_health(segments)
     assert [(one.time_index, one.problems) for one in found] == [("ok", ())] * len(segments)
-    assert (partition.root.kept, open_below(tmp_path)) == (kept, before)
+    assert (partition.root.files.kept, open_below(tmp_path)) == (kept, before)
     assert segments_health(segments) == found
 
 

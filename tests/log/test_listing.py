@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import CorruptData, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.listing import list_partition
@@ -102,7 +102,7 @@ def test_logs_that_come_and_go_meanwhile_are_no_missing_partition(tmp_path):
             for name in names:
                 name.unlink()
 
-    churning, listed, root = threading.Thread(target=churn), 0, Directory(str(tmp_path))
+    churning, listed, root = threading.Thread(target=churn), 0, LocalDirectory(str(tmp_path))
     deadline = time.monotonic() + PATIENCE_S
     churning.start()
     try:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafkafs.disk import directory as directory_module
+from kafkafs.disk import local_directory
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import NotFound, WouldBlock
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
@@ -144,7 +144,7 @@ def test_an_error_of_the_kernels_takes_a_worker(looked_at, monkeypatch):
 
 
 def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(tmp_path, monkeypatch):
-    monkeypatch.setattr(directory_module, "is_remote", lambda _: True)
+    monkeypatch.setattr(local_directory, "is_remote", lambda _: True)
     write_partition(tmp_path, {0: [made(0, [1])]})
     partition = open_data_directory(tmp_path, ReadOptions(log_fresh_s=0.0)).partition(NAME)
     partition.log()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.log.recognition import is_kafkas
 
 
@@ -25,4 +25,4 @@ def test_a_brokers_directory_has_files_that_only_a_broker_writes(tmp_path: Path,
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).touch()
     entries = {each.name for each in tmp_path.iterdir()}
-    assert is_kafkas(Directory(str(tmp_path), DiskOptions()), entries) == wanted
+    assert is_kafkas(LocalDirectory(str(tmp_path), DiskOptions()), entries) == wanted

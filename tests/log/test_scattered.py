@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.scattered import scattered_batches
 from tests.log.making import made
@@ -16,7 +16,7 @@ def walked(tmp_path):
 
     def walk(data: bytes) -> list[tuple[int, int, bool]]:
         (tmp_path / "file").write_bytes(data)
-        file, found = Directory(str(tmp_path)).open_now("file"), []
+        file, found = LocalDirectory(str(tmp_path)).open_now("file"), []
         for item in scattered_batches(file, file.size, 1 << 31):
             if isinstance(item, Damage):
                 found.append((item.position, item.size, False))

@@ -10,7 +10,7 @@ import pytest
 from kafkafs.disk import access
 from kafkafs.disk.access import Access
 from kafkafs.disk.data_file import is_settled
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
@@ -166,7 +166,7 @@ def test_a_rebuilt_index_is_opened_where_it_lies(tmp_path, place, tmp_path_facto
     rebuilt = write_partition(tmp_path_factory.mktemp("indexes"), {0: BATCHES[:2], 6: BATCHES[2:]})
     for log in rebuilt.glob("*.log"):
         log.unlink()
-    directory = DataDirectory(tmp_path, DEFAULT_OPTIONS, Directory(str(rebuilt.parent)))
+    directory = DataDirectory(tmp_path, DEFAULT_OPTIONS, LocalDirectory(str(rebuilt.parent)))
     files = directory.partition("t-0").log().segments[0].files
     assert isinstance(files, SegmentFiles)
     index = files.open("index")

@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import DiskError, UsageError, Vanished
 from kafkafs.revive.copying import can_reflink, link_log, make_log
 from kafkafs.revive.place import NewDirectory
@@ -22,7 +22,7 @@ def place(tmp_path):
 def source(tmp_path):
     (tmp_path / "old").mkdir()
     (tmp_path / "old/x.log").write_bytes(CONTENT)
-    return Directory(str(tmp_path / "old"))
+    return LocalDirectory(str(tmp_path / "old"))
 
 
 @pytest.mark.parametrize("method", ["copy", "reflink"])
@@ -49,7 +49,7 @@ def test_a_link_is_the_same_file(tmp_path, place, source):
 
 
 def test_a_link_to_another_file_system_is_refused(place):
-    directory = Directory("/proc/self")
+    directory = LocalDirectory("/proc/self")
     with pytest.raises(UsageError, match="cannot be a hard link"):
         link_log(directory, directory.open_now("status"), place, "y.log")
 

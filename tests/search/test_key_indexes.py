@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kafkafs.disk.budget import Budget
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.format.batch import walk
 from kafkafs.format.key_index import Identity, encode, hashed
 from kafkafs.log.log import Log
@@ -124,7 +124,7 @@ def write_indexes(log: Log, place: Path) -> list[str]:
 
 
 def indexed(log: Log, place: Path) -> PartitionKeys:
-    return PartitionKeys(Budget(KEY_MEMORY), KeyIndexes(Directory(str(place)), log.name.directory, fresh_s=0.0))
+    return PartitionKeys(Budget(KEY_MEMORY), KeyIndexes(LocalDirectory(str(place)), log.name.directory, fresh_s=0.0))
 
 
 def test_indexes_of_real_logs_answer_as_a_scan_does(stopped: Dataset, tmp_path):
@@ -202,7 +202,7 @@ def on_disk(place: Path, index: KeyIndex, damage: int | None = None) -> KeyIndex
     if damage is not None:
         data[4096 + damage] ^= 1
     (place / name).write_bytes(data)
-    file = Directory(str(place)).open_now(name)
+    file = LocalDirectory(str(place)).open_now(name)
     return index._replace(rows=np.ascontiguousarray(index.rows[::511]), file=file)
 
 

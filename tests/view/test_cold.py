@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kafkafs.disk import directory
+from kafkafs.disk import local_directory
 from kafkafs.disk.blocking import is_non_blocking, non_blocking
 from kafkafs.disk.system_calls import CACHED
 from kafkafs.errors import KafkafsError, NoData, NotFound, WouldBlock
@@ -50,7 +50,7 @@ WAITING: list[tuple[object, str, Callable[..., bool]]] = [
     (os, "listdir", lambda *_, **__: True),
     (os, "lseek", lambda *_: True),
     (builtins, "open", lambda *_, **__: True),
-    (directory, "openat2", lambda _root, _name, _flags, resolve=0: not resolve & CACHED),
+    (local_directory, "openat2", lambda _root, _name, _flags, resolve=0: not resolve & CACHED),
 ]
 """Calls that can wait for a disk, and whether they do with these arguments."""
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kafkafs import sample
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import KafkafsError
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
@@ -76,7 +77,9 @@ def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_told_alone(
     disks = {alone: DiskView(open_data_directory(data), alone) for alone in (True, False)}
     null = os.open(os.devnull, os.O_RDONLY)
     for disk in disks.values():
-        os.dup2(null, disk.directory.root.descriptor)  # no directory any more
+        root = disk.directory.root
+        assert isinstance(root, LocalDirectory)
+        os.dup2(null, root.descriptor)  # no directory any more
     disks[False].refresh()
     assert "test-0" in names(disks[False])
     wait_until(lambda: is_reported(disks[True]))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk.directory import Directory
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory, open_data_directory
 from kafkafs.view.ownership import Owner, mode_of_copies, owner_of
 from tests.log.making import made, write_partition
@@ -79,7 +79,7 @@ def test_rebuilt_indexes_and_further_directories_count_too(data, tmp_path_factor
     given(data)
     indexes = tmp_path_factory.mktemp("indexes")
     write_partition(indexes, {0: [made(0, [1])]})
-    rebuilt = DataDirectory(data, DEFAULT_OPTIONS, Directory(str(indexes)))
+    rebuilt = DataDirectory(data, DEFAULT_OPTIONS, LocalDirectory(str(indexes)))
     for bits, alone in ((0o755, True), (0o700, False)):
         for path in (indexes, *indexes.rglob("*")):
             path.chmod(bits)
@@ -104,16 +104,16 @@ def test_what_is_no_regular_file_and_what_vanishes_is_passed_over(data):
 
 
 def test_no_more_is_looked_at_than_is_needed_to_tell(data, monkeypatch):
-    looked, stat = list[str](), Directory.stat
+    looked, stat = list[str](), LocalDirectory.stat
 
-    def recorded(directory: Directory, name: str = ".") -> os.stat_result:
+    def recorded(directory: LocalDirectory, name: str = ".") -> os.stat_result:
         looked.append(name)
         return stat(directory, name)
 
     opened = open_data_directory(data)
     opened.names()
     looked.clear()
-    monkeypatch.setattr(Directory, "stat", recorded)
+    monkeypatch.setattr(LocalDirectory, "stat", recorded)
     owner_of([opened], most=2)
     assert [name for name in looked if name != "."] in (["t-0"], ["t-1"])
 

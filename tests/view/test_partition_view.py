@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from kafkafs.disk import directory as directory_module
+from kafkafs.disk import local_directory
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import Vanished, WouldBlock
 from kafkafs.log.health import attributes_of_logs
@@ -112,7 +112,7 @@ def test_a_directory_is_told_of_at_once(tmp_path, monkeypatch):
 
 
 def test_a_directory_that_somebody_else_must_be_asked_for_takes_a_worker(tmp_path, monkeypatch):
-    monkeypatch.setattr(directory_module, "is_remote", lambda _: True)
+    monkeypatch.setattr(local_directory, "is_remote", lambda _: True)
     view = first_view(tmp_path)
     with non_blocking(), pytest.raises(WouldBlock):
         view.directory_attributes()

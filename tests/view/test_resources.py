@@ -8,8 +8,8 @@ import pytest
 
 from kafkafs.disk import prefetch
 from kafkafs.disk.access import Access
-from kafkafs.disk.directory import Directory
 from kafkafs.disk.hints import Hints
+from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.page_cache import LONG_READ, PageCache
 from kafkafs.errors import Crowded
 from kafkafs.format.memory import LARGE, MemoryBudget
@@ -108,7 +108,7 @@ def test_idle_is_told_by_the_trees_clock(data):
     now = [100.0]
     resources = tree(data, clock=lambda: now[0]).resources
     text, ahead = Idle(), prefetch.Prefetch(resources.prefetch)
-    assert ahead._advance(Directory(str(data / "t-0")).open_now(f"{0:020}.log"), 0, 1 << 16)
+    assert ahead._advance(LocalDirectory(str(data / "t-0")).open_now(f"{0:020}.log"), 0, 1 << 16)
     resources.text.hold(text, 1)
     released = []
     for passed in (0.0, 1.0):
@@ -125,7 +125,7 @@ def test_what_a_topic_grants_and_has_is_fresh_by_the_trees_clock(tmp_path):
     (indexes / "t-0").mkdir(parents=True)
     root = tree(tmp_path, clock=lambda: now[0])
     schemas, granted = root.resources.schemas, root.resources.schema_access
-    own, keys = root.attributes(), KeyIndexes(Directory(str(indexes), root.resources.options), "t-0")
+    own, keys = root.attributes(), KeyIndexes(LocalDirectory(str(indexes), root.resources.options), "t-0")
     looks = Counter[str]()
     for each, name in ((schemas, "schemas"), (granted, "granted"), (keys, "keys")):
         count_looks(each, name, looks)

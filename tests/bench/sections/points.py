@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kafkafs.disk.directory import IDLE_S
+from kafkafs.disk.local_directory import IDLE_S
 from kafkafs.fuse.serve.sweeping import EVERY_S
 from tests.bench import mounts
 from tests.bench.data import SEGMENTED, SMALL, Bench, topic_of
