@@ -16,10 +16,11 @@ from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.export.claims import claimed, claimed_in_parts
 from kafkafs.spark.export.compacting import compact, finish
 from kafkafs.spark.export.export_job import Exported, export
-from kafkafs.spark.export.export_plan import PLAN, Request, settle
+from kafkafs.spark.export.export_plan import PLAN, Request
 from kafkafs.spark.export.iceberg import Committed, opened_table
 from kafkafs.spark.export.led_job import export_led
 from kafkafs.spark.export.output import Output, output
+from kafkafs.spark.export.settling import settle
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.led import led_by
 from kafkafs.tables.locations import data_directories

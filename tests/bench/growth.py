@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kafkafs.spark.export import export_plan
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.segment_units import live_segments
 from kafkafs.spark.source import BatchReader

@@ -20,7 +20,8 @@ from kafkafs.spark import (register)
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import Request
+from kafkafs.spark.export.settling import settle
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.tables.choice import (Choice)
 from kafkafs.spark.profile.profile_job import profile

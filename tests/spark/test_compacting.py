@@ -22,6 +22,7 @@ from kafkafs.spark.export.claims import claimed
 from kafkafs.spark.export.compacting import JOURNAL, compact, finish
 from kafkafs.spark.export.export_plan import PLAN, Request
 from kafkafs.spark.export.output import Output, output
+from kafkafs.spark.export.settling import settle
 from kafkafs.tables import locations
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
@@ -58,7 +59,7 @@ def run(data: Path, out: Output, by: Any = "", file_bytes: int = 1 << 20) -> Non
     """One run of an export, as workers write it."""
     wanted = Request((data,), Choice(pattern="."), AllAt(EARLIEST), AllAt(LATEST), file_bytes=file_bytes, by=by)
     finish(out)
-    plan = export_plan.settle(out, wanted)
+    plan = settle(out, wanted)
     export_plan.save(out, wanted, plan)
     there = out.sizes()
     for unit in plan.units:
@@ -275,7 +276,7 @@ def test_files_of_an_earlier_release_stay_as_they_are(tmp_path):
     grow(tmp_path / "data", 7)
     out = output(str(tmp_path / "out"))
     wanted = Request((tmp_path / "data",), Choice(pattern="."), AllAt(EARLIEST), AllAt(LATEST), file_bytes=1 << 20)
-    plan = export_plan.settle(out, wanted)
+    plan = settle(out, wanted)
     plan.id = ""
     export_plan.save(out, wanted, plan)
     reported = json.loads((tmp_path / "out" / PLAN).read_text())

@@ -21,6 +21,7 @@ from kafkafs.spark.export import export_plan, parquet
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import FileUnit, Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
 from kafkafs.spark.jobs import Engine
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.locations import Location
@@ -49,7 +50,7 @@ def run(engine: Engine) -> Run:
 
     def once(out: Path, wanted: Request) -> Exported:
         place = output(str(out))
-        return export(engine, place, wanted, export_plan.settle(place, wanted))
+        return export(engine, place, wanted, settle(place, wanted))
 
     return once
 
@@ -142,9 +143,9 @@ def test_values_that_are_no_json_are_kept(run: Run, tmp_path):
 def test_a_plan_is_read_back_as_it_was(tmp_path):
     out = output(str(tmp_path / "out"))
     wanted = request("partitions")
-    made = export_plan.settle(out, wanted)
+    made = settle(out, wanted)
     export_plan.save(out, wanted, made)
-    loaded = export_plan.settle(out, wanted)
+    loaded = settle(out, wanted)
     assert loaded.is_saved
     assert loaded.units == made.units
     assert all(isinstance(unit.range, PartitionRange) for unit in loaded.units)
@@ -192,10 +193,10 @@ def test_an_end_that_was_asked_for_is_the_end(tmp_path):
     write_partition(tmp_path / "data", {0: documents(0, "1", "2")}, "t-0")
     name = TopicPartition("t", 0)
     wanted = Request((tmp_path / "data",), Choice(pattern="."), AllAt(EARLIEST), Specific({name: 2}))
-    export_plan.save(out, wanted, export_plan.settle(out, wanted))
+    export_plan.save(out, wanted, settle(out, wanted))
     write_partition(tmp_path / "data", {0: documents(0, "1", "2", "3")}, "t-0")
     time.sleep(2 * ReadOptions().names_fresh_s)
-    assert [unit.range.end for unit in export_plan.settle(out, wanted).units] == [2]
+    assert [unit.range.end for unit in settle(out, wanted).units] == [2]
 
 
 def test_what_was_deleted_or_cut_between_two_runs_is_told(tmp_path):
@@ -208,7 +209,7 @@ def test_what_was_deleted_or_cut_between_two_runs_is_told(tmp_path):
         write_partition(data, {start: documents(0, *"x" * end)[start:]}, "t-0")
         if end < 6:
             write_partition(data, {0: documents(0, "x")}, "u-0")
-        found = export_plan.settle(out, wanted)
+        found = settle(out, wanted)
         export_plan.save(out, wanted, found)
         return found
 
@@ -247,7 +248,7 @@ def test_a_plan_that_is_none_is_refused(text, tmp_path):
 def test_a_plan_names_nothing_that_no_run_wrote(at, value, tmp_path):
     """A destination is often a directory that many may write: a plan there must not lead out of it."""
     out, wanted = output(str(tmp_path / "out")), request("partitions")
-    export_plan.save(out, wanted, export_plan.settle(out, wanted))
+    export_plan.save(out, wanted, settle(out, wanted))
     file = tmp_path / "out" / export_plan.PLAN
     texts = json.loads(file.read_text())
     texts["files"][0][at] = value

@@ -17,8 +17,9 @@ from pyspark.sql.types import StructType
 from kafkafs.errors import UsageError
 from kafkafs.sample import unpack
 from kafkafs.spark.export.export_job import export
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
 from kafkafs.spark.frame import frame_of
 from kafkafs.spark.session import in_one_sentence
 from kafkafs.spark.source import KafkafsDataSource

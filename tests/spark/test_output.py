@@ -14,6 +14,7 @@ from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import PLAN
 from kafkafs.spark.export.output import Output, output
+from kafkafs.spark.export.settling import settle
 from kafkafs.spark.export.tallies import TALLIES
 from kafkafs.spark.jobs import Engine
 from tests.spark.test_export_job import request, truth
@@ -42,7 +43,7 @@ def bucket(server: str, tmp_path) -> Output:
 
 
 def run(engine: Engine, out: Output, wanted: export_plan.Request) -> Exported:
-    return export(engine, out, wanted, export_plan.settle(out, wanted))
+    return export(engine, out, wanted, settle(out, wanted))
 
 
 def opened(out: Output) -> tuple[fs.FileSystem, str]:
@@ -106,7 +107,7 @@ def test_a_place_with_other_files_is_refused(bucket: Output):
     with system.open_output_stream(f"{root}/other") as file:
         file.write(b"x")
     with pytest.raises(UsageError, match="holds other files") as refused:
-        export_plan.settle(bucket, request("partitions"))
+        settle(bucket, request("partitions"))
     assert SECRET not in str(refused.value)
     assert str(bucket).startswith("s3://bucket/")
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from kafkafs.errors import Denied, Vanished
 from kafkafs.log.log import Log
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
 from kafkafs.spark.frame import Frame
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options

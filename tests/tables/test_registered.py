@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.errors import UsageError
 from kafkafs.spark.export.export_job import export
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
 from kafkafs.tables import arrow
 from kafkafs.tables.arrow import BatchMaker
 from kafkafs.tables.choice import Choice

@@ -15,6 +15,7 @@ from kafkafs.spark.export.dates import undated
 from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request
 from kafkafs.spark.export.newer_schemas import new_misfits, newer_schemas
 from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.settling import check_logs
 from kafkafs.spark.export.tallies import TALLIES, Tallies
 from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
 from kafkafs.tables.ranges import data_loss
@@ -166,7 +167,7 @@ def export(
         for unit in todo
     ]  # fmt: skip
     jobs.run(engine, "export", writing, partial(_write, shared), progress)
-    export_plan.check_logs(request, settled)  # a log created again since the plan may be in some files
+    check_logs(request, settled)  # a log created again since the plan may be in some files
     still_ours()
     out.tidy(book.is_ours)
     done = _exported(out, settled, todo, tallies)

@@ -7,8 +7,7 @@ that was created again under the same name has the same offsets, but is another 
 
 import json
 import re
-import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,12 +20,10 @@ from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.spark.export.claims import CLAIM
 from kafkafs.spark.export.dates import By, undated
 from kafkafs.spark.export.output import Output
-from kafkafs.tables import planning
 from kafkafs.tables.choice import Choice, Replicas
-from kafkafs.tables.locations import Location, every_location
-from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence, refuse_missing
-from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, PartitionOffsets, Specific, TopicPartition, names
-from kafkafs.tables.planning import PartitionLook, PartitionRange, planned
+from kafkafs.tables.locations import Location
+from kafkafs.tables.offsets import Limit, PartitionOffsets, TopicPartition
+from kafkafs.tables.planning import PartitionRange
 
 PLAN = "_kafkafs_export.json"
 GONE = "name a new directory to export what is left"
@@ -42,7 +39,7 @@ _LONGEST_NAME = 255
 
 _VERSION = 3
 _MOST = 1 << 63
-_ELSEWHERE = "name a new directory for an export"
+ELSEWHERE = "name a new directory for an export"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +101,13 @@ class FileUnit:
         return self.range.location.name.topic
 
 
+class SettledEnd(NamedTuple):
+    """The end of a partition by time: the first offset behind it, and the log that had a record of this offset."""
+
+    offset: int
+    log: LogIdentity
+
+
 @dataclass(slots=True)
 class ExportPlan:
     """All files of an export, and the type of each topic's values: a `json_values.Kind` where they are JSON, the words
@@ -119,6 +123,7 @@ class ExportPlan:
     gone: list[str] = field(default_factory=list)  # sentences: what a later export finds deleted before it was exported
     id: str = ""  # one of its own, for tables that know what they took of it; plans of earlier releases have none
     table: str = ""  # one that has taken files of it, if any has
+    settled_ends: dict[TopicPartition, SettledEnd] = field(default_factory=dict)  # of an export by leader
 
     @property
     def has_place_columns(self) -> bool:
@@ -130,87 +135,6 @@ class ExportPlan:
         return [unit for unit in self.units if unit.topic not in self.value_types]
 
 
-def settle(out: Output, request: Request) -> ExportPlan:
-    """The plan of an earlier export below `out` and what is new since, or a new plan. UsageError for what cannot be,
-    and for partitions that the metadata name and no disk here has."""
-    found = missing_of(request.paths, request.choice, request.tiered)
-    missing = refuse_missing(found, request.fail_on_data_loss)
-    before = load(out, request) or ExportPlan([], id=uuid.uuid4().hex)
-    before.gone += missing
-    if before.is_saved:
-        before.units = _where_they_are_now(before.units, request)
-        if request.ending != AllAt(LATEST):
-            check_logs(request, before)
-            return before
-    locations = chosen_here(found, request.paths, request.choice, request.replicas, request.tiered)
-    if not locations:
-        raise UsageError(
-            f"{missing_sentence(found)}, and nothing else is chosen"
-            if found
-            else "no topic is chosen: name some with --topics, or a pattern that fits some"
-        )
-    if not before.units:
-        check_names(request, {*locations, *missing_names(found)})
-    lost = sorted(before.logs.keys() - locations.keys())
-    before.gone += [f"{name} is not there any more; what was exported of it stays" for name in lost]
-    return extended_plan(request, before, locations)
-
-
-def extended_plan(request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]) -> ExportPlan:
-    """The plan with what is new in the partitions there."""
-    added = _added(request, before, locations)
-    logs = {
-        name: before.logs.get(name, LogIdentity()).went_on(each.log)
-        for name, each in added.items()
-        if each.log is not None
-    }
-    units = [unit for each in added.values() for unit in each.units]
-    return ExportPlan(
-        before.units + units,
-        before.value_types,
-        before.logs | logs,
-        is_saved=before.is_saved and not units,
-        gone=[*before.gone, *(each.gone for each in added.values() if each.gone)],
-        id=before.id,
-        table=before.table,
-    )
-
-
-def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[FileUnit]:
-    """The units, each to be read from where its partition is by now: it may have moved to another disk."""
-    every = every_location(request.paths, request.replicas, request.tiered)
-    return [
-        replace(unit, range=replace(unit.range, location=every.get(unit.range.location.name, unit.range.location)))
-        for unit in units
-    ]
-
-
-def check_logs(request: Request, plan: ExportPlan) -> None:
-    """UsageError if a log of the plan, as it is now, is another one than the plan's."""
-    every = every_location(request.paths, request.replicas, request.tiered)
-    there = {name: every[name] for name in plan.logs if name in every}
-    planned(there, request.isolation, _same_as(plan))
-
-
-def _same_as(plan: ExportPlan) -> Callable[[PartitionLook], None]:
-    """A check of a partition: UsageError if its log is another one than the plan's."""
-    end_of = ends(plan)
-    topics = {name.topic: LogIdentity(each.topic_id) for name, each in plan.logs.items() if each.topic_id is not None}
-
-    def check(look: PartitionLook) -> None:
-        name = look.location.name
-        if end_of.get(name, 0) > look.visible_end:
-            raise UsageError(
-                f"{name} was exported up to offset {end_of[name]} and ends at {look.visible_end} now: it was truncated,"
-                f" or deleted and created again; {_ELSEWHERE}"
-            )
-        known = plan.logs.get(name, topics.get(name.topic))
-        if known is not None and (reason := known.difference(look.log)):
-            raise UsageError(f"{name} {reason}; {_ELSEWHERE}")
-
-    return check
-
-
 def ends(plan: ExportPlan) -> PartitionOffsets:
     """The offsets at which each partition of a plan goes on."""
     found: PartitionOffsets = {}
@@ -218,59 +142,6 @@ def ends(plan: ExportPlan) -> PartitionOffsets:
         name = unit.range.location.name
         found[name] = max(found.get(name, 0), unit.range.end)
     return found
-
-
-def check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
-    """UsageError if the limits name partitions that are not among these."""
-    for option, limit in (("--from-offsets", request.starting), ("--to-offsets", request.ending)):
-        unknown = set(limit.offsets) - set(locations) if isinstance(limit, Specific) else set()
-        if unknown:
-            raise UsageError(f"{option} names {names(unknown)}, which is not exported; exported are {names(locations)}")
-
-
-class _Added(NamedTuple):
-    """What is new in a partition: its files, the log that has their records, and a sentence if something is gone."""
-
-    units: list[FileUnit]
-    log: LogIdentity | None = None
-    gone: str = ""
-
-
-def _added(
-    request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]
-) -> dict[TopicPartition, _Added]:
-    """The records of the logs as they are now, after the plan before."""
-    check_same, begun = _same_as(before), ends(before)
-    starting = _filled(request.starting, locations.keys() - begun.keys(), EARLIEST)
-    ending = _filled(request.ending, locations, LATEST)
-
-    def added(look: PartitionLook) -> _Added:
-        check_same(look)
-        name, gone = look.location.name, ""
-        begin = begun.get(name)
-        if begin is None:
-            begin = planning.resolved(starting, look)
-        elif begin < look.start_offset:
-            gone = f"offsets {begin} to {look.start_offset - 1} of {name} were deleted before this run"
-        start, end = max(begin, look.start_offset), min(planning.resolved(ending, look), look.visible_end)
-        if start >= end:
-            return _Added([], gone=gone)
-        pieces = planning.pieces_of(
-            PartitionRange(look.location, start, end), look.log, request.file_bytes, len(locations)
-        )
-        units = [FileUnit(each, size, file_of(each), request.by) for each, size in pieces]
-        return _Added(units, LogIdentity.of(look.log, start, end), gone)
-
-    return planned(locations, request.isolation, added)
-
-
-def _filled(limit: Limit, partitions: Iterable[TopicPartition], otherwise: int) -> Limit:
-    """Partitions that a limit does not name are taken whole."""
-    if not isinstance(limit, Specific):
-        return limit
-    every = set(partitions)
-    given = {name: offset for name, offset in limit.offsets.items() if name in every}
-    return Specific(dict.fromkeys(every, otherwise) | given)
 
 
 def file_of(each: PartitionRange) -> str:
@@ -311,13 +182,13 @@ def parsed(out: Output, name: str, text: bytes, request: Request) -> ExportPlan:
                 f"{str(out)!r} holds an export of something else; name another directory, or the same request"
             )
         if saved["version"] != _VERSION:
-            raise UsageError(f"{str(out)!r} holds an export that another release of kafkafs began; {_ELSEWHERE}")
+            raise UsageError(f"{str(out)!r} holds an export that another release of kafkafs began; {ELSEWHERE}")
         paths = request.paths if request.led_by is None else (LED_DIRECTORY,)
         directories = frozenset(map(str, paths))
         units = [_unit(each, directories, request.by) for each in saved["files"]]
         return ExportPlan(
             units, dict(saved["valueTypes"]), dict(map(_log, saved["logs"])), is_saved=True, id=_id(saved.get("id")),
-            table=str(saved.get("table", "")),
+            table=str(saved.get("table", "")), settled_ends=dict(map(_end, saved.get("ends", []))),
         )  # fmt: skip
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise UsageError(f"'{out}/{name}' is not the plan of an export; name a new directory for one") from error
@@ -332,7 +203,7 @@ def units_of(out: Output, text: bytes, plan: str = PLAN) -> tuple[dict[str, Any]
             return saved, [_unit(each, directories, saved["request"].get("by", "")) for each in saved["files"]]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         pass
-    raise UsageError(f"'{out}/{plan}' is no plan of an export, or another release's; {_ELSEWHERE}")
+    raise UsageError(f"'{out}/{plan}' is no plan of an export, or another release's; {ELSEWHERE}")
 
 
 def check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) -> None:
@@ -343,7 +214,7 @@ def check_files(out: Output, there: Iterable[str], units: Iterable[FileUnit]) ->
         many = f"{len(others):,} files" if len(others) > 1 else "a file"
         raise UsageError(
             f"{str(out)!r} holds {many} that its plan does not name, first {others[0]!r}: another export wrote there"
-            f" too, or somebody else, and records may be there twice; {_ELSEWHERE}"
+            f" too, or somebody else, and records may be there twice; {ELSEWHERE}"
         )
 
 
@@ -358,6 +229,10 @@ def save(out: Output, request: Request, plan: ExportPlan, name: str = PLAN) -> N
         "logs": [[*partition, each.topic_id, each.first, each.last] for partition, each in sorted(plan.logs.items())],
         "files": [words_of(unit) for unit in plan.units],
     }
+    if plan.settled_ends:
+        saved["ends"] = [
+            [*name, end.offset, end.log.topic_id, end.log.last] for name, end in sorted(plan.settled_ends.items())
+        ]
     try:
         with out.writing(name) as file:
             file.write(json.dumps(saved).encode())
@@ -390,6 +265,12 @@ def _unit(saved: Sequence[object], directories: Set[str], by: By) -> FileUnit:
 
 def _id(saved: object) -> str:
     return saved if isinstance(saved, str) and re.fullmatch("[0-9a-f]{32}", saved) else ""
+
+
+def _end(saved: Sequence[Any]) -> tuple[TopicPartition, SettledEnd]:
+    topic, partition, offset, topic_id, batch = saved
+    last = None if batch is None else BatchMark(*batch)
+    return TopicPartition(topic, int(partition)), SettledEnd(int(offset), LogIdentity(topic_id, last=last))
 
 
 def _log(saved: Sequence[Any]) -> tuple[TopicPartition, LogIdentity]:

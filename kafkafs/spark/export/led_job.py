@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from kafkafs.errors import UsageError
 from kafkafs.spark.export.claims import OutputClaim
 from kafkafs.spark.export.export_job import Exported, export
-from kafkafs.spark.export.export_plan import Request, check_names
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.led_plans import LedPlans
 from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.settling import check_names
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.tables.led import Led
 from kafkafs.tables.offsets import TopicPartition, names

@@ -28,6 +28,7 @@ from kafkafs.spark.export.dates import undated
 from kafkafs.spark.export.export_job import Infer
 from kafkafs.spark.export.export_plan import DONE, LED, PLAN, ExportPlan, FileUnit, Request
 from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.settling import extended_plan
 from kafkafs.tables.led import Led
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import LATEST, AllAt, TopicPartition
@@ -66,8 +67,8 @@ class LedPlans:
         self._request = request
         self._claim = claim
         self._held: frozenset[TopicPartition] = frozenset()
-        self._written: dict[TopicPartition, int] = {}
-        """How many files each plan names that was read or written."""
+        self._written: dict[TopicPartition, tuple[int, bool]] = {}
+        """How many files each plan names that was read, and if it has a settled end."""
 
     def check(self) -> None:
         """UsageError if the output holds anything else, or an export by leader of another request."""
@@ -83,7 +84,7 @@ class LedPlans:
             export_plan.parsed(self._out, _REQUEST, json.dumps({"request": words}).encode(), self._request)
 
     def settle(self, led: Led, held: Iterable[TopicPartition]) -> ExportPlan:
-        """The plans of claimed partitions, as one, and what is new since. UsageError as of `export_plan.settle`."""
+        """The plans of claimed partitions, as one, and what is new since. UsageError as of `settling.settle`."""
         self._held = frozenset(held)
         there = self._there()
         journals = [each for each in sorted(self._held) if journal_of(plan_name(each)) in there]
@@ -94,14 +95,14 @@ class LedPlans:
         names = [each for each in sorted(self._held) if plan_name(each) in there]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             found = dict(zip(names, pool.map(self._load, names), strict=True))
-        self._written = {name: len(plan.units) for name, plan in found.items()}
+        self._written = {name: (len(plan.units), name in plan.settled_ends) for name, plan in found.items()}
         before = _as_one(found, led)
         export_plan.check_files(self._out, [name for name in there if partition_of(name) in self._held], before.units)
         locations = {name: led.locations[name] for name in sorted(self._held)}
         before, locations = _without_laggards(self._request, before, locations, led.named)
         if self._request.ending != AllAt(LATEST):
             before.is_saved &= locations.keys() <= found.keys()
-        return export_plan.extended_plan(self._request, before, locations)
+        return extended_plan(self._request, before, locations)
 
     def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
         """The types of all topics of a plan, which the first machine has settled or settles now.
@@ -132,7 +133,8 @@ class LedPlans:
         for unit in plan.units:
             units.setdefault(unit.range.location.name, []).append(unit)
         settles = self._held if self._request.ending != AllAt(LATEST) else units.keys()
-        changed = [name for name in sorted(settles) if len(units.get(name, ())) != self._written.get(name)]
+        now = {name: (len(units.get(name, ())), name in plan.settled_ends) for name in sorted(settles)}
+        changed = [name for name in now if now[name] != self._written.get(name)]
 
         def write(name: TopicPartition) -> None:
             self._save(name, units.get(name, []), plan)
@@ -147,9 +149,10 @@ class LedPlans:
     def _save(self, name: TopicPartition, units: list[FileUnit], plan: ExportPlan) -> None:
         types = {name.topic: plan.value_types[name.topic]} if name.topic in plan.value_types else {}
         logs = {name: plan.logs[name]} if name in plan.logs else {}
+        ends = {name: plan.settled_ends[name]} if name in plan.settled_ends else {}
         units = _placed(units, Location(Path(export_plan.LED_DIRECTORY), name))
-        export_plan.save(self._out, self._request, replace(plan, units=units, value_types=types, logs=logs),
-                         plan_name(name))  # fmt: skip
+        alone = replace(plan, units=units, value_types=types, logs=logs, settled_ends=ends)
+        export_plan.save(self._out, self._request, alone, plan_name(name))
 
     def _there(self) -> dict[str, int]:
         return {name: size for name, size in self._out.sizes().items() if not name.startswith(CLAIM)}
@@ -157,7 +160,7 @@ class LedPlans:
     def _load(self, name: TopicPartition) -> ExportPlan:
         file = plan_name(name)
         plan = export_plan.parsed(self._out, file, self._out.read(file) or b"", self._request)
-        if {*plan.logs, *(unit.range.location.name for unit in plan.units)} - {name}:
+        if {*plan.logs, *plan.settled_ends, *(unit.range.location.name for unit in plan.units)} - {name}:
             raise UsageError(f"'{self._out}/{file}' is not the plan of {name}; name a new directory for an export")
         return plan
 
@@ -237,6 +240,7 @@ def _as_one(found: Mapping[TopicPartition, ExportPlan], led: Led) -> ExportPlan:
         one.units += _placed(plan.units, place)
         one.value_types |= plan.value_types
         one.logs |= plan.logs
+        one.settled_ends |= plan.settled_ends
     return one
 
 

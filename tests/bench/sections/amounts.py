@@ -12,8 +12,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkafs.spark.export.export_job import export
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
 from kafkafs.spark.jobs import Engine
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.local import LocalEngine

@@ -18,8 +18,9 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.export.export_job import export
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from tests.bench import mounts, peers

@@ -18,8 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from kafkafs.spark import register
 from kafkafs.spark.audit.audit_job import audit, check_segment
 from kafkafs.spark.export.export_job import export
-from kafkafs.spark.export.export_plan import Request, settle
+from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
 from kafkafs.spark.jobs import Engine
 from kafkafs.spark.segment_units import segments_of
 from kafkafs.tables.choice import Choice

@@ -19,8 +19,9 @@ from pyspark.sql import SparkSession  # noqa: E402
 
 from kafkafs.spark import register  # noqa: E402
 from kafkafs.spark.export.export_job import export  # noqa: E402
-from kafkafs.spark.export.export_plan import Request, settle  # noqa: E402
+from kafkafs.spark.export.export_plan import Request  # noqa: E402
 from kafkafs.spark.export.output import output  # noqa: E402
+from kafkafs.spark.export.settling import settle  # noqa: E402
 from kafkafs.tables.choice import Choice  # noqa: E402
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt  # noqa: E402
 
