@@ -137,6 +137,10 @@ ERRNO: dict[type[KafkafsError], int] = {
 decision."""
 
 
+EMPTY_NAME = "'' names nothing; is a variable empty?"
+"""The sentence about an empty word in place of a name. A path of it would be the current directory."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The known name that is nearest to a mistyped one, as the end of a sentence; "" if nothing is like it."""
     from difflib import get_close_matches  # 7 ms, only if a word is mistyped

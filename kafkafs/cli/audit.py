@@ -20,6 +20,7 @@ from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import AuditReport, audit, ignore_finding
 from kafkafs.spark.audit.findings import Finding, Severity
+from kafkafs.spark.audit.replica_check import pairs_of
 from kafkafs.tables.locations import data_directories
 from kafkafs.tables.missing import missing_sentence, missing_topics, unknown
 from kafkafs.view.ownership import mode_of_copies
@@ -63,6 +64,8 @@ def _audit(arguments: argparse.Namespace) -> AuditReport:
         say(f"{missing_sentence(missing)}; going on without them")
     for problem in unknown(paths, source):
         say(problem)
+    if arguments.compare_replicas and not pairs_of(paths, topics):
+        say("no replicas were compared: no partition is in two brokers' directories; name those of other brokers, too")
     if place is not None:
         mode = mode_of_copies(data_directories(paths), topics.takes)
         write_shown(place, "".join(finding.to_json() + "\n" for finding in report.findings), mode)

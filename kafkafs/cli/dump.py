@@ -23,7 +23,7 @@ from kafkafs.dump.dump_source import ReadableFile, Source, java_path
 from kafkafs.dump.file_dump import dump, is_dumpable, is_log
 from kafkafs.dump.kafka_decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.rendering import Text
-from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, UsageError, printable
+from kafkafs.errors import EMPTY_NAME, Denied, DiskError, KafkafsError, NotFound, UsageError, printable
 from kafkafs.format.names import TRANSACTIONS_TOPIC
 from kafkafs.format.tiers.tier_names import parse_tier_file
 from kafkafs.format.times import MAX_INT64, FromEnd
@@ -112,6 +112,8 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: FileProg
     """All that goes to standard output. A file that cannot be read is a finding, and the next one's turn comes."""
     wanted, keys = limits(arguments), _keys(arguments.tiered_key)
     named = [*(path for files in arguments.files for path in places_of(files) if path), *arguments.paths]
+    if not named:
+        raise UsageError(EMPTY_NAME)
     for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), _folder):
         options, open_file = _options(arguments, directory), _opener(directory, progress, keys)
         sources = {path: _source(path, open_file) for path in paths}

@@ -158,6 +158,22 @@ def _missing_resource(error: Exception) -> str | None:
     return None
 
 
+def name_warnings() -> None:
+    """Print the warnings of kafkafs's modules as `say` does. Those of libraries stay as they are."""
+    import logging
+
+    class Sentence(logging.Formatter):
+        """`kafkafs: ` and what is wrong."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            """Return the line for the terminal."""
+            text = super().format(record)
+            return f"kafkafs: {printable(text)}" if record.name.partition(".")[0] == "kafkafs" else text
+
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(Sentence())
+
+
 def say(sentence: str) -> None:
     """One line for the person at the terminal, with nothing in it that the terminal would obey."""
     print(f"kafkafs: {printable(sentence)}", file=sys.stderr, flush=True)

@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from kafkafs.cli.exit_codes import say
@@ -9,7 +11,7 @@ from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_dir
 from kafkafs.cli.window import times
 from kafkafs.disk.data_paths import is_in_copy
 from kafkafs.disk.whereabouts import is_within
-from kafkafs.errors import UsageError
+from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.times import FromEnd, Time
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import TopicChoice
@@ -33,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes what is not written yet, and says how much that was; 0, since all else is an error."""
     if arguments.compact is not None:
         return run_compaction(arguments)
-    with SparkProgress("export", "looking" if is_local(arguments) else "starting Spark") as progress:
+    with SparkProgress("export", "looking" if is_local(arguments) else "starting Spark") as progress, _with_advice():
         request = request_of(arguments)
         topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
         mode = mode_of_copies(data_directories(request.paths), topics.takes)
@@ -59,6 +61,17 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{done.without_time:,} records have a null timestamp: theirs is beyond what a column can hold",
               file=sys.stderr)  # fmt: skip
     return 0
+
+
+@contextmanager
+def _with_advice() -> Iterator[None]:
+    """Add to an error about a damaged batch what to do: no option of an export leaves records out."""
+    try:
+        yield
+    except CorruptData as error:
+        raise CorruptData(
+            f"{error}; `kafkafs audit` names its offsets, and --to-offsets and --from-offsets export those around them"
+        ) from error
 
 
 def _whole(

@@ -126,6 +126,9 @@ def _looked_up(cluster: Cluster, groups: Sequence[tuple[FoundGroup, Sequence[Com
 def _read(words: Sequence[str], named: Sequence[str]) -> tuple[list[DataDirectory], Sequence[str]]:
     """The data directories, and the groups: those with a flag, or the last of several words, if it is no directory."""
     *first, last = words
+    is_a_name = bool(first) and os.sep not in first[0] and not os.path.lexists(first[0])
+    if is_a_name and os.path.isdir(last):
+        raise UsageError(f"{first[0]!r} is no directory; a group's name comes last, behind the data directories")
     directories = [open_data_directory(data_path(word)) for word in first]
     try:
         return [*directories, open_data_directory(data_path(last))], named

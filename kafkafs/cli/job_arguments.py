@@ -208,10 +208,8 @@ def add_revive(commands: Commands) -> None:
         ],
     )  # fmt: skip
     take_for_values(parser, TIME_BACK)
-    parser.add_argument(
-        "data_dirs", nargs="+", type=named_path, metavar="DATA_DIR", help="log.dirs of one broker or several"
-    )
-    parser.add_argument("--to", required=True, type=named_path, metavar="NEW_DIR", help="an empty or missing directory")
+    parser.add_argument("data_dirs", nargs="+", type=Path, metavar="DATA_DIR", help="log.dirs of one broker or several")
+    parser.add_argument("--to", required=True, type=Path, metavar="NEW_DIR", help="an empty or missing directory")
     parser.add_argument("--plan", action="store_true", help="print as JSON what would be done, and write nothing")
     parser.add_argument(
         "--node-id", type=whole_number, metavar="N", help="of the new node (default: that of the first DATA_DIR)"
@@ -247,13 +245,6 @@ def add_revive(commands: Commands) -> None:
     ):
         method.add_argument(f"--{name}", dest="method", action="store_const", const=name, help=what)
     parser.set_defaults(interrupted="interrupted; the same command goes on where this one ended")
-
-
-def named_path(word: str) -> Path:
-    """A `type` of arguments: "" is no name, though Path takes it for the directory that we are in."""
-    if not word:
-        raise argparse.ArgumentTypeError("'' names no directory; is a variable empty?")
-    return Path(word)
 
 
 def _add_common(parser: argparse.ArgumentParser, how_many: str = "+") -> None:

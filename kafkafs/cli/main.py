@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib import import_module
 
-from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_USAGE, run_to_exit_code
+from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_USAGE, name_warnings, run_to_exit_code
 from kafkafs.disk.garbage import no_collection
 
 
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parsed = parser.build(named).parse_args(typed)
             interrupted, failed = getattr(parsed, "interrupted", ""), getattr(parsed, "failed", EXIT_FAILED)
             command = import_module(parsed.module)
+        name_warnings()
         return int(command.run(parsed))
 
     return run_to_exit_code(run, lambda: interrupted, lambda: failed)

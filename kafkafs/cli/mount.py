@@ -70,7 +70,7 @@ def _check_parts() -> None:
         return
     if not is_installed():
         raise UsageError(
-            "root mounts with a system call filter only, and libseccomp or pyseccomp is missing: apt-get install"
+            "a mount by root needs a system call filter, and libseccomp or pyseccomp is missing: run apt-get install"
             f" libseccomp2, {install_command('mount')}; or mount as a user who may read the data"
         )
 

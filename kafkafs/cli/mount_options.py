@@ -99,7 +99,7 @@ def tier_of(texts: Iterable[str]) -> TierSource | None:
     """The tier in the `-o` arguments of a command that takes no other options; UsageError for those."""
     reading = parse(texts).reading
     if replace(reading, tiered=None) != ReadOptions():
-        raise UsageError("of the options of a mount it takes tiered=, tiered_key= and tiered_cache=")
+        raise UsageError("of the options of a mount, this command takes only tiered=, tiered_key= and tiered_cache=")
     return reading.tiered
 
 
@@ -185,7 +185,7 @@ def parse(texts: Iterable[str]) -> MountOptions:
     for word in (word.replace(r"\,", ",") for word in separated(texts)):
         name, equals, value = word.partition("=")
         known = _BY_NAME.get(name)
-        if known is not None and ("=" in known.form) == bool(equals):
+        if known is not None and ("=" in known.form) == bool(value) == bool(equals):
             options = known.apply(options, value)
         elif known is not None:
             raise UsageError(f"the option is written {known.form}, not {word!r}")

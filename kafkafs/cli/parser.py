@@ -12,10 +12,10 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import kafkafs
-from kafkafs.errors import did_you_mean
+from kafkafs.errors import EMPTY_NAME, did_you_mean
 
 Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic for type checkers only
 
@@ -52,6 +52,9 @@ _PAGES = """pages:
   kafkafs cat DATA_DIR .kafkafs/README          names below a mount point
   docs/recipes.md, docs/queries.md              in the source: by question, by name"""
 
+_MAY_BE_EMPTY = ("pattern", "header", "group", "options")
+"""Arguments for which an empty word means something."""
+
 TIME_BACK = "-[0-9]+[smhd]?"
 """A time back from now, as in `--from-time -1h`."""
 
@@ -87,15 +90,43 @@ class Parser(argparse.ArgumentParser):
 
         `-h` alone is a call for help, also where it would mean something else beside other words (`ls -lh`).
         """
-        parsed, left = super().parse_known_args(["--help"] if args == ["-h"] else args, namespace)
+        words = sys.argv[1:] if args is None else list(args)
+        self._check_first_option(words)
+        parsed, left = super().parse_known_args(["--help"] if words == ["-h"] else words, namespace)
         if self.spread is not None:
             getattr(parsed, self.spread).extend(word for word in left if not self._looks_like_option(word))
             left = [word for word in left if self._looks_like_option(word)]
         if left and self._looks_like_option(left[0]):
-            self.error(f"there is no option {left[0]}{self._nearest(left[0], self._option_string_actions)}")
+            self._refuse_option(left[0])
         if left:
             self.error(f"too many arguments: {' '.join(left)}")
         return parsed, left
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """As argparse does, but an empty word is an error: it comes from a variable that was never set, and Path would
+        take it for the current directory."""
+        if (
+            "" in arg_strings
+            and action.dest not in _MAY_BE_EMPTY
+            and not isinstance(action, argparse._SubParsersAction)
+        ):
+            raise argparse.ArgumentError(action, EMPTY_NAME)
+        return super()._get_values(action, arg_strings)
+
+    def _check_first_option(self, words: Sequence[str]) -> None:
+        """Name an unknown option in place of a command, before argparse asks for the command."""
+        has_commands = any(isinstance(action, argparse._SubParsersAction) for action in self._actions)
+        name = words[0].partition("=")[0] if words else ""
+        begun = name if name.startswith("--") else name[:2]
+        if (
+            has_commands
+            and begun.startswith("-")
+            and not any(known.startswith(begun) for known in self._option_string_actions)
+        ):
+            self._refuse_option(words[0], "; the options of a command come behind the command")
+
+    def _refuse_option(self, word: str, otherwise: str = "") -> NoReturn:
+        self.error(f"there is no option {word}{self._nearest(word, self._option_string_actions) or otherwise}")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """As argparse does, but what cannot be written is no success."""

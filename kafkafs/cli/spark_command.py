@@ -2,6 +2,7 @@
 are."""
 
 import argparse
+import errno
 import os
 import stat
 from collections.abc import Iterator, Sequence
@@ -89,7 +90,7 @@ def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:
     if not place.parent.is_dir():
         raise UsageError(f"{str(place)!r} cannot be written: there is no directory {str(place.parent)!r}")
     if place.is_dir() or not os.access(place if place.exists() else place.parent, os.W_OK):
-        reason = "it is a directory" if place.is_dir() else "permission denied"
+        reason = "it is a directory" if place.is_dir() else os.strerror(errno.EACCES)
         raise UsageError(f"{str(place)!r} cannot be written: {reason}")
     return place
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _PASSING = re.compile(
     r"AWS Error (SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|THROTTLING|REQUEST_TIMEOUT|NETWORK_CONNECTION)"
     r"|HTTP status (5|429)|XML_ERROR|SlowDown|ServiceUnavailable|InternalError|TooManyRequests"
-    r"|the store (listed nothing|sent nothing)|no listing came"
+    r"|the store (listed nothing|sent nothing)|the answer is no listing"
 )
 """Words of failures that may be over in a moment. pyarrow does not know each of them by a name of its own."""
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from kafkafs.disk import store_session
 from kafkafs.disk.objects import address_of, is_bucket, shown
-from kafkafs.errors import UsageError
+from kafkafs.errors import EMPTY_NAME, UsageError
 
 _OPTIONS = ("endpoint_override", "region", "scheme")
 _OF_PATH = re.compile(r"(s3|gs|gcs|abfs|abfss|hdfs):/{1,2}([^/].*)")
@@ -84,6 +84,8 @@ def data_path(word: str | Path) -> Path:
 
     UsageError for an address with keys: paths are shown, and written into reports."""
     address = address_of(os.fspath(word))
+    if not address:
+        raise UsageError(EMPTY_NAME)
     if not _OF_PATH.match(address):
         if is_bucket(address):
             raise UsageError(f"{word!r} is no address of a bucket: pyarrow.fs knows s3, gs, abfs and hdfs")

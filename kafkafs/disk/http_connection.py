@@ -74,7 +74,7 @@ class HttpConnection:
             first, *lines = self._head().split("\r\n")
             found = _STATUS.fullmatch(first)
             if found is None:
-                raise HttpError("what came is no response of HTTP")
+                raise HttpError("the answer is not HTTP")
             self.status = int(found[1])
         fields = (line.partition(":") for line in lines)
         self.headers = {name.lower(): value.strip() for name, _, value in fields}

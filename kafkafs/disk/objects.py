@@ -16,6 +16,7 @@ from typing import NamedTuple
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import DiskError, NotFound, UsageError
+from kafkafs.installation import install_command
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -123,7 +124,7 @@ def check_pyarrow(what: str) -> None:
     with suppress(ImportError):
         if find_spec("pyarrow") is not None:
             return
-    raise UsageError(f"{what} in a bucket takes pyarrow: pip install 'kafkafs[tiered]'")
+    raise UsageError(f"{what} in a bucket takes pyarrow: {install_command('tiered')}")
 
 
 def is_bucket(place: str) -> bool:

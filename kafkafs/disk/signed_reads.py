@@ -183,7 +183,7 @@ class SignedReads:
         if page is None and _WHOLE in data[-_END:]:
             return None  # a key that XML has no word for
         if page is None:
-            raise OSError("no listing came, but something else; does a proxy answer instead of the store?")
+            raise OSError("the answer is no listing; does a proxy answer instead of the store?")
         return page
 
     def _listing(self, connection: HttpConnection, request: bytes, until: float) -> tuple[int, bytes] | None:

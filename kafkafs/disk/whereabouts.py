@@ -6,6 +6,7 @@ whether a place is in a directory, whatever it is called: nothing is written int
 
 import json
 import os
+import shlex
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -55,6 +56,9 @@ def hint(path: Path, is_data_directory: IsDataDirectory) -> str:
     for place in (path, *list(path.parents)[:2]):
         if is_data_directory(place.parent):
             return _above(place, path)
+    words = str(path).split(",")
+    if len(words) > 1 and is_data_directory(Path(words[0])):
+        return f"; write blanks between data directories, as in {shlex.join(words)}"
     return ""
 
 

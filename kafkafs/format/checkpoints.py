@@ -1,7 +1,7 @@
 """The small text files beside the segments. Sources: CheckpointFile, LeaderEpochCheckpointFile, PartitionMetadataFile.
 
 Beside each parser is the writer of such a file. A parser takes the whole file as bytes and returns plain values, or
-raises CorruptData with what is wrong; what cannot be parsed counts as absent for a caller, who names it in `problems`.
+raises CorruptData with what is wrong; what cannot be parsed is ignored for a caller, who names it in `problems`.
 """
 
 import base64

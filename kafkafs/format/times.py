@@ -211,6 +211,11 @@ def _milliseconds(seconds: int, fraction: str | None) -> int | None:
     return milliseconds if milliseconds <= MAX_INT64 else None
 
 
+def time_text(time: Time) -> str:
+    """A time for a message: the date and the milliseconds of a timestamp, or the words that count back from the end."""
+    return f"end-{time.ago_ms // 1000}s" if isinstance(time, FromEnd) else f"{utc_text(time)} ({time})"
+
+
 def utc_text(timestamp_ms: int) -> str:
     """The time of a timestamp, as `by-time/` takes it. "no date" if no calendar has it."""
     try:

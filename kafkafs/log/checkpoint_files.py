@@ -22,7 +22,7 @@ _EMPTY_SIZE = len("0\n0\n")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
-    """The offsets that a data directory's checkpoint files hold; a file that cannot be parsed counts as absent.
+    """The offsets that a data directory's checkpoint files hold; a file that cannot be parsed is ignored.
 
     `unread`: the problems of files that could not be read at all.
     """
@@ -112,10 +112,10 @@ class CheckpointFiles:
             return parse_offset_checkpoint(self._root.read_whole(name))
         except NotFound as error:
             if self._stamp(name) is not None:
-                problems.append(f"{name} counts as absent: {error}")
+                problems.append(f"{name} is ignored: {error}")
         except CorruptData as error:
-            problems.append(f"{name} counts as absent: {error}")
+            problems.append(f"{name} is ignored: {error}")
         except UNREADABLE as error:
-            problems.append(f"{name} counts as absent: it cannot be read: {error}")
+            problems.append(f"{name} is ignored: it cannot be read: {error}")
             unread.add(problems[-1])
         return {}

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from kafkafs.errors import CorruptData, NotFound, TooLarge
-from kafkafs.format.times import FromEnd, Time
+from kafkafs.format.times import FromEnd, Time, time_text
 from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.log import Found, LocatedBatch, Log
 from kafkafs.log.look import Look, Reader
@@ -109,7 +109,7 @@ class AtTime(NamedTuple):
         found = look.uncommitted.lookup.batch_at(look.milliseconds(self.time), trace)
         if found is None:
             look.check_nothing_follows()
-            raise NotFound(f"no record at or after {self.time}")
+            raise NotFound(f"no record at or after {time_text(self.time)}")
         return found
 
     def record(self, look: Look) -> Found:
@@ -124,7 +124,7 @@ class AtTime(NamedTuple):
         found = lookup.first_at(look.milliseconds(self.time))
         if found is None:
             look.check_nothing_follows()
-            raise NotFound(f"no record at or after {self.time}")
+            raise NotFound(f"no record at or after {time_text(self.time)}")
         return found
 
 
@@ -169,7 +169,7 @@ class BeforeTime(NamedTuple):
             look.check_nothing_follows()
         offset = reader.latest(found)
         if offset is None:
-            raise NotFound(f"no record before {self.time}")
+            raise NotFound(f"no record before {time_text(self.time)}")
         return offset
 
 

@@ -87,11 +87,11 @@ class DirectoryCount:
 
     def logs_denied(self, place: object) -> list[str]:
         """A sentence about the logs that may not be read, if there are some. `Cluster` names those of its topics."""
-        return self._denied(place, ".log", "the records in them are unknown", _READ_BY_CLUSTER)
+        return self._denied(place, ".log", "their records are unknown", _READ_BY_CLUSTER)
 
     def times_denied(self, place: object) -> list[str]:
         """The same about time indexes."""
-        return self._denied(place, ".timeindex", "the times of their segments are unknown")
+        return self._denied(place, ".timeindex", "the times of these segments are unknown")
 
     def _denied(self, place: object, end: str, lacking: str, but: Container[str] = ()) -> list[str]:
         names = [one for each in self.partitions if each.name.topic not in but for one in each.denied]

@@ -248,7 +248,7 @@ def _left_out(config: Config, node: int, settings: frozenset[str], target: Relea
     if kind == BROKER_RESOURCE and resource not in ("", str(node)):
         return f"the setting {name} of broker {resource} is left out: the new cluster has node {node} alone"
     if kind == BROKER_RESOURCE and (name in settings or _is_of_a_machine(name, value)):
-        why = "the new node has its own" if name in settings else "it is about the machine of then"
+        why = "the new node has its own" if name in settings else "it belongs to the old machine"
         return f"the setting {name} of {_whose(kind, resource)} is left out: {why}"
     if kind == BROKER_RESOURCE:
         if is_taken_of_broker(name, value):

@@ -120,7 +120,7 @@ def of_unknown_topic(
 def _way_back(claim: Claim) -> str:
     if claim.option is None:
         return ""
-    return f"; with --until a moment before that, {claim.option} lets it count if the metadata of then are still there"
+    return f"; to bring it back, use {claim.option} and --until a moment before the deletion (if the metadata have it)"
 
 
 def _plain(claim: Claim) -> str:

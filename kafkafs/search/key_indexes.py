@@ -2,7 +2,7 @@
 
 An index counts for a segment only if the log is the one that it was made of: its size, and a fingerprint of four
 samples of it. Batches there have checksums and timestamps, so another log differs in them. A damaged index, or an index
-of another log, counts as absent.
+of another log, is ignored.
 
 It serves both isolation levels: of a key that has aborted records the last record of all has a row, and the last one
 that was not aborted. A segment that is not settled yet, or cannot be read as a whole, has no index: lookups scan it.

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from kafkafs.disk.data_paths import data_path, named_now
 from kafkafs.disk.objects import address_of, is_bucket
 from kafkafs.disk.whereabouts import each_once
-from kafkafs.errors import UsageError
+from kafkafs.errors import EMPTY_NAME, UsageError
 from kafkafs.tables.offsets import TopicPartition
 
 Replicas = Literal["furthest", "refuse"]
@@ -37,6 +37,8 @@ def named_paths(words: Iterable[str]) -> tuple[Path, ...]:
     found: list[Path] = []
     for word in words:
         address = address_of(word)
+        if not address:
+            raise UsageError(EMPTY_NAME)
         if is_bucket(address):
             found.append(named_now(data_path(address)))
             continue

@@ -169,6 +169,8 @@ def scan(
     paths = named_paths([fspath(word) for word in words])
     if not paths:
         raise UsageError("no data directory is named")
+    if not isinstance(topic, str):
+        raise UsageError(f"topic={topic!r} is not one topic's name; scan one topic at a time")
     choice, source = Choice(topics=(topic,)), TierSource.parse(tiered, tiered_key)
     if missing := missing_of(paths, choice, source):
         data_loss(fail_on_data_loss, _NAME_ALL)(missing_sentence(missing))

@@ -75,7 +75,9 @@ def _specific(side: str, bound: Mapping[int, int], otherwise: int, partitions: C
         if partition not in numbers:
             raise UsageError(f"{side} names the partition {partition!r}; the partitions here are {names(partitions)}")
         if not _is_whole(offset) or offset < 0:
-            raise UsageError(f"{side} names the offset {offset!r} of partition {partition}: write a whole number")
+            raise UsageError(
+                f"{side} names the offset {offset!r} of partition {partition}; write a whole number from 0 up"
+            )
     return Specific(dict.fromkeys(partitions, otherwise) | {numbers[number]: int(at) for number, at in bound.items()})
 
 

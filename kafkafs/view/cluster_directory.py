@@ -60,7 +60,8 @@ class ClusterDirectory(ClusterNode):
             return self._schemas(name)
         listed = f"{_GROUPS}.jsonl" if name == _GROUPS else name
         if listed not in LISTS or not self._sources.ask(lambda cluster: _is_there(cluster, listed)):
-            raise NotFound(f".cluster has no {name!r}, or no source for it")
+            known = f"no source for {name!r} is on these disks; `.cluster/state.json` says what is missing"
+            raise NotFound(known if listed in LISTS else f".cluster has no {name!r}")
         topics = LISTS[listed].topics
         return GroupsDirectory(self._sources, topics) if name == _GROUPS else LinesFile(self._sources, topics, name)
 

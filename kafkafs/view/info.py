@@ -263,7 +263,7 @@ def _small_file(view: PartitionView, name: str, parse: Callable[[bytes], Answer]
     except NotFound:
         return None
     except CorruptData as error:
-        problems.append(f"{name} counts as absent: {error}")
+        problems.append(f"{name} is ignored: {error}")
     except UNREADABLE as error:
         problems.append(f"{name} cannot be read: {error}")
     return None

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from kafkafs.disk.access import Access, common
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, DiskError, NotFound, TooLarge, Vanished
-from kafkafs.format.times import FromEnd
+from kafkafs.format.times import FromEnd, time_text
 from kafkafs.log.look import Look
 from kafkafs.log.places import BeforeTime, BetweenTimes
 from kafkafs.view.decoded import JsonPoint, Lines
@@ -85,7 +85,7 @@ class MergedPoint:
 
         there = each_there(views, last)
         if not there:
-            raise NotFound(f"no record of {self._topic} is before {target.time}")
+            raise NotFound(f"no record of {self._topic} is before {time_text(target.time)}")
         newest = max(each.timestamp for each in there)
         largest = [_largest(each, BetweenTimes(max(newest, 0), target.time)) for each in there]
         number = max(range(len(there)), key=lambda number: (largest[number], number))

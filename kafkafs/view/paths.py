@@ -19,6 +19,7 @@ from kafkafs.view.node import DirectoryNode, LinkNode, Node, Tree
 from kafkafs.view.reasons import meant
 
 _MAX_LINKS = 40  # path_resolution(7)
+_ADVICE = ("did you mean", "no source for")  # of errors that need no nearest name
 _PATTERN = re.compile(r"[*?\[]")
 
 
@@ -36,7 +37,7 @@ def resolve(tree: Tree, path: str, *, follow: bool = True) -> Node:
         try:
             node = directory.child(part)
         except NotFound as error:
-            near = "" if "did you mean" in str(error) else meant(directory, part)
+            near = "" if any(words in str(error) for words in _ADVICE) else meant(directory, part)
             raise NotFound(f"{error}{near}") from None
         if (parts or follow) and hasattr(node, "target"):
             links += 1

@@ -32,6 +32,13 @@ def test_findings_go_to_standard_output_or_to_the_file_that_was_named(tmp_path, 
         log.write_bytes(sound)
 
 
+def test_replicas_of_one_broker_are_not_compared_in_silence(tmp_path, capsys):
+    """Regression: with one directory, `--compare-replicas` said "clean", and had compared nothing."""
+    write_partition(tmp_path / "data", {0: [made(0, [1, 2])]})
+    assert main(["audit", str(tmp_path / "data"), "--compare-replicas"]) == 0
+    assert "no replicas were compared" in capsys.readouterr().err
+
+
 def test_an_audit_whose_findings_cannot_be_written_could_not_run(monkeypatch):
     """Its exit code 1 means that there are findings to be read."""
     full = io.TextIOWrapper(open("/dev/full", "wb"))  # noqa: SIM115

@@ -255,7 +255,7 @@ def test_remote_segments_are_searched_too(tmp_path, kind):
         code, _, reported = found("-o", f"tiered={tiered.tier},corrupt=skip", tiered.left)
         assert (code, reported) == (
             2,
-            "kafkafs: of the options of a mount it takes tiered=, tiered_key= and tiered_cache=\n",
+            "kafkafs: of the options of a mount, this command takes only tiered=, tiered_key= and tiered_cache=\n",
         )
         return
     place = aiven.write(tiered.tier, tmp_path / "tier", compress=True)

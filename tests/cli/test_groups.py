@@ -69,6 +69,7 @@ def test_a_terminal_gets_a_table():
         (("/nowhere",), 2, "does not exist"),
         (("{data}", "/nowhere"), 1, "there is no data directory '/nowhere', nor a group of that name"),
         (("/nowhere", "{data}"), 2, "'/nowhere' does not exist"),
+        (("classic", "{data}"), 2, "'classic' is no directory; a group's name comes last"),
         (("{data}", "classic", "moved"), 2, "does not exist"),
         (("{data}/meta.properties",), 2, "is not a directory"),
         (("{other}",), 1, "no partition of __consumer_offsets"),

@@ -97,6 +97,8 @@ def test_an_index_directory_has_to_be_there(tmp_path, monkeypatch):
         ("corrupt=fail", "the only choice is corrupt=skip"),
         ("cache=drop", "the only choice is cache=keep"),
         ("isolation", "the option is written isolation=LEVEL, not 'isolation'"),
+        ("index_dir=", "the option is written index_dir=DIR, not 'index_dir='"),
+        ("tiered=", "the option is written tiered=SOURCE, not 'tiered='"),
         ("allow_other=yes", "the option is written allow_other, not 'allow_other=yes'"),
         ("rw", "'rw' is refused: the mount is read-only"),
         ("exec", "'exec' is refused: files are data here"),

@@ -8,6 +8,7 @@ import pytest
 
 from kafkafs.cli.main import main
 from kafkafs.cli.parser import COMMANDS, INSTEAD, build
+from kafkafs.errors import EMPTY_NAME
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,9 @@ def test_the_help_of_each_command_ends_with_examples(command: str, capsys: pytes
          " zstd?"),
         (["grep", "-m", "few", "x", "a"], "kafkafs grep", "'few' is not a whole number"),
         (["umount", "a", "b"], "kafkafs umount", "too many arguments: b"),
+        (["--hlep"], "kafkafs", "there is no option --hlep; did you mean --help?"),
+        (["--table", "groups", "a"], "kafkafs", "there is no option --table; the options of a command come behind the"
+         " command"),
     ],
 )  # fmt: skip
 def test_what_is_mistyped_is_answered_with_what_is_nearest(
@@ -55,6 +59,30 @@ def test_what_is_mistyped_is_answered_with_what_is_nearest(
     reported = capsys.readouterr().err
     assert reported.startswith(f"usage: {usage}")
     assert reported.endswith(f"{nearest}\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "triage {}", "ls {}", "ls a {}", "cat {} b", "cat a {}", "stat a {}", "grep x {}", "dump {}", "dump --files {}",
+        "groups {}", "groups a {}", "du {}", "du a --server-properties {}", "audit {}", "audit a --report {}",
+        "audit a --tiered {}", "diff a --against {}", "diff {} --against a", "reindex a --index-dir {}",
+        "export {} --to b", "export a --to {}", "export a --to b --tiered {}", "export a --to b --iceberg {}",
+        "export --compact {}", "profile a --html {}", "profile a --json {}", "revive {} --to b", "revive a --to {}",
+        "revive a --to b --tiered {}", "mount {} b", "mount a {}", "mount a b --log-file {}", "umount {}",
+    ],
+)  # fmt: skip
+def test_an_empty_word_is_not_the_directory_that_we_are_in(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor an option left out: it comes from a variable that was never set."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["" if word == "{}" else word for word in words.split()])
+    assert capsys.readouterr().err.endswith(f"{EMPTY_NAME}\n")
+
+
+def test_an_empty_pattern_and_group_are_words(tmp_path: Path) -> None:
+    """Each record has an empty text, and a group's name may be empty."""
+    assert build().parse_args(["grep", "", "--header", "", str(tmp_path)]).pattern == ""
+    assert build().parse_args(["groups", str(tmp_path), "--group", ""]).group == [""]
 
 
 def test_unmount_is_umount(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

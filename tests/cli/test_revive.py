@@ -75,7 +75,7 @@ def test_bad_input_is_one_sentence_and_a_code(tmp_path, words, code, sentence):
 def test_an_empty_name_is_not_the_directory_that_we_are_in(words, argument):
     done = revive(*words)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"argument {argument}: '' names no directory" in done.stderr
+    assert f"argument {argument}: '' names nothing" in done.stderr
 
 
 def test_damage_is_code_1(tmp_path):

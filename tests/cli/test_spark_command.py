@@ -94,7 +94,7 @@ def test_a_place_without_the_right_to_write_is_refused(data, monkeypatch):
     monkeypatch.setattr(os, "access", may)
     (data.parent / "old").touch()
     for name in ("new", "old"):
-        with pytest.raises(UsageError, match="permission denied"):
+        with pytest.raises(UsageError, match="Permission denied"):
             file_to_write(data.parent / name, [data])
     assert asked == [data.parent, data.parent / "old"]
 

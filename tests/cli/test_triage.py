@@ -123,7 +123,7 @@ def test_a_file_that_may_not_be_read_is_one_sentence(name, about_du, closed):
     about = [line for line in screen.stderr.splitlines() if name in line]
     assert (screen.returncode, len(about), screen.stderr.count("\n")) == (2, 1, 1)
     assert "run kafkafs as the owner" in about[0]
-    assert "counts as absent" not in screen.stdout
+    assert "is ignored" not in screen.stdout
     assert usage.returncode == (1 if about_du else 0)
     assert (name in usage.stderr) == about_du
     assert "the log is empty" not in screen.stderr + usage.stderr
@@ -132,9 +132,9 @@ def test_a_file_that_may_not_be_read_is_one_sentence(name, about_du, closed):
 def test_a_torn_checkpoint_is_named_once(closed, caplog):
     (closed / "replication-offset-checkpoint").write_text("0\n7\nt 0 2\n")
     done = in_process("triage", closed)
-    assert (done.returncode, (done.stdout + done.stderr + caplog.text).count("counts as absent")) == (1, 1)
+    assert (done.returncode, (done.stdout + done.stderr + caplog.text).count("is ignored")) == (1, 1)
     usage = in_process("du", closed)
-    assert (usage.returncode, (usage.stdout + usage.stderr + caplog.text).count("counts as absent")) == (1, 1)
+    assert (usage.returncode, (usage.stdout + usage.stderr + caplog.text).count("is ignored")) == (1, 1)
 
 
 @takes_root

@@ -82,6 +82,13 @@ def test_what_is_near_nothing_is_told_what_to_look_for(tmp_path):
     assert said(tmp_path).endswith("with segments in them")
 
 
+def test_commas_between_directories_are_blanks(volume):
+    """As `kafkafs cat` takes them; other commands take several words."""
+    assert said(Path(f"{volume}/kafka-log0,{volume}/kafka-log1")).endswith(
+        f"write blanks between data directories, as in {volume}/kafka-log0 {volume}/kafka-log1"
+    )
+
+
 def test_what_is_near_is_looked_at_in_silence(tmp_path, caplog):
     """Regression: `kafkafs ls /` said 90 times that a link in `/bin` (`gcc-12`) is not served, before its sentence."""
     (tmp_path / "bin").mkdir()

@@ -18,6 +18,7 @@ from kafkafs.format.times import (
     parse_time_ms,
     parse_window,
     probable_unit,
+    time_text,
 )
 
 NOW_MS = 1_632_390_207_806
@@ -214,3 +215,8 @@ def test_windows_of_other_times() -> None:
                                              ("x", "+1m"), ("5-5m-5m", "+1m"), ("5", "+1m+1m")])  # fmt: skip
 def test_what_is_no_window_is_none(first: str, last: str) -> None:
     assert parse_window(first, last, 0) is None
+
+
+def test_a_time_in_a_message_has_its_date_and_its_number():
+    assert time_text(1_632_390_207_806) == "2021-09-23T09:43:27.806Z (1632390207806)"
+    assert time_text(FromEnd(90_000)) == "end-90s"

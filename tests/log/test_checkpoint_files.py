@@ -81,7 +81,7 @@ def test_what_is_broken_counts_as_absent_and_is_told_once(files, tmp_path, caplo
         clock.now += 1.0
         found = known.read()
         assert found.of(parse_partition_name("t-0")) == (None, 9)
-        assert [problem.partition(":")[0] for problem in found.problems] == [f"{LOG_STARTS} counts as absent"]
+        assert [problem.partition(":")[0] for problem in found.problems] == [f"{LOG_STARTS} is ignored"]
     assert len(caplog.messages) == 1
     checkpoint(tmp_path / LOG_STARTS, t=5)
     clock.now += 1.0
@@ -115,13 +115,13 @@ def test_a_log_that_was_cut_has_no_start_from_before(tmp_path):
 @pytest.mark.parametrize("make", NO_REGULAR_FILE)
 @pytest.mark.parametrize("name", [LOG_STARTS, HIGH_WATERMARKS])
 def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name, make):
-    """It counts as absent, and an operator may wonder why deleted records are there again."""
+    """It is ignored, and an operator may wonder why deleted records are there again."""
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})
     make(tmp_path / name)
     directory = open_data_directory(tmp_path)
     for _ in range(3):
         (problem,) = directory.checkpoints.read(now=True).problems
-        assert problem.startswith(f"{name} counts as absent: '{name}' is ")
+        assert problem.startswith(f"{name} is ignored: '{name}' is ")
     assert caplog.messages == [f"{tmp_path}: {problem}"]
 
 

@@ -119,7 +119,7 @@ def torn_checkpoint(path):
         (emptied_log, "is empty though a later segment follows"),
         (cut_log, "before its high watermark 5"),
         (lost_log, "was on the disk up to 5"),
-        (torn_checkpoint, "replication-offset-checkpoint counts as absent"),
+        (torn_checkpoint, "replication-offset-checkpoint is ignored"),
     ],
 )
 def test_damage_is_told(break_it, words, data):

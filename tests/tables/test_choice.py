@@ -8,6 +8,12 @@ from kafkafs.errors import UsageError
 from kafkafs.tables.choice import named_paths
 
 
+def test_an_empty_word_is_no_path():
+    """It is that of a variable that was never set, and would be the current directory."""
+    with pytest.raises(UsageError, match="is a variable empty"):
+        named_paths([""])
+
+
 def test_paths_are_absolute_and_each_is_there_once(tmp_path, monkeypatch):
     """A directory that is named twice would stand in its own way."""
     for name in ("disk-1", "disk-2", "a*b"):

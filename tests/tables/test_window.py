@@ -60,7 +60,7 @@ def test_bounds_are_offsets_or_times(start, end, expected, places):
     ("bound", "sentence"),
     [
         ({7: 1}, "start names the partition 7; the partitions here are t-0, t-1"),
-        ({0: -1}, "start names the offset -1 of partition 0: write a whole number"),
+        ({0: -1}, "start names the offset -1 of partition 0; write a whole number from 0 up"),
         ({0: "1"}, "start names the offset '1' of partition 0"),
         ("yesterday", "start='yesterday' is no time; write milliseconds"),
         ("end-5m", "start='end-5m' is no time"),
