@@ -8,7 +8,7 @@ and an index is still called `.swap`, the two belong together.
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple
@@ -58,14 +58,14 @@ class Listing:
     problems: tuple[str, ...] = field(default=())
     compacting: bool = False  # the cleaner is at it, or was a moment ago
 
-    def all_problems(self) -> list[str]:
+    def all_problems(self, is_in_tier: Callable[[int], bool] = lambda _: False) -> list[str]:
         """Return the problems that the names alone tell: entries that are not regular files, and indexes whose log is
-        missing."""
-        missing = (segment_file(offset, "log") for offset in self.logless)
-        return [
-            *self.problems,
-            *(f"{log} is missing though its index is there: a gap in the offsets" for log in missing),
-        ]
+        missing. `is_in_tier` tells if a tier answers for an offset."""
+        problems = [*self.problems]
+        for offset in self.logless:
+            missing = f"{segment_file(offset, 'log')} is missing though its index is there"
+            problems.append(missing if is_in_tier(offset) else f"{missing}: a gap in the offsets")
+        return problems
 
 
 NOTHING = Listing((0, 0), True, {}, {}, ())

@@ -289,6 +289,10 @@ class Log:
                 held.append(file)
         return held
 
+    def is_in_tier(self, offset: int) -> bool:
+        """True if a tier answers for that offset, if only with an error."""
+        return any(segment.object is not None for segment in islice(self.segments_from(offset), 1))
+
     def gaps_in_a_tier(self) -> list[str]:
         """Return sentences about offsets that no upload has, between two uploads that tell where they end and begin. A
         tiered log is never compacted. Gaps between segments of the disk are pieces of their own (`tier.local_gaps`)."""

@@ -89,7 +89,10 @@ class _Encoded(list[str]):
 def describe(view: PartitionView, look: Look) -> dict[str, object]:
     """The fields of `info.json` (docs/queries.md)."""
     log, name = look.log, view.partition.name
-    problems = [*view.data_directory.checkpoints.read().problems, *view.partition.listing().all_problems()]
+    problems = [
+        *view.data_directory.checkpoints.read().problems,
+        *view.partition.listing().all_problems(log.is_in_tier),
+    ]
     replicas = replica_rows(view.find_replicas())
     problems += twins(view, replicas) + missing_partitions(view)
     topic_id = _small_file(view, PARTITION_METADATA, parse_partition_metadata, problems)

@@ -66,6 +66,7 @@ def assert_as_made(root: Root, made: Past, lacking: Iterable[int] = ()) -> None:
     reported = json.loads(cat(root, "t-0/info.json"))
     assert (reported["logStartOffset"], reported["logEndOffset"]) == (0, made.end)
     assert bool(reported["problems"]) or not lost
+    assert lost or not any("a gap" in each for each in reported["problems"]), "the tier has them"
     for offset in range(2, made.end, 9):
         for path in (f"by-offset/{offset}.jsonl", f"by-time/{FIRST_MS + 1000 * offset}.jsonl"):
             if offset in lost:
