@@ -84,12 +84,19 @@ class TopicInfo(MadeFile):
     lane = ".topics"
 
     def __init__(
-        self, topic: str, missing: MissingPartitions, attributes: Callable[[], Attributes], resources: Resources
+        self,
+        topic: str,
+        missing: MissingPartitions,
+        attributes: Callable[[], Attributes],
+        find_lost: Callable[[], str],
+        resources: Resources,
     ) -> None:
-        """`attributes` are those of the topic's directory; NotFound once nothing of the topic is here."""
+        """`attributes` are those of the topic's directory; NotFound once nothing of the topic is here. `find_lost` has
+        the partitions found that only a tier has, or tells why they are not known."""
         self._topic = topic
         self._missing = missing
         self._of_directory = attributes
+        self._find_lost = find_lost
         self._texts = resources.made
 
     def _about(self) -> Attributes:
@@ -99,6 +106,7 @@ class TopicInfo(MadeFile):
         return self._missing.restricted(own)
 
     def _make(self) -> bytes:
+        unknown = self._find_lost()
         self._of_directory()
         found = self._missing.compared(self._topic)
         if found is None:
@@ -108,7 +116,11 @@ class TopicInfo(MadeFile):
             "topicId": found.topic_id,
             "partitions": list(found.partitions),
             "missing": list(found.missing),
-            "problems": [*found.problems, *self._missing.unknown()],
+            "problems": [
+                *found.problems,
+                *self._missing.unknown(),
+                *([f"{unknown}; so partitions may be missing here"] if unknown else []),
+            ],
         }
         lines = (f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in fields.items())
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode()

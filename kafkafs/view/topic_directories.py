@@ -39,7 +39,8 @@ class FindLost(NamedTuple):
 
     find: Callable[[], None]
     """Unanswered if the tier does not tell them."""
-    try_to_find: Callable[[], None]
+    try_to_find: Callable[[], str]
+    """Return why the tier does not tell them."""
 
 
 class TopicsDirectory:
@@ -143,7 +144,8 @@ class TopicDirectory:
         if name == BY_TIME:
             return TopicByTime(self._topics, self._topic)
         if name == INFO:
-            return TopicInfo(self._topic, self._topics.missing, self.attributes, self._topics.resources)
+            topics = self._topics
+            return TopicInfo(self._topic, topics.missing, self.attributes, topics.lost.try_to_find, topics.resources)
         link = PartitionLink(self._topics, self._topic, name)
         link.target()
         return link

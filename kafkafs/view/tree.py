@@ -100,15 +100,17 @@ class Root:
             self._find_lost()  # what a bucket alone has is not known before it is asked for
         return self._view_of(self._names.chosen(name), name)
 
-    def _look_for_lost(self) -> None:
+    def _look_for_lost(self) -> str:
         """Have the partitions found that only a tier has. If the tier does not tell them, a listing has the others, and
-        a command hears of it at its end."""
+        a command hears of it at its end. Return why the tier does not tell them."""
         try:
             with patience(self.resources.options.glance_s):
                 self._find_lost()
         except (DiskError, NotFound, UsageError, Vanished) as error:
             if not has_time_slice():
                 store_session.current.report(str(error))
+            return str(error)
+        return ""
 
     def _find_lost(self) -> None:
         """Waits until partitions are known that only a tier has. Unanswered if it does not tell them."""

@@ -149,6 +149,9 @@ def test_no_answer_is_short_if_the_tier_does_not_tell_its_partitions(tmp_path, m
         assert "t-1" in capsys.readouterr().out.split()
         topic, near = ".topics/t/by-time/0...jsonl", f"t-0/by-offset/{made.end - 1}.jsonl"
         assert code("cat", str(disk), topic) in (0, 1)  # 1: the first segments of t-0 are gone
+        assert code("cat", str(disk), about := ".topics/t/info.json") == 0
+        reported = json.loads(capsys.readouterr().out)
+        assert (reported["partitions"], reported["problems"]) == ([0, 1], [])
 
         def refused(_: LocalTiered) -> list[object]:
             raise DiskError("Input/output error")
@@ -159,6 +162,10 @@ def test_no_answer_is_short_if_the_tier_does_not_tell_its_partitions(tmp_path, m
                               ("cat", f"t-1/{first}")):  # fmt: skip
             assert code(command, str(disk), path) == 1, (command, path)
             assert "Input/output error" in capsys.readouterr().err
+        assert code("cat", str(disk), about) == 1
+        reported = json.loads(capsys.readouterr().out)
+        assert reported["partitions"] == [0]
+        assert any("partitions may be missing here" in each for each in reported["problems"])
         assert code("cat", str(disk), near) == 0
         directory = open_data_directory(disk, ReadOptions(tiered=TierSource(options[1].partition("=")[2])))
         with pytest.raises((Unanswered, DiskError)):
