@@ -17,6 +17,7 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
                  finished. The next modules work on one partition
     scanning     reads its log once: the part that is kept (`kept_parts`), counts (`tally`), the state (`scan_state`);
                  `mending` fills damage from `other_replicas`; `broker_notes` reads a broker's files beside the log;
+                 `compacted_gaps` finds the gaps of compacted logs that are losses;
                  `lost_ends` finds ends of transactions (`markers`) and of groups (`group_ends`) in damaged bytes
     partitions   makes its new directory: `writing` writes logs there, from bytes that were just read, in a process of
                  its own; `copying` makes those that are shared with the old file, or have another source

@@ -9,6 +9,7 @@ from kafkafs.cluster.transactions import Owners
 from kafkafs.errors import CorruptData
 from kafkafs.format.names import GROUPS_TOPIC
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
+from kafkafs.revive.compacted_gaps import lost_to_others
 from kafkafs.revive.fingerprint import fingerprint
 from kafkafs.revive.group_ends import LostGroupEnds
 from kafkafs.revive.kept_parts import log_size
@@ -112,6 +113,8 @@ class PartitionScans:
                 f"the log ends at {end}, and its broker recorded its start at {start}: all its records count as deleted"
             )
             one.scan.tally.add_loss(Loss(end, start - 1, reason, is_damage=False))
+        for each in lost_to_others(one.replica, one.scan.gaps, one.scan.rules.dense_from):
+            one.scan.tally.add_loss(each)
         report = self.reports[one.name] = {"directory": one.name, **report_of(one.scan, one.replica)}
         return report
 

@@ -105,7 +105,7 @@ class RankedReplica:
     def missing_from(self, chosen: "RankedReplica") -> list[EpochSpan]:
         """Return the offsets that it has and the chosen replica lacks, or has otherwise."""
         (start, end), (chosen_start, _) = self.span, chosen.span
-        parts = max(start, _parting(self, chosen))
+        parts = max(start, parting(self, chosen))
         pieces = (start, min(end, chosen_start)), (max(parts, chosen_start), end)
         return [
             EpochSpan(each.epoch, max(first, each.start), min(last, each.end))
@@ -127,8 +127,8 @@ def _epochs(replica: Replica, log: Log) -> tuple[LeaderEpoch, ...]:
     return tuple(tally.epochs)
 
 
-def _parting(one: RankedReplica, other: RankedReplica) -> int:
-    """The offset up to which the two logs are alike, as a follower finds it: by the newest epoch that both know."""
+def parting(one: RankedReplica, other: RankedReplica) -> int:
+    """Return the offset up to which two logs are alike, as a follower finds it: by the newest epoch that both know."""
     others, common, cuts = {each.epoch: each for each in other.lineage}, list[int](), {one.span[0], other.span[0]}
     for each in one.lineage:
         found = others.get(each.epoch)

@@ -25,6 +25,7 @@ from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.broker_notes import with_brokers_aborts
+from kafkafs.revive.compacted_gaps import Gap, proof_on_disk
 from kafkafs.revive.kept_parts import Kept, KeptParts, KeptSegment, keep_nothing
 from kafkafs.revive.lost_ends import GroupEndsBetween, LostEnds
 from kafkafs.revive.markers import AskCoordinators, no_coordinator
@@ -54,13 +55,18 @@ class Hooks:
 
 
 class PartitionScan:
-    """See the module."""
+    """See the module. `gaps`: those that compaction may have left."""
 
     def __init__(self, partition: Partition, log: Log, rules: Rules, sources: Sources = Sources()) -> None:
         self.log, self._state = log, ScanState(partition, log, rules)
-        self.tally = self._state.tally
+        self.tally, self.gaps = self._state.tally, list[Gap]()
         self._ends = LostEnds(self._state, sources.is_over, sources.group_ends)
         self._mending = Mending(self._state, sources.replicas, self._ends)
+
+    @property
+    def rules(self) -> Rules:
+        """Those that were given."""
+        return self._state.rules
 
     @property
     def refused(self) -> list[Loss]:
@@ -103,7 +109,7 @@ class PartitionScan:
         """Return the batches of others for segments that are gone before the first one."""
         tally, state, start = self.tally, self._state, self.log.start_offset
         first = state.notes.start
-        if first is None or not state.rules.is_dense(first):
+        if first is None:  # else a loss even if it was compacted, which leaves a segment where the log begins
             return
         parts = self._parts(state.segments[0], first, hooks)
         tally.start_offset = tally.end_offset = first
@@ -134,6 +140,15 @@ class PartitionScan:
             if segment.object is not None and segment.files.may_be_cut:
                 reason, is_damage = "no object of the tier has them", True
         dense_from = 0 if is_damage else state.rules.dense_from
+        compacted = Gap(
+            max(state.next_offset, segment.base_offset), gap if dense_from is None else min(gap, dense_from)
+        )
+        if compacted.first < compacted.end and not state.is_over:
+            proof = proof_on_disk(state.partition, segment, compacted) if segment.object is None else None
+            if proof is not None:
+                dense_from, reason = proof
+                compacted = compacted._replace(end=proof.first)
+            self.gaps.append(compacted)
         if dense_from is not None:
             lost = partial(state.damage if is_damage else state.add_loss, reason=reason)
             first = max(state.next_offset, segment.base_offset, dense_from)

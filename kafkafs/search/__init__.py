@@ -4,6 +4,7 @@
     key_indexes      a `KeyIndex`: where a key may be in one part of the log. It hints; the record's own key decides.
                      `KeyIndexes`: those that `reindex --keys` made, a file for each segment
     segment_keys     those of a segment that was scanned
+    cleaned          missing records that compaction explains, by their keys
     selection        which records a search selects: a pattern, with its *needle*, and the fields it is looked for in
     search_units     what a search reads of a partition, in *units* of some megabytes, and what is selected of each
     side_by_side     a search through whole partitions by processes of their own, which units are handed out to in the
@@ -11,5 +12,6 @@
     record_files     every file of a data directory that holds records, leftovers too; how many a search leaves out
     everywhere       a search through such files, one by one
 
-All use `log`; `view` and `cli` use both halves, `spark` makes key indexes with the first.
+All use `log`; `view` and `cli` use both halves, `spark` makes key indexes with the first. `spark` and
+`revive` ask what was cleaned.
 """

@@ -95,16 +95,19 @@ class Growing:
         self.running: dict[str, Revived] = {}
 
     def run(self, *lines: str) -> None:
-        """Each line; a start of a node is one of a node here, which is stopped before where it runs."""
+        """Each line; those that start or stop a node do it with one here."""
         for line in lines:
-            if not line.startswith("kafka-server-start.sh"):
+            command, *arguments = shlex.split(line)
+            if command == "kafka-server-start.sh":
+                self.start(Path(arguments[-1]).name)
+            elif command == "kafka-server-stop.sh":
+                self.stop([FIRST, SECOND, THIRD][int(arguments[0].removeprefix("--node-id=")) - 1])
+            else:
                 print(self.shell.run(line))
-                continue
-            self.start(Path(shlex.split(line)[-1]).name)
 
     def start(self, settings: str) -> Revived:
-        """The node of that file, anew where it runs."""
-        self.stop(settings)
+        """The node of that file, which does not run."""
+        assert settings not in self.running
         at = self.first + 2 * [FIRST, SECOND, THIRD].index(settings)
         home = self.scratch / f"home-{settings}"
         reported = {**self.report, "listen": f"127.0.0.1:{at}"}
@@ -113,8 +116,7 @@ class Growing:
 
     def stop(self, settings: str) -> None:
         """In order."""
-        if settings in self.running:
-            self.running.pop(settings).broker.stop()
+        self.running.pop(settings).broker.stop()
 
     def end(self) -> None:
         """Of all."""
@@ -151,8 +153,6 @@ def test_three_brokers_and_three_controllers_lose_nothing(tmp_path, release, tar
         wait_until(lambda: in_sync(node.broker) == {3}, "three replicas in sync")
         if is_static:
             growing.run(*upgrade)
-            for each in (FIRST, SECOND, THIRD):
-                growing.start(each)
         growing.run(*control[:-1])
         assert growing.shell.run(control[-1]).count('"directoryId"') == 3
         wait_until(lambda: in_sync(growing.running[FIRST].broker) == {3}, "three replicas in sync")

@@ -119,7 +119,8 @@ def test_a_segment_that_compaction_has_not_reached_is_missed(tmp_path, disks, is
     log = open_data_directory(disks[0]).partition(PARTITION).log()
     gone, behind = log.segments[1:3]
     for each in disks if not is_anywhere else disks[:1]:
-        (each / PARTITION / gone.log_name).unlink()
+        for file in (each / PARTITION).glob(f"{gone.base_offset:020}.*"):
+            file.unlink()
     for reached in (gone.base_offset, gone.base_offset + 1, behind.base_offset):
         for each in disks:
             (each / "cleaner-offset-checkpoint").write_text(f"0\n1\n{TOPIC} 0 {reached}\n")

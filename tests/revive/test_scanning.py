@@ -126,7 +126,8 @@ def test_a_first_segment_of_which_compaction_left_nothing_stays(segments):
     """Where the log begins is what a broker calls its earliest offset."""
     log = open_data_directory(segments).partition("segments-0").log()
     first, second = log.segments[:2]
-    (segments / "segments-0" / first.log_name).write_bytes(b"")
+    for kind in ("log", "index", "timeindex"):
+        (segments / "segments-0" / first.name_of(kind)).write_bytes(b"")
     scan, kept = scanned(segments, "segments-0")
     assert [each.segment.base_offset for each, _ in kept][:2] == [first.base_offset, second.base_offset]
     assert scan.tally.losses == []

@@ -17,7 +17,7 @@ from kafkafs.log.log import Log
 from kafkafs.log.look import Look, Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.spark.diff.cleaned import Candidates, candidates, cleaned_offsets, together
+from kafkafs.search.cleaned import Candidates, candidates, cleaned_offsets, together
 from kafkafs.spark.diff.comparison import ComparisonStep, Tell, count_records, steps
 from kafkafs.spark.diff.sides import Pair
 from kafkafs.tables.locations import Location, partition

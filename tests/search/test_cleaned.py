@@ -1,14 +1,21 @@
 """Missing records that a compaction explains: by the cleaner's two rules, and for none without a key."""
 
+from pathlib import Path
+
 import numpy as np
 
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.spark.diff.cleaned import candidates, cleaned_offsets, together
+from kafkafs.log.look import Look, Reader
+from kafkafs.log.read_options import ReadOptions
+from kafkafs.search.cleaned import candidates, cleaned_offsets, together
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
-from tests.log.making import Made, write_partition
-from tests.spark.test_comparison import reader
+from tests.log.making import Made, log_of, write_partition
+
+
+def reader(data: Path) -> Reader:
+    return Look(log_of(data), ReadOptions()).visible
 
 
 def records(*pairs: tuple[int, bytes | None, bytes | None]) -> tuple[Record, ...]:
