@@ -97,6 +97,9 @@ class Marks:
         self._bytes, self._places = array("q", (0,)), [place]
         self._every = every
 
+    def __len__(self) -> int:
+        return len(self._bytes)
+
     def __getitem__(self, number: int) -> tuple[int, Place]:
         return self._bytes[number], self._places[number]
 
@@ -237,15 +240,19 @@ class Stream:
             self._making.release()
         return True
 
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of text that are made and in memory."""
+        return sum(len(text) for _, text in self._kept)
+
     def _report_held_bytes(self) -> None:
         """The text, and while more is being made about twice the last piece: its records and their bytes.
 
         A follower never rests: what it would make again compaction may have taken away.
         """
         if self._grown is None:
-            text = sum(len(text) for _, text in self._kept)
             making = self._extra_bytes + (2 * len(self._kept[-1][1]) if self._kept else 0) if self._pieces else 0
-            self._budget.hold(self, text + making)
+            self._budget.hold(self, self.kept_bytes + making)
 
     def _made(self, offset: int, size: int) -> bytes | memoryview | None:
         """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""

@@ -127,7 +127,7 @@ def test_what_was_read_to_its_end_makes_room_once_nobody_has_it_open(texts):
     content.close()
     assert (read(other), log.made) == (log.text(1000), 1000)
     other.close()
-    assert not any(reader._kept for reader in other.text.readers)
+    assert not any(reader.kept_bytes for reader in other.text.readers)
     assert (texts.budget.total, measured(texts, log, 1000) is other.text) == (0, True)
     assert read(opened(other.text)) == log.text(1000)
 
@@ -150,8 +150,8 @@ def test_a_read_anywhere_makes_little_and_memory_does_not_grow_with_the_range():
         at, before = chance.randrange(len(whole)), log.made
         assert bytes(content.read(at, 4096)) == whole[at : at + 4096]
         assert log.made - before <= 2 * 1024 + 64
-    assert sum(len(piece) for reader in content.text.readers for _, piece in reader._kept) < 12 << 20
-    assert len(content.text.readers[0].marks._bytes) <= 41
+    assert sum(reader.kept_bytes for reader in content.text.readers) < 12 << 20
+    assert len(content.text.readers[0].marks) <= 41
     assert_random_access(content, whole, reads=30)
 
 

@@ -198,7 +198,8 @@ class OutputClaim:
                 self._put(self._text)
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def held(self) -> Iterator[None]:
+        """A context in which the claim is renewed, and removed at its end."""
         renewing = threading.Thread(target=self._renew, name="kafkafs-claim", daemon=True)
         renewing.start()
         try:
@@ -216,7 +217,7 @@ def claimed(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
     claim = OutputClaim(out, timing)
     with out.without_empty_directories():
         claim.claim_all()
-        with claim._held():
+        with claim.held():
             yield claim
 
 
@@ -227,7 +228,7 @@ def claimed_in_parts(out: Output, timing: Timing = _TIMING) -> Iterator[OutputCl
     claim = OutputClaim(out, timing)
     with out.without_empty_directories():
         claim.claim(())
-        with claim._held():
+        with claim.held():
             yield claim
 
 

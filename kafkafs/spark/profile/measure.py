@@ -187,14 +187,14 @@ class Figures:
         )  # fmt: skip
         for name, codec in other.codecs.items():
             self.codecs.setdefault(name, Codec()).add(codec)
-        self._add_volume(other.volume, other.step_s)
+        self.add_volume(other.volume, other.step_s)
         self.lags = [one + two for one, two in zip(self.lags, other.lags, strict=True)]
         merged = np.maximum(np.frombuffer(self.sketch, np.uint8), np.frombuffer(other.sketch, np.uint8))
         self.sketch = merged.tobytes()
         self.top_keys.add(other.top_keys)
         self.kept.add(other.kept)
 
-    def _add_volume(self, volume: dict[int, tuple[int, int]], step_s: int) -> None:
+    def add_volume(self, volume: dict[int, tuple[int, int]], step_s: int) -> None:
         """Adds up in the coarser of the two steps, and in a coarser one still where there are too many."""
         step = max(self.step_s, step_s)
         found: dict[int, tuple[int, int]] = {}
@@ -205,12 +205,12 @@ class Figures:
                 found[at] = (before[0] + records, before[1] + size)
         self.step_s, self.volume = step, found
         if found and len(found) > MOST_BUCKETS and step < TIME_STEPS_S[-1]:
-            self._add_volume({}, TIME_STEPS_S[TIME_STEPS_S.index(step) + 1])
+            self.add_volume({}, TIME_STEPS_S[TIME_STEPS_S.index(step) + 1])
 
     def volume_in(self, step_s: int) -> dict[int, tuple[int, int]]:
         """The volume in coarser steps."""
         other = Figures(step_s=step_s)
-        other._add_volume(self.volume, self.step_s)
+        other.add_volume(self.volume, self.step_s)
         return other.volume
 
     @property
@@ -331,7 +331,7 @@ class _Meter:
         place = np.searchsorted(steps, times // (step * 1000))
         counts, bytes_ = np.bincount(place), np.bincount(place, sizes)
         volume = {int(at): (int(n), int(size)) for at, n, size in zip(steps, counts, bytes_, strict=True)}
-        found._add_volume(volume, step)
+        found.add_volume(volume, step)
 
 
 def _count_powers(counter: Counter[int], sizes: Numbers) -> None:
