@@ -21,7 +21,7 @@ ELSEWHERE = {  # commands that change the machine or take long to start, and whe
     "ln -s": "tests/packaging/test_install.py",
     **dict.fromkeys(("kafka-", "sed ", "echo ", "jq "), "tests/revive/test_page.py"),
     "kcat ": "tests/revive/test_page.py",
-    **dict.fromkeys(("kafkafs export", "duckdb ", "pip install 'kafkafs[iceberg]'"), "tests/test_lakes.py"),
+    **dict.fromkeys(("kafkafs export", "duckdb ", "pip install '.[tables,iceberg]'"), "tests/test_lakes.py"),
 }
 
 

@@ -322,7 +322,7 @@ def _opening_failed(error: OSError, name: str) -> KafkafsError:
         case errno.EACCES | errno.EPERM:
             return Denied(f"{name!r} may not be read; run kafkafs as the owner of the data directory")
         case errno.EMFILE | errno.ENFILE | errno.ENOMEM:
-            return Exhausted(f"no descriptor is left to open {name!r}; raise the limit or close some readers")
+            return Exhausted(f"no descriptor is left to open {name!r}; raise the limit (`ulimit -n`), or close readers")
         case errno.EOPNOTSUPP:
             return Unsupported(f"{name!r} cannot be opened: {error.strerror}")
         case _:
