@@ -144,7 +144,7 @@ class Budget:
         for holder in idle:
             self._ask_to_release(holder)
 
-    def let_go(self, holder: Holder) -> None:
+    def release(self, holder: Holder) -> None:
         """Has it let go: it is not asked any more, as far as anybody knows."""
         self._ask_to_release(ref(holder))
 

@@ -225,13 +225,13 @@ class ExactText(Generic[From]):
                 return reader.prefetch()
         return None
 
-    def use(self) -> bool:
-        """One more has it, until `let_go`; False if it is closed already."""
+    def acquire(self) -> bool:
+        """One more has it, until `release`; False if it is closed already."""
         with self._lock:
             self._users += self._users > 0
             return self._users > 0
 
-    def let_go(self, is_read: bool = False) -> None:
+    def release(self, is_read: bool = False) -> None:
         """One less has it. A text that was read to its end makes room for others. It is made in memory that is used
         again, because fresh memory would take as long as the text does."""
         with self._lock:
@@ -242,7 +242,7 @@ class ExactText(Generic[From]):
                 reader.close()
         elif left == 1 and is_read:
             for reader in self.readers:
-                self._budget.let_go(reader)
+                self._budget.release(reader)
 
 
 class ExactContent:
@@ -279,7 +279,7 @@ class ExactContent:
     def close(self) -> None:
         """Free the text and the files."""
         self._held = None
-        self.text.let_go(is_read=self._read_to >= self.size)
+        self.text.release(is_read=self._read_to >= self.size)
 
 
 class ExactTexts:
@@ -299,7 +299,7 @@ class ExactTexts:
         whole time slice. Return the text if this call has finished it; Unfinished if it takes longer."""
         with self._lock:
             text = self._known.get(key)
-        if text is None or text.is_measured or not text.use():
+        if text is None or text.is_measured or not text.acquire():
             return None
         try:
             text.measure()
@@ -307,7 +307,7 @@ class ExactTexts:
             self._forget(key, text)
             return None
         finally:
-            text.let_go()
+            text.release()
         return text
 
     def measured(self, key: Hashable, span: From, make: Callable[[Place], Pieces]) -> ExactText[From]:
@@ -321,7 +321,7 @@ class ExactTexts:
                 self._forget(key, text)
                 raise
             finally:
-                text.let_go()
+                text.release()
             if text.span.end >= span.end or text.ends_in_error or not span.is_appended:
                 return text
 
@@ -329,7 +329,7 @@ class ExactTexts:
         """The text to measure, in use."""
         with self._lock:
             known = self._known.get(key)
-        if known is None or known.may_be_mended or not known.span.grew_to(span) or not known.use():
+        if known is None or known.may_be_mended or not known.span.grew_to(span) or not known.acquire():
             return self._put(key, ExactText(span, make, self.budget))
         is_all = known.span.end == span.end or (known.ends_in_error and span.is_appended)
         if is_all or not known.is_measured:
@@ -339,10 +339,10 @@ class ExactTexts:
         try:
             return self._put(key, ExactText(span, make, self.budget, known if span.is_appended else None))
         finally:
-            known.let_go()
+            known.release()
 
     def _put(self, key: Hashable, text: ExactText[From]) -> ExactText[From]:
-        text.use()
+        text.acquire()
         with self._lock:
             if key in self._known:
                 self._replaced.append(self._known.pop(key))
@@ -350,7 +350,7 @@ class ExactTexts:
             gone = [self._known.popitem(last=False)[1]] if len(self._known) > self.budget.limits.texts else []
             gone += [self._replaced.popleft()] if len(self._replaced) > _REPLACED else []
         for each in gone:
-            each.let_go()
+            each.release()
         return text
 
     def _forget(self, key: Hashable, text: ExactText[Any]) -> None:
@@ -359,4 +359,4 @@ class ExactTexts:
             if is_known:
                 del self._known[key]
         if is_known:
-            text.let_go()
+            text.release()

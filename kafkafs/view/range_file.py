@@ -73,9 +73,9 @@ class SizedFile(NoXattrs, Generic[State, From]):
         if shown is None:
             return self._stream(state)
         text = shown()
-        if text is None or not self._has(state, text.span) or not text.use():
+        if text is None or not self._has(state, text.span) or not text.acquire():
             text = self._text(state)
-            if text is None or not text.use():
+            if text is None or not text.acquire():
                 return self._stream(state)
         return ExactContent(text, self._held(state, text.span))
 

@@ -60,7 +60,7 @@ def measured(texts: ExactTexts, log: Log, end: int, segments: tuple[Segment, ...
 
 
 def opened(text: ExactText[LogSpan]) -> ExactContent:
-    assert text.use()
+    assert text.acquire()
     return ExactContent(text, None)
 
 
@@ -222,11 +222,11 @@ def test_what_nobody_has_open_is_closed_when_it_is_pushed_out():
     content = opened(first)
     for key in range(1, 4):
         texts.measured(key, log.span(10), log.make(10))
-    assert first.use()
-    first.let_go()
+    assert first.acquire()
+    first.release()
     assert read(content) == b"x" * 10
     content.close()
-    assert not first.use()
+    assert not first.acquire()
 
 
 def test_other_lines_are_another_text(texts):

@@ -113,16 +113,16 @@ class LostPartitions:
         for directory, name in on_disk.items():
             siblings[name.topic].append(directory)
         topic_ids: dict[str, str | None] = {}
-        noted = self._metadata.partitions()
-        names = {each.topic_id: each.topic for each in noted}  # a manifest that cannot be read names none
+        recorded = self._metadata.partitions()
+        names = {each.topic_id: each.topic for each in recorded}  # a manifest that cannot be read names none
         in_tier = [each._replace(topic=names.get(each.topic_id, each.topic)) for each in layout.partitions()]
         found = []
-        for each in dict.fromkeys([*in_tier, *noted]):
+        for each in dict.fromkeys([*in_tier, *recorded]):
             if each.name.directory in on_disk or each.topic in OWN_TOPICS or not is_topic_name(each.topic):
                 continue
             if each.topic not in topic_ids:
                 topic_ids[each.topic] = self._disks.topic_id(siblings[each.topic])
             if not topic_ids[each.topic] or each.topic_id in ("", topic_ids[each.topic]):
                 found.append(each)
-        self._known.store(shown(found, layout, self._metadata.noted))
+        self._known.store(shown(found, layout, self._metadata.recorded))
         self._looked_beside = {*on_disk}

@@ -11,7 +11,7 @@ from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.tier.layouts import Layout
 
 if TYPE_CHECKING:  # it loads Kafka's schemas, which a listing need not wait for
-    from kafkafs.log.tier.remote_log_metadata import Noted
+    from kafkafs.log.tier.remote_log_metadata import RecordedUploads
 
 Rank = tuple[bool, bool, int]
 """True if the tier has anything that counts, true if the metadata topic mentions it, and when its newest upload that
@@ -19,7 +19,7 @@ counts was written."""
 
 
 def shown(
-    partitions: Iterable[TierPartition], layout: Layout, noted: "Callable[[TierPartition], Noted | None]"
+    partitions: Iterable[TierPartition], layout: Layout, recorded: "Callable[[TierPartition], RecordedUploads | None]"
 ) -> dict[str, TierPartition]:
     """Those partitions that have an upload which counts, by the name of their directory: of topics of the same name,
     those of the topic that the metadata topic mentions, else of the one with the newest upload. One of which nothing is
@@ -27,7 +27,7 @@ def shown(
     ranks: dict[TierPartition, Rank] = {}
     topics: dict[tuple[str, str], Rank] = {}
     for each in partitions:
-        rank = _rank(each, layout, noted)
+        rank = _rank(each, layout, recorded)
         if rank is not None:
             ranks[each] = rank
             key = each.topic, each.topic_id
@@ -36,8 +36,10 @@ def shown(
     return {each.name.directory: each for each in ranks if best[each.topic] == each.topic_id}
 
 
-def _rank(partition: TierPartition, layout: Layout, noted: "Callable[[TierPartition], Noted | None]") -> Rank | None:
-    known = noted(partition)
+def _rank(
+    partition: TierPartition, layout: Layout, recorded: "Callable[[TierPartition], RecordedUploads | None]"
+) -> Rank | None:
+    known = recorded(partition)
     uploads = layout.uploads(partition, () if known is None else known.finished)
     counted = uploads if known is None else known.counted(uploads)
     times = [file.mtime_ns for upload in counted for file in upload.files.values()]

@@ -36,7 +36,7 @@ _Key = tuple[str, int]
 """Topic id and partition."""
 
 
-class Noted(NamedTuple):
+class RecordedUploads(NamedTuple):
     """The uploads of one partition by the metadata topic: `finished` by segment id; the ids of those that were begun
     and of those that are or were deleted; and true if the whole partition was deleted."""
 
@@ -127,7 +127,7 @@ class RemoteLogMetadata:
         self._states: dict[Partition, FollowedState] = {}
         self._read: CachedValue[bool] = CachedValue(options.names_fresh_s, options.clock)
 
-    def noted(self, partition: TierPartition) -> Noted | None:
+    def recorded(self, partition: TierPartition) -> RecordedUploads | None:
         """The uploads of that partition; None if the topic does not mention it."""
         with self._lock:
             key = (partition.topic_id, partition.partition)
@@ -138,7 +138,7 @@ class RemoteLogMetadata:
         finished = {each: upload for each, (upload, state) in merged.items() if state == FINISHED and upload}
         begun = frozenset(each for each, (_, state) in merged.items() if state == _STARTED)
         deleted = frozenset(each for each, (_, state) in merged.items() if state > FINISHED)
-        return Noted(finished, begun, deleted, _ALL in deleted)
+        return RecordedUploads(finished, begun, deleted, _ALL in deleted)
 
     def partitions(self) -> list[TierPartition]:
         """The partitions of which an upload is finished."""

@@ -33,7 +33,7 @@ class RemotePartitions:
             self._tier,
             lambda local_start: self._in_tier(name, local_start),
             lambda: self._lineage(name),
-            self.metadata.noted,
+            self.metadata.recorded,
             lambda: self._log_start(name),
             self._identified,
         )
@@ -46,7 +46,7 @@ class RemotePartitions:
             self._tier,
             lambda _: partition,
             lambda: (),
-            self.metadata.noted,
+            self.metadata.recorded,
             lambda: checkpoints.read().start_offsets.get(key),
         )
 
@@ -80,7 +80,7 @@ class RemotePartitions:
         layout = self._tier.layout
         found = [*layout.partitions(), *self.metadata.partitions()]
         of_topic = dict.fromkeys(each for each in found if each.topic == partition.topic)
-        return shown(of_topic, layout, self.metadata.noted).get(partition.name.directory, partition)
+        return shown(of_topic, layout, self.metadata.recorded).get(partition.name.directory, partition)
 
     def _lineage(self, name: PartitionName) -> Epochs:
         try:

@@ -32,7 +32,7 @@ from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 
 if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Keys
-    from kafkafs.log.tier.remote_log_metadata import Noted  # it loads Kafka's schemas
+    from kafkafs.log.tier.remote_log_metadata import RecordedUploads  # it loads Kafka's schemas
 
 RELIST_S = 10.0
 SILENT_S = 5.0  # how long callers with little patience do not wait for a store that did not answer one of them
@@ -134,17 +134,17 @@ class TierPart:
         tier: Tier,
         partition: Callable[[int | None], TierPartition | None],
         lineage: Callable[[], Epochs],
-        noted: "Callable[[TierPartition], Noted | None]",
+        recorded: "Callable[[TierPartition], RecordedUploads | None]",
         log_start: Callable[[], int | None] = lambda: None,
         identified: Callable[[TierPartition], TierPartition] = lambda partition: partition,
     ) -> None:
         """`partition` (by the first offset of the disk), `lineage` and `log_start` are as of now, by the small files of
-        the disk, None if they do not tell; `noted` is what the metadata topic says, None if it does not mention it.
+        the disk, None if they do not tell; `recorded` is what the metadata topic says, None if it does not mention it.
         `identified` finds a topic id that the disk has lost, and may wait."""
         self._tier = tier
         self._partition = partition
         self._lineage = lineage
-        self._noted = noted
+        self._recorded = recorded
         self._log_start = log_start
         self._identified = identified
         self._lock, self._relisting = threading.Lock(), threading.Lock()
@@ -272,25 +272,25 @@ class TierPart:
             return nothing
         try:
             layout, partition = self._tier.layout, self._identified(partition)
-            noted, start = self._noted(partition), self._log_start()
-            uploads = _counted(layout.uploads(partition, () if noted is None else noted.finished), noted)
-            if not uploads and (start is None or (noted is None and disk.start is not None and start >= disk.start)):
+            recorded, start = self._recorded(partition), self._log_start()
+            uploads = _counted(layout.uploads(partition, () if recorded is None else recorded.finished), recorded)
+            if not uploads and (start is None or (recorded is None and disk.start is not None and start >= disk.start)):
                 return nothing
             uploads, lineage = self._with_what_decides(layout, partition, uploads)
         except (DiskError, UsageError) as error:
             return _Known(disk, self._unknown(str(error), disk))
-        made = [_made(uploads, noted, lineage, disk.start, start)]
+        made = [_made(uploads, recorded, lineage, disk.start, start)]
         if disk.start is None and made[0]:
             made[0][-1] = self._facts.to_the_end(layout, made[0][-1])
         for gap in disk.gaps:
-            made.append(_made(uploads, noted, lineage, gap.stop, gap.start))
+            made.append(_made(uploads, recorded, lineage, gap.stop, gap.start))
         latest = self._known.latest
         known = {} if latest is None else {each.base_offset: each for part in latest.remote for each in part}
         remote = tuple(
             tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in part)
             for part in without_overlaps(made)
         )
-        alone = _made(uploads, noted, lineage, None, start)
+        alone = _made(uploads, recorded, lineage, None, start)
         return _Known(disk, remote, end_offset=alone[-1].stop if alone else None)
 
     def _with_what_decides(
@@ -331,35 +331,39 @@ class TierPart:
         return (Segment(RemoteFiles(None, piece, (), self._doubted), stop),) if start < stop else ()
 
 
-def _counted(found: Sequence[Upload], noted: "Noted | None") -> list[Upload]:
+def _counted(found: Sequence[Upload], recorded: "RecordedUploads | None") -> list[Upload]:
     """The uploads that count by the metadata topic, those that are not there too; all if it does not mention the
     partition. Those of which its records are lost count as without it."""
-    if noted is None:
+    if recorded is None:
         return list(found)
     there = {each.segment_id for each in found}
     counted = [
-        each.completed(noted.finished[each.segment_id]) if each.segment_id in noted.finished else each
-        for each in noted.counted(found)
+        each.completed(recorded.finished[each.segment_id]) if each.segment_id in recorded.finished else each
+        for each in recorded.counted(found)
     ]
     gone = "{!r} is not in the tier, and the metadata topic calls it finished"
     missing = [
         upload._replace(trouble=gone.format(upload.object))
-        for name, upload in noted.finished.items() if name not in there
+        for name, upload in recorded.finished.items() if name not in there
     ]  # fmt: skip
     return counted + missing
 
 
 def _made(
-    uploads: Sequence[Upload], noted: "Noted | None", lineage: Epochs, local_start: int | None, start: int | None
+    uploads: Sequence[Upload],
+    recorded: "RecordedUploads | None",
+    lineage: Epochs,
+    local_start: int | None,
+    start: int | None,
 ) -> list[Piece]:
     """The pieces of the log. An upload that the metadata topic does not tell of counts for offsets that those have not
     which it calls finished."""
-    finished = [each for each in uploads if noted is None or each.segment_id in noted.finished]
+    finished = [each for each in uploads if recorded is None or each.segment_id in recorded.finished]
     made = pieces(finished, lineage, local_start, start)
-    if len(finished) == len(uploads) or noted is None:
+    if len(finished) == len(uploads) or recorded is None:
         return made
     missing = Missing(made, lineage, local_start)
-    filling = [each for each in uploads if each.segment_id not in noted.finished and missing.are_in(each)]
+    filling = [each for each in uploads if each.segment_id not in recorded.finished and missing.are_in(each)]
     return pieces([*finished, *filling], lineage, local_start, start)
 
 

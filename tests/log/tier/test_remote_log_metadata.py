@@ -44,7 +44,7 @@ def states(*values: dict[str, object]) -> dict[str, int]:
 
 
 def finished(metadata: RemoteLogMetadata, partition: TierPartition) -> dict[str, Upload] | None:
-    noted = metadata.noted(partition)
+    noted = metadata.recorded(partition)
     return None if noted is None else noted.finished
 
 
