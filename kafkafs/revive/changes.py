@@ -54,7 +54,7 @@ def _seen(paths: Sequence[Path]) -> Seen:
     for path in paths:
         far = shown(bucket_of(path))
         with suppress(*UNREADABLE, OSError):  # `make_plan` says that there is no such directory
-            directory, waiting = root_at(path.resolve(), DiskOptions()), ["."]
+            directory, waiting = root_at(Path(os.path.realpath(path)), DiskOptions()), ["."]
             while waiting:
                 name = waiting.pop()
                 shown_as = f"{far}/{os.path.normpath(name)}" if far else os.path.normpath(path / name)

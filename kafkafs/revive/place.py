@@ -249,6 +249,8 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
     try:
         about = os.stat(path)
     except FileNotFoundError:
+        if path.is_symlink():
+            raise UsageError(f"{str(path)!r} is a link to {os.readlink(path)!r}, which does not exist") from None
         return
     except OSError as error:
         raise UsageError(f"{str(path)!r} cannot be used: {error.strerror}") from error

@@ -49,10 +49,15 @@ class Disks:
     problems: tuple[str, ...]
 
 
+def _resolved(path: Path) -> Path:
+    """The path without links; a circle of links stays, and whoever opens it names it."""
+    return Path(os.path.realpath(path))
+
+
 def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
     """All of them, each once. UsageError if they are of several clusters, or a broker runs on one; Unanswered if
     a tier that was named does not answer."""
-    directories = [open_data_directory(path, options) for path in dict.fromkeys(path.resolve() for path in paths)]
+    directories = [open_data_directory(path, options) for path in dict.fromkeys(map(_resolved, paths))]
     refuse_running(directories)
     for directory in directories:
         directory.read_together_with(directories)
@@ -133,8 +138,8 @@ class Choices:
     def request(self, paths: Sequence[Path]) -> dict[str, Any]:
         """The choices that make another command the same one."""
         return asdict(replace(self, tiered=None)) | {
-            "dataDirectories": [str(path.resolve()) for path in paths],
-            "to": str(self.to.resolve()),
+            "dataDirectories": [str(_resolved(path)) for path in paths],
+            "to": str(_resolved(self.to)),
             "tiered": None if self.tiered is None else self.tiered.shown_as,
         }
 
@@ -251,7 +256,7 @@ def _why_nothing(image: WholeImage | None, choices: Choices, sentences: Sequence
 def _node(disks: Disks, choices: Choices, image: WholeImage | None, cluster_id: str) -> Node:
     """The one node; its ids are the same whenever it is made at the same place."""
     number = choices.node_id if choices.node_id is not None else (disks.nodes or (1,))[0]
-    where = (cluster_id, str(choices.to.resolve()), str(number))
+    where = (cluster_id, str(_resolved(choices.to)), str(number))
     before = image.brokers.get(number) if image else None
     return Node(
         number, made_up_id("directory", *where), made_up_id("incarnation", *where), choices.host, choices.port,

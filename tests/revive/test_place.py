@@ -176,6 +176,16 @@ def test_a_link_in_it_is_not_followed(tmp_path):
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
+def test_a_link_that_leads_nowhere_is_named(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "dangling").symlink_to("missing")
+    with pytest.raises(UsageError, match="'.*loop' cannot be used: Too many levels of symbolic links"):
+        NewDirectory(tmp_path / "loop", REQUEST)
+    with pytest.raises(UsageError, match="'.*dangling' is a link to 'missing', which does not exist"):
+        NewDirectory(tmp_path / "dangling", REQUEST)
+    assert sorted(os.listdir(tmp_path)) == ["dangling", "loop"]
+
+
 def test_it_may_be_named_through_a_link(tmp_path):
     """Regression: "Not a directory", of a link to an empty directory on the disk that has the room."""
     (tmp_path / "disk").mkdir(mode=0o755)

@@ -159,3 +159,13 @@ def test_a_migration_from_zookeeper_that_had_only_begun_is_told(tmp_path, states
     found = plan([data.path], tmp_path / "new").report()
     assert found["topics"] == 7
     assert any("migration from ZooKeeper had not copied" in each for each in found["leftOut"]) == is_reported
+
+
+def test_a_path_that_leads_in_a_circle_is_named(tmp_path):
+    """Regression: it was told as a bug of kafkafs."""
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    with pytest.raises(UsageError, match="'.*loop' cannot be opened: Too many levels of symbolic links"):
+        revive([loop], Choices(to=tmp_path / "new"))
+    with pytest.raises(UsageError, match="'.*loop/x' cannot be used: Too many levels of symbolic links"):
+        revive([tmp_path], Choices(to=loop / "x"))
