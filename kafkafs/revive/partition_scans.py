@@ -53,7 +53,8 @@ class PartitionScans:
         for topic, each in self._plan.partitions():
             if each.replica is not None:
                 name = f"{topic.name}-{each.number}"
-                self._fingerprints[name] = fingerprint(topic, each.number, each.replica)
+                is_linked = self._choices.method == "link"
+                self._fingerprints[name] = fingerprint(topic, each.number, each.replica, is_linked=is_linked)
         same = {name for name, digest in self._fingerprints.items() if done.get(name, {}).get(_FINGERPRINT) == digest}
         if not same.issuperset(done):
             same = {name for name in same if not any(done[name][each] for each in _FROM_ELSEWHERE)}

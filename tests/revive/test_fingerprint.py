@@ -5,6 +5,8 @@ import os
 import random
 import shutil
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -69,13 +71,28 @@ def stop_after_a_partition(disks, to):
         revive(disks, Choices(to=to), stop)
 
 
-CHANGES = {
+def put_back(one, two, *, is_in_place):
+    """Other bytes of the same size and time, as a copy of another disk may leave them that keeps times."""
+    disk(one.with_name("made"), 1, {"a-0": Made([(1, 50)], ONE)})
+    for file in (one / "a-0").iterdir():
+        about, content = file.stat(), (one.with_name("made") / "a-0" / file.name).read_bytes()
+        if not is_in_place:
+            file.unlink()
+        file.write_bytes(content)
+        assert file.stat().st_size == about.st_size
+        os.utime(file, ns=(about.st_mtime_ns, about.st_mtime_ns))
+    shutil.rmtree(one.with_name("made"))
+
+
+CHANGES: dict[str, Callable[..., object]] = {
     "appended": lambda one, two: grown(one, 1, a=Made([(0, 50), (3, 30)], ONE)),
     "cut": lambda one, two: grown(one, 1, a=Made([(0, 20)], ONE)),
     "rewritten": lambda one, two: grown(one, 1, a=Made([(1, 50)], ONE)),
     "another replica": lambda one, two: grown(two, 2, a=Made([(0, 50), (2, 9)], ONE)),
     "records deleted": lambda one, two: (one / "log-start-offset-checkpoint").write_text("0\n1\na 0 10\n"),
     "led anew": lambda one, two: (one / "a-0/leader-epoch-checkpoint").write_text("0\n2\n0 0\n4 50\n"),
+    "other bytes": partial(put_back, is_in_place=False),
+    "other bytes in place": partial(put_back, is_in_place=True),
     "made anew": remade,
     "deleted": deleted,
 }

@@ -179,9 +179,9 @@ def test_a_link_in_it_is_not_followed(tmp_path):
 def test_a_link_that_leads_nowhere_is_named(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "dangling").symlink_to("missing")
-    with pytest.raises(UsageError, match="'.*loop' cannot be used: Too many levels of symbolic links"):
+    with pytest.raises(UsageError, match=r"'.*loop' cannot be used: Too many levels of symbolic links"):
         NewDirectory(tmp_path / "loop", REQUEST)
-    with pytest.raises(UsageError, match="'.*dangling' is a link to 'missing', which does not exist"):
+    with pytest.raises(UsageError, match=r"'.*dangling' is a link to 'missing', which does not exist"):
         NewDirectory(tmp_path / "dangling", REQUEST)
     assert sorted(os.listdir(tmp_path)) == ["dangling", "loop"]
 

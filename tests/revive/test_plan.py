@@ -165,7 +165,7 @@ def test_a_path_that_leads_in_a_circle_is_named(tmp_path):
     """Regression: it was told as a bug of kafkafs."""
     loop = tmp_path / "loop"
     loop.symlink_to("loop")
-    with pytest.raises(UsageError, match="'.*loop' cannot be opened: Too many levels of symbolic links"):
+    with pytest.raises(UsageError, match=r"'.*loop' cannot be opened: Too many levels of symbolic links"):
         revive([loop], Choices(to=tmp_path / "new"))
-    with pytest.raises(UsageError, match="'.*loop/x' cannot be used: Too many levels of symbolic links"):
+    with pytest.raises(UsageError, match=r"'.*loop/x' cannot be used: Too many levels of symbolic links"):
         revive([tmp_path], Choices(to=loop / "x"))
