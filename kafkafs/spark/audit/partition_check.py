@@ -99,9 +99,16 @@ def check_small_files(partition: Partition, data_directory: str, clean: bool) ->
     if PARTITION_METADATA in listing.names:
         where = CheckedFile(data_directory, f"{directory}/{PARTITION_METADATA}")
         _parsed(partition.root, where, "partition-metadata", parse_partition_metadata, findings)
-    for offset in listing.logless:
+    logless = listing.logless
+    in_tier = set(filter(partition.log().is_in_tier, logless)) if logless else set()
+    for offset in logless:
         where = CheckedFile(data_directory, f"{directory}/{segment_file(offset, 'log')}")
-        findings.append(where.finding("missing-log", "the log is missing though its indexes are there", offset=offset))
+        message = "the log is missing though its indexes are there"
+        if offset in in_tier:  # if the tier has lost these offsets, too, a finding of their own says so
+            message += "; its offsets are asked of the tier"
+            findings.append(where.finding("missing-log", message, offset=offset, severity="note"))
+        else:
+            findings.append(where.finding("missing-log", message, offset=offset))
     return findings
 
 

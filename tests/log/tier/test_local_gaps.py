@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from kafkafs.cli.main import main
 from kafkafs.errors import DiskError
 from kafkafs.log import tail
 from kafkafs.log.data_directory import open_data_directory
@@ -211,3 +212,17 @@ def test_jobs_count_each_record_once_or_fail(tmp_path, lost_upload):
     else:
         found = [pq.read_table(file)["offset"].to_pylist() for file in out.rglob("*.parquet")]
         assert (done.returncode, sorted(each for part in found for each in part)) == (0, [*range(180)]), done.stderr
+
+
+@pytest.mark.parametrize("has_upload", [True, False])
+def test_an_audit_calls_no_log_lost_that_the_tier_has(tmp_path, capsys, has_upload):
+    """Regression: "data loss", though each record was answered."""
+    made = past()
+    tier, disk = made.write_tier(tmp_path / "tier"), disk_of(made, tmp_path / "disk", has_metadata=False)
+    lose(disk, 60, "log")
+    if not has_upload:
+        without(2)(tier)
+    assert main(["audit", "--engine", "local", "--tiered", str(tier), str(disk)]) == 1
+    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    found = [(each["kind"], each["severity"]) for each in found if each["file"].endswith("060.log")]
+    assert sorted(found) == [("missing-log", "note"), *([] if has_upload else [("unreadable", "data loss")])]
