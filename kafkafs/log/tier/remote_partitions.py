@@ -9,7 +9,8 @@ from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.disks_together import DisksTogether
 from kafkafs.log.tier.namesakes import shown
 from kafkafs.log.tier.opening import Epochs
-from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata
+from kafkafs.log.tier.partition_facts import PartitionFacts
+from kafkafs.log.tier.remote_log_metadata import RecordedUploads, RemoteLogMetadata
 from kafkafs.log.tier.tier import Tier, TierPart
 
 
@@ -18,10 +19,10 @@ class RemotePartitions:
 
     def __init__(self, tier: Tier, root: Directory, checkpoints: CheckpointFiles, disks: DisksTogether) -> None:
         """`disks`: those of which one may have the metadata topic, or another partition of the same topic."""
-        self._tier = tier
-        self._root = root
-        self._checkpoints = checkpoints
-        self._disks = disks
+        self.tier = tier
+        self.root = root
+        self.checkpoints = checkpoints
+        self.disks = disks
         self.metadata = RemoteLogMetadata(disks.tier_metadata, tier.options)
 
     def of(self, name: PartitionName) -> TierPart | None:
@@ -29,61 +30,79 @@ class RemotePartitions:
         topics."""
         if name.mark or name.topic in OWN_TOPICS:
             return None
-        return TierPart(
-            self._tier,
-            lambda local_start: self._in_tier(name, local_start),
-            lambda: self._lineage(name),
-            self.metadata.recorded,
-            lambda: self._log_start(name),
-            self._identified,
-        )
+        return TierPart(self.tier, _OnDisk(self, name))
 
     def of_lost(self, partition: TierPartition, checkpoints: CheckpointFiles) -> TierPart:
         """Return the tier's part of a partition that is on no disk. Its lineage is that of the newest upload. Its log
         start is in `checkpoints`, or unknown."""
-        key = partition.topic, partition.partition
-        return TierPart(
-            self._tier,
-            lambda _: partition,
-            lambda: (),
-            self.metadata.recorded,
-            lambda: checkpoints.read().start_offsets.get(key),
-        )
+        return TierPart(self.tier, _OnNoDisk(partition, self.metadata, checkpoints))
 
-    def _log_start(self, name: PartitionName) -> int | None:
+
+class _OnNoDisk(PartitionFacts):
+    """Those of a partition that is on no disk."""
+
+    def __init__(self, partition: TierPartition, metadata: RemoteLogMetadata, checkpoints: CheckpointFiles) -> None:
+        super().__init__(partition)
+        self._metadata = metadata
+        self._checkpoints = checkpoints
+
+    def recorded(self, partition: TierPartition) -> RecordedUploads | None:
+        """See `PartitionFacts`."""
+        return self._metadata.recorded(partition)
+
+    def log_start(self) -> int | None:
+        """That of a checkpoint."""
+        key = self._partition.topic, self._partition.partition
+        return self._checkpoints.read().start_offsets.get(key)
+
+
+class _OnDisk(PartitionFacts):
+    """Those of a partition of a disk, by its small files and the broker's."""
+
+    def __init__(self, here: RemotePartitions, name: PartitionName) -> None:
+        super().__init__(TierPartition(name.topic, name.partition, ""))
+        self._here = here
+        self._name = name
+
+    def recorded(self, partition: TierPartition) -> RecordedUploads | None:
+        """See `PartitionFacts`."""
+        return self._here.metadata.recorded(partition)
+
+    def log_start(self) -> int | None:
         """Return the log start by the broker's checkpoint. A broker cuts the leader epochs off at the log start, so
         they give it if the checkpoint does not. Return None if it is unknown."""
-        start = self._checkpoints.read().start_offsets.get((name.topic, name.partition))
-        return start if start is not None else next((first for _, first in self._lineage(name)), None)
+        start = self._here.checkpoints.read().start_offsets.get((self._name.topic, self._name.partition))
+        return start if start is not None else next((first for _, first in self.lineage()), None)
 
-    def _in_tier(self, name: PartitionName, local_start: int | None) -> TierPartition | None:
+    def in_tier(self, local_start: int | None) -> TierPartition | None:
         """A broker's checkpoint lists every partition that is tiered, a minute later. Until then, leader epochs below
         the first segment tell that there was more."""
-        starts = self._checkpoints.read().start_offsets
+        starts, name = self._here.checkpoints.read().start_offsets, self._name
         if starts and (name.topic, name.partition) not in starts:
-            lineage = self._lineage(name)
+            lineage = self.lineage()
             if local_start is not None and lineage and lineage[0][1] >= local_start:
                 return None
         try:
-            topic_id = parse_partition_metadata(self._root.read_whole(f"{name.directory}/{PARTITION_METADATA}"))
+            topic_id = parse_partition_metadata(self._here.root.read_whole(f"{name.directory}/{PARTITION_METADATA}"))
         except (NotFound, Denied, CorruptData):
             topic_id = None
         return TierPartition(name.topic, name.partition, topic_id or "")
 
-    def _identified(self, partition: TierPartition) -> TierPartition:
+    def identified(self, partition: TierPartition) -> TierPartition:
         """Return the partition with its topic id. If its directory has lost it, another partition of the topic gives
         it, or the tier: see `namesakes`."""
         if partition.topic_id:
             return partition
-        if topic_id := self._disks.topic_id_of(partition.topic):
+        if topic_id := self._here.disks.topic_id_of(partition.topic):
             return partition._replace(topic_id=topic_id)
-        layout = self._tier.layout
-        found = [*layout.partitions(), *self.metadata.partitions()]
+        layout = self._here.tier.layout
+        found = [*layout.partitions(), *self._here.metadata.partitions()]
         of_topic = dict.fromkeys(each for each in found if each.topic == partition.topic)
-        return shown(of_topic, layout, self.metadata.recorded).get(partition.name.directory, partition)
+        return shown(of_topic, layout, self._here.metadata.recorded).get(partition.name.directory, partition)
 
-    def _lineage(self, name: PartitionName) -> Epochs:
+    def lineage(self) -> Epochs:
+        """See `PartitionFacts`."""
         try:
-            return parse_lineage(self._root.read_whole(f"{name.directory}/{LEADER_EPOCHS}"))
+            return parse_lineage(self._here.root.read_whole(f"{self._name.directory}/{LEADER_EPOCHS}"))
         except (NotFound, Denied, CorruptData):
             return ()

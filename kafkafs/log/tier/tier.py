@@ -26,6 +26,7 @@ from kafkafs.log.tier.counting import Missing, Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
 from kafkafs.log.tier.local_gaps import Gap, OnDisk, on_disk, whole_log, without_overlaps
 from kafkafs.log.tier.opening import Epochs, Upload
+from kafkafs.log.tier.partition_facts import PartitionFacts
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
 from kafkafs.log.tier.sources import open_objects, read_keys
 from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
@@ -129,24 +130,9 @@ class TierPart:
     `_whole` is written by any thread, at once and without a lock: two threads make the same of the same.
     """
 
-    def __init__(
-        self,
-        tier: Tier,
-        partition: Callable[[int | None], TierPartition | None],
-        lineage: Callable[[], Epochs],
-        recorded: "Callable[[TierPartition], RecordedUploads | None]",
-        log_start: Callable[[], int | None] = lambda: None,
-        identified: Callable[[TierPartition], TierPartition] = lambda partition: partition,
-    ) -> None:
-        """`partition` (by the first offset of the disk), `lineage` and `log_start` are as of now, by the small files of
-        the disk, None if they do not tell; `recorded` is what the metadata topic says, None if it does not mention it.
-        `identified` finds a topic id that the disk has lost, and may wait."""
+    def __init__(self, tier: Tier, about: PartitionFacts) -> None:
         self._tier = tier
-        self._partition = partition
-        self._lineage = lineage
-        self._recorded = recorded
-        self._log_start = log_start
-        self._identified = identified
+        self._about = about
         self._lock, self._relisting = threading.Lock(), threading.Lock()
         self._known: CachedValue[_Known] = CachedValue(RELIST_S, tier.options.clock)
         self._whole = _Whole((), _Known(OnDisk(None), ((),)), ())
@@ -172,7 +158,7 @@ class TierPart:
         if local_before == local and known.disk.is_sure:
             return known.disk
         start = local[0].base_offset if local else None
-        return on_disk(local) if len(local) > 1 and self._partition(start) is not None else OnDisk(start)
+        return on_disk(local) if len(local) > 1 and self._about.in_tier(start) is not None else OnDisk(start)
 
     def _beside(self, disk: OnDisk) -> _Known:
         """The remote segments that go with that part."""
@@ -181,7 +167,7 @@ class TierPart:
             self._begin_relisting(disk)
             return latest
         if known is None or known.disk != disk:
-            if self._tier.is_far and disk.start is not None and (start := self._log_start()) is not None:
+            if self._tier.is_far and disk.start is not None and (start := self._about.log_start()) is not None:
                 return self._all_unlisted(start, disk)
             return self._ask(disk)
         self._unlisted = None
@@ -202,7 +188,7 @@ class TierPart:
     def may_have_all(self) -> bool:
         """True if no leader epoch is known on the disk: no log that a record was ever written to has none. A bucket is
         asked for what a broker's checkpoint lists."""
-        return not self._lineage() and (not self._tier.is_far or self._log_start() is not None)
+        return not self._about.lineage() and (not self._tier.is_far or self._about.log_start() is not None)
 
     def expire(self) -> None:
         """Make the next call list again. A segment that no call has returned yet is new."""
@@ -215,7 +201,7 @@ class TierPart:
     def _all_unlisted(self, start: int, disk: OnDisk) -> _Known:
         """One segment for all that is below the disk's part, and one for each of its gaps, which nobody asked for."""
         missing = [Gap(start, disk.start or 0), *disk.gaps]
-        if not any(each.start < each.stop for each in missing) or self._partition(disk.start) is None:
+        if not any(each.start < each.stop for each in missing) or self._about.in_tier(disk.start) is None:
             return _Known(disk, ((),) * len(missing))
         unlisted = self._unlisted
         if unlisted is None or (unlisted.disk, unlisted.log_start) != (disk, start):
@@ -267,12 +253,12 @@ class TierPart:
 
     def _listed(self, disk: OnDisk) -> _Known:
         nothing = _Known(disk, ((),) * (1 + len(disk.gaps)))
-        partition = self._partition(disk.start)
+        partition = self._about.in_tier(disk.start)
         if partition is None:
             return nothing
         try:
-            layout, partition = self._tier.layout, self._identified(partition)
-            recorded, start = self._recorded(partition), self._log_start()
+            layout, partition = self._tier.layout, self._about.identified(partition)
+            recorded, start = self._about.recorded(partition), self._about.log_start()
             uploads = _counted(layout.uploads(partition, () if recorded is None else recorded.finished), recorded)
             if not uploads and (start is None or (recorded is None and disk.start is not None and start >= disk.start)):
                 return nothing
@@ -301,7 +287,7 @@ class TierPart:
         Names are enough for a bucket as long as no two uploads begin together: whoever opens an upload that is not as
         its name says has all of them read (`doubted`). Nothing is read of uploads that the metadata topic has.
         """
-        lineage, unread = self._lineage(), sum(not each.is_measured for each in uploads)
+        lineage, unread = self._about.lineage(), sum(not each.is_measured for each in uploads)
         if not unread and lineage:
             return uploads, lineage
         is_plain = len({each.base_offset for each in uploads}) == len(uploads) == unread
@@ -321,7 +307,7 @@ class TierPart:
         latest, kept = self._known.latest, []
         if latest is not None:
             kept = [each for each in latest.remote[0] if each.next_base is not None and each.next_base <= disk.start]
-        start = (kept[-1].next_base if kept else self._log_start()) or 0
+        start = (kept[-1].next_base if kept else self._about.log_start()) or 0
         below = [*kept, *self._error(trouble, start, disk.start)]
         return tuple(below), *(self._error(trouble, *gap) for gap in disk.gaps)
 

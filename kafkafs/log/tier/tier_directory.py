@@ -11,6 +11,7 @@ from kafkafs.format.names import PartitionName, is_topic_name
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.tier.namesakes import shown
+from kafkafs.log.tier.partition_facts import PartitionFacts
 from kafkafs.log.tier.tier import Tier, TierPart
 
 
@@ -45,7 +46,7 @@ class TierDirectory:
     def part(self, name: PartitionName) -> TierPart:
         """The tier's part of a partition: everything that there is of it."""
         partition = self._found[name.directory]
-        return TierPart(self._tier, lambda _: partition, lambda: (), lambda _: None)
+        return TierPart(self._tier, PartitionFacts(partition))
 
 
 def open_tier(path: Path, options: ReadOptions) -> TierDirectory | None:
