@@ -6,9 +6,13 @@ import json
 import pytest
 
 from kafkafs.errors import UsageError
+from kafkafs.spark.export.export_plan import save
+from kafkafs.spark.export.output import output
+from kafkafs.spark.export.settling import settle
+from kafkafs.tables.locations import open_directories
 from kafkafs.tables.offsets import Specific, Timestamps, TopicPartition
 from tests.log.making import write_start
-from tests.spark.led_model import Cluster, export, exported
+from tests.spark.led_model import Cluster, export, exported, request
 
 START, END = Timestamps(1000, "latest"), Timestamps(2000, "latest")
 LEADER, OTHER = 1, 2
@@ -89,3 +93,42 @@ def test_a_log_that_lost_the_record_behind_the_end_is_refused(cluster, tmp_path)
     write(cluster, OTHER, 1000)
     with pytest.raises(UsageError, match="t-0 has another batch at offset 2 than it had: it was cut or replaced"):
         export(cluster, OTHER, out, ending=END)
+
+
+@pytest.mark.parametrize("window", [{}, {"starting": START}, {"ending": END}])
+@pytest.mark.parametrize("has_metadata", [True, False])
+def test_a_replica_that_begins_earlier_adds_its_beginning(tmp_path, has_metadata, window):
+    """Regression: the machine whose replica began at offset 4 ran first. Offsets 1 to 3 of the other replica were left
+    out without a word, and 6 to 7, which were deleted from the first one before its second run."""
+    cluster, out = Cluster(tmp_path, brokers=2, partitions=1, has_metadata=has_metadata), tmp_path / "out"
+    for start, count, records, gone in (
+        (4, 6, 2, []),
+        (8, 3, 3, ["offsets 6 to 7 of t-0 were deleted before this run"]),
+    ):
+        for broker in cluster.brokers:
+            write(cluster, broker, *[1000] * count)
+        write_start(cluster.disks[LEADER].path, start)
+        done = export(cluster, LEADER, out, **window)
+        assert (done.done.records, done.warnings) == (records, gone)
+    cluster.elect(0, OTHER)
+    write_start(cluster.disks[OTHER].path, 1)
+    for _ in range(2):
+        assert export(cluster, OTHER, out, **window).done.records == 8
+    assert sorted(offset for _, offset in (place for place, _ in exported(out))) == list(range(1, 9))
+    assert set(exported(out).values()) == {1}
+
+
+def test_another_export_names_what_was_not_there(cluster, tmp_path):
+    """As without --tiered at first, and then with it."""
+    out, wanted = output(str(tmp_path / "out")), request(cluster, LEADER, led_by=None)
+    write(cluster, LEADER, *[1000] * 6)
+    found = []
+    for start in (4, 1, 5):
+        write_start(cluster.disks[LEADER].path, start)
+        open_directories.close()
+        plan = settle(out, wanted)
+        save(out, wanted, plan)
+        found.append((sum(unit.range.end - unit.range.start for unit in plan.units), plan.gone))
+        write(cluster, LEADER, 1000)
+    said = "offsets 1 to 3 of t-0 were not there in an earlier run; name a new directory to export them"
+    assert found == [(2, []), (3, [said]), (4, [])]

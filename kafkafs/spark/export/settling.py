@@ -3,10 +3,13 @@
 Records that came since the last run are added. If an export has an end by time, the first run that sees a record at
 or after this time settles the end of the partition. Retention or compaction can remove this record later, and the next
 such record is far behind it.
+
+Replicas of a partition do not begin at the same offset. An export by leader takes what a later machine has in front of
+an earlier one's first offset, too. Other exports name it: a table takes a partition in the order of its offsets.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -116,6 +119,11 @@ def check_names(request: Request, locations: Iterable[TopicPartition]) -> None:
             raise UsageError(f"{option} names {names(unknown)}, which is not exported; exported are {names(locations)}")
 
 
+_LATE = "name a new directory to export them"
+_Span = tuple[int, int]
+"""The offsets [first, behind the last)."""
+
+
 class _Added(NamedTuple):
     """What is new in a partition: its files, the log that has their records, a sentence if something is gone, and the
     end if this look settles it."""
@@ -130,32 +138,69 @@ def _added(
     request: Request, before: ExportPlan, locations: Mapping[TopicPartition, Location]
 ) -> dict[TopicPartition, _Added]:
     """The records of the logs as they are now, after the plan before."""
-    check_same, begun = _same_as(before), ends(before)
-    starting = _filled(request.starting, locations.keys() - begun.keys(), EARLIEST)
+    check_same, covered = _same_as(before), _covered(before)
+    starting = _filled(request.starting, locations, EARLIEST)
     ending = _filled(request.ending, locations, LATEST)
 
     def added(look: PartitionLook) -> _Added:
         check_same(look)
         name, gone = look.location.name, ""
-        begin = begun.get(name)
+        there = covered.get(name, [])
         settled = before.settled_ends.get(name)
         new = _settled_end(request, look) if settled is None else None
         known = settled or new
         end = planning.resolved(ending, look) if known is None else known.offset
-        if begin is None:
-            begin = planning.resolved(starting, look)
-        elif begin < (first := min(look.start_offset, end)):
+        if there and (begin := there[-1][1]) < (first := min(look.start_offset, end)):
             gone = f"offsets {begin} to {first - 1} of {name} were deleted before this run"
-        start, end = max(begin, look.start_offset), min(end, look.visible_end)
-        if start >= end:
+        end = min(end, look.visible_end)
+        wanted = _left(there, max(_begin(starting, look, there), look.start_offset), end)
+        if request.led_by is None and there and wanted and wanted[0][0] < there[-1][1]:
+            gone = f"offsets {wanted[0][0]} to {wanted[0][1] - 1} of {name} were not there in an earlier run; {_LATE}"
+            wanted = [each for each in wanted if each[0] >= there[-1][1]]
+        if not wanted:
             return _Added([], gone=gone, settled_end=new)
-        pieces = planning.pieces_of(
-            PartitionRange(look.location, start, end), look.log, request.file_bytes, len(locations)
-        )
+        pieces = [
+            piece
+            for begin, behind in wanted
+            for piece in planning.pieces_of(
+                PartitionRange(look.location, begin, behind), look.log, request.file_bytes, len(locations)
+            )
+        ]
         units = [FileUnit(each, size, file_of(each), request.by) for each, size in pieces]
-        return _Added(units, LogIdentity.of(look.log, start, end), gone, new)
+        is_further = not there or wanted[-1][1] > there[-1][1]
+        return _Added(units, LogIdentity.of(look.log, wanted[0][0], end) if is_further else None, gone, new)
 
     return planned(locations, request.isolation, added)
+
+
+def _covered(plan: ExportPlan) -> dict[TopicPartition, list[_Span]]:
+    """The offsets of each partition that a plan has."""
+    found: dict[TopicPartition, list[_Span]] = {}
+    for unit in sorted(plan.units, key=lambda unit: unit.range.start):
+        spans = found.setdefault(unit.range.location.name, [])
+        if spans and spans[-1][1] == unit.range.start:
+            spans[-1] = (spans[-1][0], unit.range.end)
+        else:
+            spans.append((unit.range.start, unit.range.end))
+    return found
+
+
+def _begin(starting: Limit, look: PartitionLook, covered: Sequence[_Span]) -> int:
+    """The offset from which on records may be lacking."""
+    if len(covered) == 1 and covered[0][0] <= look.start_offset:
+        return covered[0][1]
+    start = planning.resolved(starting, look)
+    return min(start, covered[-1][1]) if covered else start
+
+
+def _left(covered: Sequence[_Span], start: int, end: int) -> list[_Span]:
+    """The parts of [start, end) that are not covered."""
+    left: list[_Span] = []
+    for begin, behind in covered:
+        if start < min(begin, end):
+            left.append((start, min(begin, end)))
+        start = max(start, behind)
+    return [*left, (start, end)] if start < end else left
 
 
 def _settled_end(request: Request, look: PartitionLook) -> SettledEnd | None:
