@@ -72,7 +72,7 @@ class Exhausted(KafkafsError):
     """This process has no descriptor or memory left for one caller: "Too many open files"."""
 
 
-class Crowded(KafkafsError):
+class BatchMemoryFull(KafkafsError):
     """Large batches that others read fill the memory for them: "Cannot allocate memory"."""
 
     def __init__(self, message: str, has_room: Callable[[], bool] = lambda: True) -> None:
@@ -98,7 +98,7 @@ class Unfinished(KafkafsError):
     caller that got a signal meanwhile sees it: "Interrupted system call"."""
 
 
-class Occupied(Unfinished):
+class AnswerInProgress(Unfinished):
     """Another thread makes the same answer, and this call has got nowhere itself: ask again, but not for ever."""
 
 
@@ -125,12 +125,12 @@ ERRNO: dict[type[KafkafsError], int] = {
     Denied: errno.EACCES,
     Vanished: errno.ESTALE,
     Exhausted: errno.EMFILE,
-    Crowded: errno.ENOMEM,
+    BatchMemoryFull: errno.ENOMEM,
     ReadOnly: errno.EROFS,
     Unsupported: errno.EOPNOTSUPP,
     WouldBlock: errno.EAGAIN,
     Unfinished: errno.EINTR,
-    Occupied: errno.EINTR,
+    AnswerInProgress: errno.EINTR,
     NameTooLong: errno.ENAMETOOLONG,
 }
 """The errno of each, in a mount and of commands. It is total: a test walks the family, so a new error needs a

@@ -38,10 +38,10 @@ class Replay(Protocol):
 def until(moment_ms: int | None, replay: Replay) -> Replay:
     """The same of what a partition had at a moment, where one is given: all before its first batch with a later record,
     as `kafkafs revive --until` ends it."""
-    return replay if moment_ms is None else _Until(moment_ms, replay)
+    return replay if moment_ms is None else _ReplayUntil(moment_ms, replay)
 
 
-class _Until(Replay):
+class _ReplayUntil(Replay):
     def __init__(self, moment_ms: int, replay: Replay) -> None:
         self._replay, self._moment_ms, self._is_over = replay, moment_ms, False
 

@@ -19,7 +19,7 @@ import numpy as np
 from kafkafs.cluster.following import Following, Problems, Replay, problem_of
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.row_lines import known
-from kafkafs.errors import UNREADABLE, Crowded, KafkafsError, WouldBlock
+from kafkafs.errors import UNREADABLE, BatchMemoryFull, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
@@ -240,7 +240,7 @@ class Metadata(Replay):
             self.image, self._waiting, self.problems = self._new_image(), None, deepcopy(before[0])
             try:
                 is_whole, is_left = self._read(each)
-            except (WouldBlock, Crowded):
+            except (WouldBlock, BatchMemoryFull):
                 raise
             except KafkafsError as error:
                 wrong = f"cannot be read: {error}"

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 
-from kafkafs.errors import Occupied, Unfinished, WouldBlock
+from kafkafs.errors import AnswerInProgress, Unfinished, WouldBlock
 
 AT_A_GLANCE_S = 3.0
 """Patience of what `ls -l` asks for."""
@@ -61,14 +61,14 @@ def is_non_blocking() -> bool:
 def acquired(lock: threading.Lock) -> Iterator[None]:
     """Holds a lock; where another thread has it, a thread that must not wait gets WouldBlock.
 
-    One that works in parts waits for the rest of its part and asks again (Occupied): whoever makes the answer may take
+    A thread with a time slice waits until the slice ends, and then raises AnswerInProgress. The other thread may take
     long, and a thread that does not come back looks as if a disk hung.
     """
     if not lock.acquire(blocking=False):
         may_block()
         left = -1.0 if _state.deadline is None else max(0.0, _state.deadline - time.monotonic())
         if not lock.acquire(timeout=left):
-            raise Occupied("another thread makes this answer; ask again")
+            raise AnswerInProgress("another thread makes this answer; ask again")
     try:
         yield
     finally:

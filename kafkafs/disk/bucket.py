@@ -22,7 +22,7 @@ from kafkafs.disk import store_session
 from kafkafs.disk.blocking import answer_time_left, may_ask_store, may_block, patience_left
 from kafkafs.disk.objects import Names, Object, Objects, Version, shown, whole
 from kafkafs.disk.s3_place import place_of
-from kafkafs.disk.signed_reads import Begun, SignedRead, SignedReads, SignedStream, region_of
+from kafkafs.disk.signed_reads import SentRead, SignedRead, SignedReads, SignedStream, region_of
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
 from kafkafs.format.memory import Bytes
 
@@ -97,7 +97,7 @@ class BucketObjects(Objects):
         """Start with no open connection. A forked process starts again: the connections belong to its parent."""
         self._process = os.getpid()
         self._lock, self._opening = threading.Lock(), threading.Lock()
-        self._begun: OrderedDict[tuple[str, int, int], Begun] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, int, int], SentRead] = OrderedDict()
         self._is_suspect = False
         self._refused_until = {True: 0.0, False: 0.0}  # for callers with little patience, and for others
         self._refusal = _SILENT
@@ -196,7 +196,7 @@ class BucketObjects(Objects):
             {"st_mtime_ns": found.mtime_ns, "st_ctime_ns": found.mtime_ns, "st_blocks": -(-found.size // 512)},
         )
 
-    def _taken(self, key: str, position: int, size: int) -> Begun | None:
+    def _taken(self, key: str, position: int, size: int) -> SentRead | None:
         """The request for these bytes, if it was sent before."""
         with self._lock:
             return self._begun.pop((key, position, size), None)

@@ -24,7 +24,7 @@ from kafkafs.disk.access import Access, access_of
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.bucket import BucketObjects
 from kafkafs.disk.cached_value import LruCache
-from kafkafs.disk.chunked_file import Ahead, ChunkedFile, inode_of
+from kafkafs.disk.chunked_file import ChunkedFile, ReadsAhead, inode_of
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.disk.objects import Object, Version, counted
@@ -52,7 +52,7 @@ Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
 
 
-class Seen(NamedTuple):
+class SeenListings(NamedTuple):
     """A part of a copy as another process saw it: folders with their content, and small files."""
 
     folders: dict[str, tuple[list[str], list[Object]]]
@@ -143,15 +143,15 @@ class BucketDirectory(Directory):
         self._versions: dict[str, tuple[Object, Version]] = {}  # of what was read, by key
         self._files: LruCache[ChunkedFile] = LruCache()
         self._relisting = threading.Lock()
-        self._before: Seen = store_session.current.seen_before.get(address, Seen({}, {}))
+        self._before: SeenListings = store_session.current.seen_before.get(address, SeenListings({}, {}))
         for folder, (folders, objects) in self._before.folders.items():
             self._keep_listing(folder, folders, objects)
 
-    def seen(self) -> Seen:
+    def seen(self) -> SeenListings:
         """Return the listings, and the parts of small files that are in memory."""
         folders = {name: (list(known.folders), list(known.files.values())) for name, known in self._listings.items()}
         small = [each for each in self._versions.values() if each[0].size <= _SMALL]
-        return Seen(folders, {
+        return SeenListings(folders, {
             found.key: (found, version, self._made(found, self._about(found)).read(0, found.size))
             for found, version in small
         })  # fmt: skip
@@ -201,7 +201,7 @@ class BucketDirectory(Directory):
         def stream(position: int, size: int) -> Stream | None:
             return self._objects.stream(found.key, position, size, partial(self._check, found))
 
-        ahead, cache = Ahead(begin, stream), store_session.current.chunks()
+        ahead, cache = ReadsAhead(begin, stream), store_session.current.chunks()
         file = ChunkedFile(found.key, about, piece, pieces, cache, self.options, ahead)
         file.inode = about.st_ino
         return file

@@ -40,7 +40,7 @@ STRAIGHT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class ReadsAhead:
     """Requests that nobody waits for."""
 
     begin: Callable[[int], bool]
@@ -71,7 +71,7 @@ class ChunkedFile(DataFile):
 
     def __init__(
         self, name: str, about: os.stat_result, chunk_size: int, chunks: FetchChunks, cache: ChunkCache,
-        options: DiskOptions, ahead: "Ahead | None" = None,
+        options: DiskOptions, ahead: "ReadsAhead | None" = None,
     ) -> None:  # fmt: skip
         """`name` is the object's, `about` has its size; both tell its chunks from those of others, and of one that had
         the name before."""

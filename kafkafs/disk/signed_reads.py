@@ -72,7 +72,7 @@ class _Keys(NamedTuple):
     token: str
 
 
-class Begun(NamedTuple):
+class SentRead(NamedTuple):
     """A read whose request was sent."""
 
     connection: HttpConnection
@@ -120,7 +120,7 @@ class SignedReads:
             return ""
         return "" if found is None else found
 
-    def begin(self, key: str, position: int, size: int) -> Begun | None:
+    def begin(self, key: str, position: int, size: int) -> SentRead | None:
         """Send the request for those bytes if a connection is open and free. `read_begun` receives them."""
         try:
             return None if self._is_unfit else self._send(self._idle.get_nowait(), key, position, size)
@@ -137,7 +137,7 @@ class SignedReads:
             return False
         return True
 
-    def read_begun(self, begun: Begun, until: float) -> SignedRead | None:
+    def read_begun(self, begun: SentRead, until: float) -> SignedRead | None:
         """The bytes whose request was sent; None if they have to be asked for once more."""
         try:
             found = self._receive(begun, until)
@@ -212,14 +212,14 @@ class SignedReads:
         self._has_answered |= is_right
         self._is_unfit |= not self._has_answered and status < _OF_THE_STORE
 
-    def _send(self, connection: HttpConnection, key: str, position: int, size: int) -> Begun:
+    def _send(self, connection: HttpConnection, key: str, position: int, size: int) -> SentRead:
         span = f"Range: bytes={position}-{position + size - 1}\r\n"
         try:
             connection.send(self._request(f"{self._top}/{quote(key, safe='/-_.~')}", "", span))
         except OSError:
             connection.close()
             raise
-        return Begun(connection, position, size)
+        return SentRead(connection, position, size)
 
     def _exchange(
         self, connection: HttpConnection, key: str, position: int, size: int, until: float
@@ -231,7 +231,7 @@ class SignedReads:
             return None
         return self._receive(begun, until)
 
-    def _receive(self, begun: Begun, until: float) -> SignedRead | str | None:
+    def _receive(self, begun: SentRead, until: float) -> SignedRead | str | None:
         """The response to a read; None if the connection was lost."""
         connection = begun.connection
         try:
@@ -250,7 +250,7 @@ class SignedReads:
         self.give_back(connection)
         return SignedRead(data, version) if is_right else ""
 
-    def receive_head(self, begun: Begun, until: float) -> Version | str:
+    def receive_head(self, begun: SentRead, until: float) -> Version | str:
         """The version of the object whose bytes follow; or the store's word for why there are none, or "". OSError if
         the connection is lost, TimeoutError at `until`."""
         connection, position, size = begun
@@ -321,7 +321,7 @@ class SignedReads:
 class SignedStream:
     """The bytes of a read whose request was sent (`straight_file.Stream`)."""
 
-    def __init__(self, reads: SignedReads, begun: Begun, limit_s: float, check: Callable[[Version], None]) -> None:
+    def __init__(self, reads: SignedReads, begun: SentRead, limit_s: float, check: Callable[[Version], None]) -> None:
         """`check` raises if the bytes are not of the wanted version. One read takes no longer than `limit_s`."""
         self._reads, self._begun, self._limit_s, self._check = reads, begun, limit_s, check
         self._left = begun.size

@@ -48,8 +48,8 @@ class StoreSession:
         self._named_ns = 0
         self._chunks: dict[int, ChunkCache] = {}
         self.seen_before: dict[str, Any] = {}
-        """By address, what another process saw (`bucket_directory.Seen`). A mount's daemon must not ask a store before
-        it is confined, so it begins with the answers that the process before it got."""
+        """By address, what another process saw (`bucket_directory.SeenListings`). A mount's daemon must not ask a store
+        before it is confined, so it begins with the answers that the process before it got."""
 
     def report(self, sentence: str) -> None:
         """Remember that a read of a store has failed, even if its reader passes over that."""

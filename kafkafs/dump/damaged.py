@@ -31,7 +31,7 @@ _ENTRY = struct.Struct(">qi")  # offset, size of the message behind it
 def records(batch: Batch, data: bytes, limit: int, memory: Memory) -> Iterator[DumpedRecord]:
     """The records of the batch whose bytes are `data`, up to the first that cannot be read: there, CorruptData.
 
-    TooLarge if they would unpack to more than `limit` bytes, Crowded if `memory` has no more.
+    TooLarge if they would unpack to more than `limit` bytes, BatchMemoryFull if `memory` has no more.
     """
     try:
         yield from (

@@ -158,7 +158,7 @@ _Sink = _Buffer | _Counter
 
 def decompress(codec: int, magic: int, data: Bytes, limit: int, memory: Memory = UNLIMITED) -> memoryview:
     """Unpack `data` to at most `limit` bytes, else raise TooLarge. Corrupt data, or an unknown codec: CorruptData.
-    Crowded if it takes much and `memory` has no more.
+    BatchMemoryFull if it takes much and `memory` has no more.
 
     `magic` is that of the batch: it decides how strict LZ4's header is, and zstd exists in v2 only.
     """

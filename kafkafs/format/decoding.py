@@ -39,8 +39,8 @@ class DecodedLines:
         self, topic: str, partition: int, decoders: DecoderTable, memory: Memory = UNLIMITED, first: str = "",
         chunk: int = 1024,
     ) -> None:  # fmt: skip
-        """Large texts take their room from `memory`: Crowded. `first`: see `padded_prefix`. `chunk`: records at a
-        time."""
+        """Large texts take their room from `memory`, or raise BatchMemoryFull. `first`: see `padded_prefix`. `chunk`:
+        records at a time."""
         self._records_at_a_time = chunk
         self._memory = memory
         self._prefix, self._padded = padded_prefix(topic, partition, first)

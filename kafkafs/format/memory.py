@@ -1,8 +1,8 @@
 """The memory that large batches may take together: a reader asks for it here, and gives it back by letting go.
 
 A batch may unpack to `max_batch`, 256 MiB, and a mount has many readers. They share one `MemoryBudget`. A command that
-reads one batch after the other needs none: it has `UNLIMITED`. A reader that gets nothing has `Crowded` at once, lets
-go of whatever it holds and asks again later: no reader waits here for one that waits too.
+reads one batch after the other needs none: it has `UNLIMITED`. A reader that gets nothing gets `BatchMemoryFull` at
+once, releases what it holds and asks again later. No reader waits here for another reader that waits.
 
 `Buffers` are of a few megabytes each and are used again once nothing holds them. From the system each of their pages
 would come zeroed, one fault a page, which costs as much as decoding does. A buffer comes back when the last array or
@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kafkafs.errors import Crowded
+from kafkafs.errors import BatchMemoryFull
 
 Bytes = bytes | bytearray | memoryview
 """What is read of a file or unpacked."""
@@ -94,7 +94,7 @@ class MemoryBudget(Memory):
         return sum(self._lent.values())
 
     def take(self, size: int) -> Array:
-        """`size` bytes of whatever content, shape (size,); Crowded."""
+        """`size` bytes of whatever content, shape (size,); BatchMemoryFull."""
         if size < LARGE:
             return np.empty(size, np.uint8)
         with self._lock:
@@ -103,7 +103,7 @@ class MemoryBudget(Memory):
                 self._lent[id(array)] = size
                 weakref.finalize(array, self._lent.pop, id(array))  # at any moment, so without the lock
                 return array
-        raise Crowded("too many large batches are read at the same time; try again", lambda: self.has(size))
+        raise BatchMemoryFull("too many large batches are read at the same time; try again", lambda: self.has(size))
 
     def has(self, size: int) -> bool:
         """True if there is memory for it. A request larger than the limit has to be alone."""

@@ -188,7 +188,7 @@ def decode(
     A piece has at most PIECE rows: those of many small batches, or a part of a large one. Its column `batch` is the row
     in `batches`; a batch with records behind its last offset has pieces of its own. A batch that would unpack to more
     than `limit` bytes is refused with TooLarge, a corrupt one with CorruptData. A piece stays valid as long as it is
-    held. Large values take room from `memory`, which may raise Crowded.
+    held. Large values take room from `memory`, which may raise BatchMemoryFull.
     """
     work, stop = _Work(data, batches, limit, memory), 0
     while stop < len(batches):

@@ -65,7 +65,7 @@ class Files(Protocol):
         """True if only the log itself shows that it is complete. Called when the log is open."""
 
     @property
-    def is_end_noted(self) -> bool:
+    def is_end_recorded(self) -> bool:
         """True if something other than the log and its indexes tells the last offset."""
 
     @property
@@ -134,7 +134,7 @@ class SegmentFiles:
     largest = None
     trouble = ""
     may_be_cut = False
-    is_end_noted = False
+    is_end_recorded = False
     is_open_ended = False
 
     @property

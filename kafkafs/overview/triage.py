@@ -34,7 +34,7 @@ MOST = 5
 """Groups and topics that are named."""
 
 
-class Behind(NamedTuple):
+class LaggingGroup(NamedTuple):
     """A group that is behind: by how many records in all, and in time in the partition where those are the most (None:
     unknown)."""
 
@@ -61,7 +61,7 @@ class Triage:
     future: int = 0
     damage: list[str] = field(default_factory=list)
     groups: int | None = None
-    behind: list[Behind] = field(default_factory=list)
+    behind: list[LaggingGroup] = field(default_factory=list)
     open_transactions: int | None = None
     oldest_open: tuple[str, int | None] | None = None
     tiered: int | None = None
@@ -196,7 +196,7 @@ def _of_groups(found: Triage, cluster: Cluster, counts: Sequence[tuple[DataDirec
     found.groups = len(names)
     for name, total in sorted(lags.items(), key=lambda item: (-item[1], item[0]))[:MOST]:
         (progress,) = cluster.progress.of([furthest[name][1]])
-        found.behind.append(Behind(os.fsdecode(name), total, progress.lag_ms))
+        found.behind.append(LaggingGroup(os.fsdecode(name), total, progress.lag_ms))
 
 
 def _ends(counted: CountedPartition) -> Ends:

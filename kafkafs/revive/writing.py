@@ -39,7 +39,7 @@ class Task(NamedTuple):
     beside: tuple[tuple[str, bytes], ...] = ()
 
 
-class _Hand:
+class _TaskRunner:
     """Does the tasks, in this process or in the one that was forked."""
 
     def __init__(self, place: NewDirectory) -> None:
@@ -93,7 +93,7 @@ class Writing:
 
     def __init__(self, place: NewDirectory, size: int) -> None:
         """`size`: about how many bytes there are to write."""
-        self._hand, self._partition = _Hand(place), 0
+        self._hand, self._partition = _TaskRunner(place), 0
         self._free, self._given, self._under_way = list(range(SLOTS)), list[Task](), 0
         self._process: ForkedProcess[Sequence[Task], list[int]] | None = None
         if size > FEW and len(os.sched_getaffinity(0)) > 1:

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from kafkafs.disk.blocking import has_time_slice, may_block
 from kafkafs.disk.budget import Budget
-from kafkafs.errors import CorruptData, NotFound, Occupied, TooLarge, Vanished
+from kafkafs.errors import AnswerInProgress, CorruptData, NotFound, TooLarge, Vanished
 from kafkafs.format.key_index import hashed, matching
 from kafkafs.format.records import Records
 from kafkafs.format.tables import chosen
@@ -177,7 +177,7 @@ class PartitionKeys:
     def _scanning(self) -> Iterator[None]:
         """A context in which no other thread scans; a thread with a time slice does not wait for its turn."""
         if not self._lock.acquire(blocking=not has_time_slice()):
-            raise Occupied("another reader looks for keys in the same partition; ask again")
+            raise AnswerInProgress("another reader looks for keys in the same partition; ask again")
         try:
             yield
         finally:

@@ -19,7 +19,7 @@ from kafkafs.tables.offsets import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class LedPartitions:
     """The partitions to read, and sentences about those that are not here. `named`: all that the metadata name, each
     with its leader epoch; None without metadata."""
 
@@ -35,11 +35,11 @@ def led_by(
     replicas: Replicas = "furthest",
     source: TierSource | None = None,
     fail_on_data_loss: bool = True,
-) -> Led:
+) -> LedPartitions:
     """The chosen partitions that the broker led. UsageError for what the metadata do not know, and for data loss."""
     cluster_leaders = leaders(with_their_tier(paths, source))
     if cluster_leaders is None:
-        return Led(chosen(paths, choice, replicas, source), [], None)
+        return LedPartitions(chosen(paths, choice, replicas, source), [], None)
     warnings = _problems(cluster_leaders, fail_on_data_loss)
     _check_broker(broker, cluster_leaders)
     _check_topics(choice, cluster_leaders)
@@ -62,7 +62,7 @@ def led_by(
         for topic, each in cluster_leaders.epochs.items()
         for number, epoch in each.items()
     }
-    return Led(here, warnings, named)
+    return LedPartitions(here, warnings, named)
 
 
 def _problems(cluster_leaders: Leaders, fail: bool) -> list[str]:

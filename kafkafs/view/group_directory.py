@@ -42,7 +42,7 @@ def _has_history(cluster: Cluster, path: str) -> bool:
     return name is not None and cluster.groups.history_source(name) is not None
 
 
-class _OfGroup(ClusterNode):
+class _GroupNode(ClusterNode):
     """The nodes below the directory of a group, which may go away."""
 
     def __init__(self, sources: ClusterSources, topics: tuple[str, ...], path: str) -> None:
@@ -60,7 +60,7 @@ class _OfGroup(ClusterNode):
         return found
 
 
-class GroupDirectory(_OfGroup):
+class GroupDirectory(_GroupNode):
     """`groups/<group>/`."""
 
     def entries(self) -> Sequence[Entry]:
@@ -92,14 +92,14 @@ class GroupDirectory(_OfGroup):
         }
 
 
-class GroupFile(ClusterFile, _OfGroup):
+class GroupFile(ClusterFile, _GroupNode):
     """`group.json`: one line, the group with its members. NotFound if it is gone."""
 
     def _make(self) -> bytes:
         return line(self._ask(lambda _, found: files.group(found)))
 
 
-class OffsetsFile(ClusterFile, _OfGroup):
+class OffsetsFile(ClusterFile, _GroupNode):
     """`offsets.jsonl`: a line for each offset committed or pending, with the ends as of now."""
 
     def _about(self) -> Attributes:
@@ -111,7 +111,7 @@ class OffsetsFile(ClusterFile, _OfGroup):
         return offsets.lines(0, len(offsets.values))
 
 
-class HistoryFile(ClusterFile, _OfGroup):
+class HistoryFile(ClusterFile, _GroupNode):
     """`history.jsonl`: a line for each record about the group that is left. A stream if the partition that has them is
     no small one, as ranges are. NotFound if no record is left."""
 
@@ -153,7 +153,7 @@ class HistoryFile(ClusterFile, _OfGroup):
         return sum(sizes) <= self._sources.exact
 
 
-class LinksDirectory(_OfGroup):
+class LinksDirectory(_GroupNode):
     """`next/` and `unread/`: a link for each committed offset of a partition that is on these disks.
 
     Those in `next/` that lead nowhere, as nothing is left to read or the log begins behind it, can be asked for and are

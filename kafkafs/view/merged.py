@@ -81,7 +81,7 @@ class _Spans(NamedTuple):
         return self.keys == tuple(part.view.key for part in parts) and all(map(LogSpan.is_in, self.parts, logs))
 
 
-class _OfTopic(NoXattrs):
+class _TopicRange(NoXattrs):
     """The common part of a range and its follower: the partitions, and the rights that all of them grant."""
 
     lane = ".topics"
@@ -137,7 +137,7 @@ class _OfTopic(NoXattrs):
         return NotFound(f"nothing of the topic {self._topic!r} is here any more")
 
 
-class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
+class MergedRange(_TopicRange, SizedFile[Sequence[_Part], _Spans]):
     """`.jsonl` of a range of a topic, decoded too: a file where it is small, as of one partition, else a stream."""
 
     def attributes(self) -> Attributes:
@@ -188,7 +188,7 @@ class MergedRange(_OfTopic, SizedFile[Sequence[_Part], _Spans]):
         return Stream(make, starts, budget, held=_held(state), extra_bytes=extra_bytes)
 
 
-class MergedFollower(_OfTopic):
+class MergedFollower(_TopicRange):
     """`.follow.jsonl` of an open range of a topic, decoded too: a stream."""
 
     def open(self) -> Stream:

@@ -183,7 +183,7 @@ class LinkNode(Protocol):
 Node = DirectoryNode | FileNode | LinkNode
 
 
-class Laned(Protocol):
+class HasLane(Protocol):
     """A node that says which disk its answers wait for; its children wait for the same unless they say otherwise."""
 
     @property

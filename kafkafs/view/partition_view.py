@@ -116,7 +116,7 @@ class PartitionView:
 
     @property
     def lane(self) -> str:
-        """The disk that answers wait for (see `node.Laned`)."""
+        """The disk that answers wait for (see `node.HasLane`)."""
         return os.fspath(self.data_directory.path)
 
     def look(self) -> Look:

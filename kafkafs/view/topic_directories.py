@@ -34,7 +34,7 @@ _NAMES = (
 )
 
 
-class FindLost(NamedTuple):
+class TierPartitionFinder(NamedTuple):
     """How partitions are found that only a tier has."""
 
     find: Callable[[], None]
@@ -55,7 +55,7 @@ class TopicsDirectory:
         attributes: Callable[[], Attributes],
         disks: Sequence[DiskView],
         resources: Resources,
-        lost: "FindLost",
+        lost: "TierPartitionFinder",
     ) -> None:
         """`view` is of a partition by the name that the root shows; `attributes` are those of the root."""
         self._names = names

@@ -26,7 +26,7 @@ from kafkafs.view.real_files import Segments
 from kafkafs.view.replica_directories import REPLICAS, PartitionNames, ReplicaPlace, ReplicasDirectory
 from kafkafs.view.resources import Resources
 from kafkafs.view.streams import USUAL, TextLimits
-from kafkafs.view.topic_directories import FindLost, TopicsDirectory
+from kafkafs.view.topic_directories import TierPartitionFinder, TopicsDirectory
 
 if TYPE_CHECKING:
     from kafkafs.view.cluster_directory import ClusterDirectory
@@ -50,7 +50,7 @@ class Root:
         self.resources = Resources(options, self._directories, limits)
         self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()
         self._names = PartitionNames(self._disks, self.resources.partitions.keep_only)
-        lost = FindLost(self._find_lost, self._look_for_lost)
+        lost = TierPartitionFinder(self._find_lost, self._look_for_lost)
         self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self.resources, lost)
         self._replicas = ReplicasDirectory(
             self._disks, self.attributes, lambda place, path: PartitionDirectory(self._view_of(place, path))

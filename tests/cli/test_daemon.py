@@ -43,7 +43,7 @@ def test_all_its_readers_share_the_memory_of_one(reported):
     assert reading.memory.limit == 2 * reading.max_batch == 2 << 20
 
 
-def test_it_may_read_the_indexes_that_were_named_and_lets_in_whom_it_was_told(reported, tmp_path):
+def test_it_may_read_the_indexes_that_were_named_and_lets_in_whom_it_was_reported(reported, tmp_path):
     """Whatever else it would open is behind the sandbox."""
     _, place, settings = reported
     assert place == tmp_path / "mount"

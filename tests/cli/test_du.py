@@ -43,7 +43,7 @@ def test_metadata_are_found_in_any_directory(tmp_path):
         assert "default" in said
 
 
-def test_a_default_that_was_taken_is_told_in_one_line(tmp_path):
+def test_a_default_that_was_taken_is_reported_in_one_line(tmp_path):
     _, said = asked(data(tmp_path))
     assert said.count("\n") == 1
     assert "default" in said

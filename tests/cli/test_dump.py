@@ -28,7 +28,7 @@ def dump(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProces
         return text_of("dump", *arguments)
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_reported() -> None:
     """The tool has the flag, and scripts ask with it whether there is a tool."""
     done = dump("--version")
     assert (done.returncode, done.stderr) == (0, "")
@@ -180,7 +180,7 @@ def test_a_time_window_spans_the_segments_of_a_partition(stopped: Dataset) -> No
     assert shown == [record.offset for record in stopped.records("segments") if first <= record.timestamp_ms < second]
 
 
-def test_a_time_may_be_told_from_now_back(stopped: Dataset) -> None:
+def test_a_time_may_count_from_now_back(stopped: Dataset) -> None:
     """Argument parsers take `-1h` for a flag."""
     done = dump("--files", "segments-0", "--from-time", "-100d", "--to-time", "now", cwd=stopped.path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -211,7 +211,7 @@ def test_a_reader_that_leaves_early_is_no_error(stopped: Dataset) -> None:
     assert done.stderr == ""
 
 
-def test_a_full_disk_is_told(stopped: Dataset) -> None:
+def test_a_full_disk_is_reported(stopped: Dataset) -> None:
     """The output would be cut without a word."""
     command = [str(KAFKAFS), "dump", "--files", str(stopped.path / "nulls-0" / LOG)]
     with open("/dev/full", "wb") as full:

@@ -10,7 +10,7 @@ from tests.kafka.history import SLASH, Story
 STORY = Story()
 
 
-def test_the_history_of_a_group_is_told_in_the_order_of_the_log():
+def test_the_history_of_a_group_is_reported_in_the_order_of_the_log():
     """The lines of history.jsonl, a deleted group's too; a table for people."""
     lines = called("groups", "--history", "--group", SLASH, STORY.path).stdout.splitlines()
     assert [json.loads(line)["event"] for line in lines] == ["commit", "commit", "expire", "expire", "delete"]

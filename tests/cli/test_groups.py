@@ -47,7 +47,7 @@ def test_a_pipe_gets_the_lines_of_offsets_jsonl():
     assert list(rows[0])[:3] == ["group", "topic", "topicId"]
 
 
-def test_without_a_name_all_groups_are_told():
+def test_without_a_name_all_groups_are_reported():
     rows = [json.loads(line) for line in called("groups", CLUSTER.path).stdout.splitlines()]
     assert {row["group"] for row in rows} == {each["group"] for each in CLUSTER.truth["offsets"]}
 
@@ -117,7 +117,7 @@ def brokers(tmp_path):
     return one.path, two.path
 
 
-def test_of_several_brokers_the_furthest_replica_is_told(brokers):
+def test_of_several_brokers_the_furthest_replica_is_reported(brokers):
     one, two = brokers
     for words, expected in (
         ((one,), [("a", 5, 4)]),
@@ -206,7 +206,7 @@ def test_the_latest_in_time_come_first_on_request(late):
     assert [row["lagMs"] for row in rows] == [10_859_000, 302_000, 0, 0, None]
 
 
-def test_one_topic_is_told_alone(late):
+def test_one_topic_is_reported_alone(late):
     table = called("groups", "--table", "--topic", "u", late).stdout.decode().splitlines()
     assert [line.split()[:3] for line in table[1:-1]] == [["b", "u", "0"], ["a", "u", "0"]]
     assert table[-1].split() == ["TOTAL", "2"]
@@ -226,7 +226,7 @@ def test_one_topic_is_told_alone(late):
         (3_600_000, "1h0m"), (8_039_999, "2h13m"), (86_400_000, "1d0h"), (400 * 86_400_000 + 3_600_000, "400d1h"),
     ],
 )  # fmt: skip
-def test_a_time_is_told_in_its_two_largest_units(lag_ms, text):
+def test_a_time_is_reported_in_its_two_largest_units(lag_ms, text):
     assert time_span(lag_ms) == text
 
 
@@ -237,7 +237,7 @@ def test_what_nobody_has_to_read_is_not_in_the_total(brokers):
     assert "TOTAL" not in called("groups", "--table", one).stdout.decode()
 
 
-def test_all_members_that_share_a_partition_are_told(tmp_path):
+def test_all_members_that_share_a_partition_are_reported(tmp_path):
     """A share group's partition has as many readers as it takes; the table named the last of them."""
     data = Data(tmp_path / "data")
     data.write("__cluster_metadata-0", [metadata("TopicRecord", name="t", topicId=TOPIC_ID)])
@@ -266,7 +266,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("record", BROKEN.values(), ids=BROKEN)
-def test_what_is_left_out_is_told_by_the_exit_code(tmp_path, record):
+def test_what_is_left_out_is_known_by_the_exit_code(tmp_path, record):
     """A script that moves groups to another cluster must not take a part for all of them."""
     data = Data(tmp_path / "data")
     data.write("__consumer_offsets-0", [commit("known", "t", 0, 5)])
@@ -279,7 +279,7 @@ def test_what_is_left_out_is_told_by_the_exit_code(tmp_path, record):
 
 
 @takes_root
-def test_of_a_metadata_log_that_may_not_be_read_no_other_reason_is_told(open_path, capfd):
+def test_of_a_metadata_log_that_may_not_be_read_no_other_reason_is_reported(open_path, capfd):
     """Regression: a false sentence said that the log is empty."""
     data = Data(open_path / "data")
     data.write("__cluster_metadata-0", [metadata("FeatureLevelRecord", name="metadata.version", featureLevel=20)])

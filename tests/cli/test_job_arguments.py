@@ -24,7 +24,7 @@ def test_without_flags_the_broker_s_own_indexes_are_made_in_each_topic_s_interva
     assert arguments.replicas == "furthest"
 
 
-def test_where_they_go_has_to_be_told(capsys):
+def test_where_they_go_has_to_be_reported(capsys):
     """Never beside the broker's own."""
     assert refusal(capsys, "reindex", "data").endswith("the following arguments are required: --index-dir")
 
@@ -74,7 +74,7 @@ def test_one_way_of_copying_can_be_asked_for(capsys):
     assert "not allowed with" in refusal(capsys, "revive", "one", "--to", "new", "--link", "--copy")
 
 
-def test_where_to_has_to_be_told(capsys):
+def test_where_to_has_to_be_reported(capsys):
     assert refusal(capsys, "revive", "data").endswith("the following arguments are required: --to")
 
 

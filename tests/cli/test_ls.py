@@ -96,7 +96,7 @@ def test_what_is_not_there_ends_as_ls_does(dataset, mounted, path):
 
 @takes_root
 @pytest.mark.parametrize("words", [["-l", "{0}", "t-0"], ["-R", "{0}"]], ids=["of a name", "of a directory below"])
-def test_what_cannot_be_looked_at_below_is_told_by_the_exit_code(open_path, capsys, words):
+def test_what_cannot_be_looked_at_below_is_known_by_the_exit_code(open_path, capsys, words):
     """Regression: a listing that lacked something ended as a whole one does. Of a path that was named ls(1) says 2."""
     write_partition(open_path, {0: [marker(0, 1, True)]})  # `earliest` and `latest` are listed, and lead nowhere
     write_partition(open_path, {0: [made(0, [1])]}, "u-0").chmod(0o700)

@@ -53,7 +53,7 @@ def test_ctrl_c_before_a_command_is_known_ends_as_any_other(monkeypatch, capsys)
         (["cat", "x", "y"], ""),
     ],
 )
-def test_ctrl_c_while_a_command_is_imported_is_told_as_in_its_midst(words, reported, monkeypatch, capsys):
+def test_ctrl_c_while_a_command_is_imported_is_reported_as_in_its_midst(words, reported, monkeypatch, capsys):
     """Libraries of Spark take a while."""
     during_import(monkeypatch, KeyboardInterrupt())
     assert main(words) == EXIT_INTERRUPTED

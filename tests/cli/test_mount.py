@@ -106,7 +106,7 @@ def test_a_daemon_that_is_ended_before_it_answers_is_a_sentence(data, place, tmp
 
 
 @pytest.mark.parametrize("limit", ["-n 10", "-n 15", "-v 300000"])
-def test_what_the_system_refuses_is_told_in_a_sentence(data, place, limit):
+def test_what_the_system_refuses_is_reported_in_a_sentence(data, place, limit):
     done = subprocess.run(
         ["bash", "-c", f'ulimit {limit}; "$0" mount "$1" "$2"', KAFKAFS, data, place],
         capture_output=True, text=True, timeout=300, check=False,
@@ -119,7 +119,7 @@ def test_what_the_system_refuses_is_told_in_a_sentence(data, place, limit):
     assert mounted_at(place) is None
 
 
-def test_a_thread_that_is_refused_is_told_before_the_mount_answers(data, place, tmp_path):
+def test_a_thread_that_is_refused_is_reported_before_the_mount_answers(data, place, tmp_path):
     """Regression: exit code 0, and the mount gone a moment later without a word, where the last thread was refused."""
     (tmp_path / "sitecustomize.py").write_text("""
 import threading

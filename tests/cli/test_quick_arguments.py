@@ -32,7 +32,7 @@ def test_data_directories_are_one_word_and_paths_follow(command):
 
 
 @pytest.mark.parametrize("command", ["cat", "stat"])
-def test_what_shows_one_thing_has_to_be_told_which(command, capsys):
+def test_what_shows_one_thing_has_to_be_reported_which(command, capsys):
     """`ls` alone has something to say of the whole."""
     assert refusal(capsys, command, "/disk") == f"kafkafs {command}: error: the following arguments are required: PATH"
     assert refusal(capsys, command).endswith("the following arguments are required: DATA_DIR[,DATA_DIR...], PATH")
@@ -75,7 +75,7 @@ def test_what_cannot_be_meant_is_refused(words, sentence, capsys):
     assert refusal(capsys, "grep", *words) == f"kafkafs grep: error: {sentence}"
 
 
-def test_directories_and_a_group_are_told_apart_later():
+def test_directories_and_a_group_are_distinguished_later():
     """Which of them is which only the disk knows."""
     assert parsed("groups", "one", "two", "checkout").words == ["one", "two", "checkout"]
     assert parsed("groups", "one", "--table", "two", "--group", "g", "checkout").words == ["one", "two", "checkout"]

@@ -63,7 +63,7 @@ def test_a_terminal_that_does_not_know_its_width_gets_a_line_too():
     assert "3 of 6 parts]" in seen[0]
 
 
-def test_bytes_share_rate_time_left_and_what_else_is_told():
+def test_bytes_share_rate_time_left_and_what_else_is_reported():
     with terminal() as seen:
         line = StatusLine()
         line.show("audit", 0, 80_000_000)

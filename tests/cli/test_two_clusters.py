@@ -94,6 +94,6 @@ def test_a_mount_shows_both_and_tells_of_neither(both):
     assert bytes(first.read(0, 1 << 20)).count(str(both[0]).encode()) == 1
 
 
-def test_without_a_mount_the_same_is_told(both):
+def test_without_a_mount_the_same_is_reported(both):
     words: list[str | Path] = [KAFKAFS, "ls", ",".join(map(str, both)), ".cluster"]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "state.json\n"

@@ -119,7 +119,7 @@ def drawn(topic: InternalTopic) -> st.SearchStrategy[list[tuple[Pair, int]]]:
 @pytest.mark.parametrize("topic", PLACES, ids=lambda topic: topic.value)
 @quickly
 @given(st.data())
-def test_what_records_say_ends_nothing_and_is_told(memory: Path, topic: InternalTopic, draw: st.DataObject) -> None:
+def test_what_records_say_ends_nothing_and_is_reported(memory: Path, topic: InternalTopic, draw: st.DataObject) -> None:
     """Records of every type and version, whole and broken, in any order; the last one is broken."""
     data = Data(memory / topic.value).path
     for each in PLACES:
@@ -136,7 +136,7 @@ def test_what_records_say_ends_nothing_and_is_told(memory: Path, topic: Internal
 @pytest.mark.parametrize("topic", PLACES, ids=lambda topic: topic.value)
 @settings(quickly, max_examples=10)
 @given(st.data())
-def test_who_follows_is_told_what_a_beginner_is(memory: Path, topic: InternalTopic, draw: st.DataObject) -> None:
+def test_who_follows_learns_what_a_beginner_is(memory: Path, topic: InternalTopic, draw: st.DataObject) -> None:
     """A log that grows while it is looked at; only the order of the problems may differ."""
     data = Data(memory / f"{topic.value}-followed").path
     for each in PLACES:
@@ -155,7 +155,7 @@ METADATA = InternalTopic.CLUSTER_METADATA
 
 @settings(quickly, max_examples=30)
 @given(drawing.histories(METADATA))
-def test_no_history_of_metadata_ends_what_is_told_of_it(pairs: list[Pair]) -> None:
+def test_no_history_of_metadata_ends_what_is_reported_it(pairs: list[Pair]) -> None:
     """Each record may contradict those before it."""
     image = Image()
     for _, value in pairs:
@@ -171,7 +171,7 @@ def test_no_history_of_metadata_ends_what_is_told_of_it(pairs: list[Pair]) -> No
 
 @settings(quickly, max_examples=30)
 @given(drawing.histories(InternalTopic.OFFSETS), drawing.histories(InternalTopic.TRANSACTIONS))
-def test_no_records_of_a_coordinator_end_what_is_told_of_it(offsets: list[Pair], transactions: list[Pair]) -> None:
+def test_no_records_of_a_coordinator_end_what_is_reported_it(offsets: list[Pair], transactions: list[Pair]) -> None:
     """All of one group, whatever its records name, and each transactional id."""
     kept = [(key or b"", LastValue(number, value)) for number, (key, value) in enumerate(offsets) if value is not None]
     group = read_group(kept, Topics(lambda _: None, lambda _: 2), lambda _: None)
@@ -227,7 +227,7 @@ RECORDS = [
 
 @quickly
 @given(drawing.damaged(snapshot(*RECORDS)), st.booleans())
-def test_a_damaged_snapshot_is_told_and_an_older_one_counts(memory: Path, damaged: bytes, is_older: bool) -> None:
+def test_a_damaged_snapshot_is_reported_and_an_older_one_counts(memory: Path, damaged: bytes, is_older: bool) -> None:
     """All of it counts or none: a checksum holds each batch, and the footer says that nothing is missing."""
     place = Data(memory / "snapshot").path / PLACES[InternalTopic.CLUSTER_METADATA]
     shutil.rmtree(place, ignore_errors=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.errors import Crowded
+from kafkafs.errors import BatchMemoryFull
 from kafkafs.format.memory import Array, Memory, MemoryBudget
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
@@ -25,9 +25,9 @@ class Full(Memory):
     is_full = True
 
     def take(self, size: int) -> Array:
-        """`size` bytes, or Crowded."""
+        """`size` bytes, or BatchMemoryFull."""
         if self.is_full:
-            raise Crowded("full")
+            raise BatchMemoryFull("full")
         return super().take(size)
 
 
@@ -41,11 +41,11 @@ def read_in_crowd(path: Path, name: str) -> None:
     memory = Full()
     root = Root([path], ReadOptions(memory=memory))
     for _ in range(2):
-        with pytest.raises(Crowded):
+        with pytest.raises(BatchMemoryFull):
             read(root, name)
     memory.is_full = False
     read(root, name)
-    assert b"Crowded" not in read(root, "state.json")
+    assert b"BatchMemoryFull" not in read(root, "state.json")
     assert b"full" not in read(root, "state.json")
 
 

@@ -30,7 +30,7 @@ def test_one_directory_is_of_one_node_and_several_are_of_a_list(brokers):
     assert len({state(root)["clusterId"] for root in brokers}) == 1
 
 
-def test_of_all_metadata_logs_the_furthest_is_told_whatever_the_order(brokers):
+def test_of_all_metadata_logs_the_furthest_is_reported_whatever_the_order(brokers):
     """Broker 1 was the last one: only it saw the others fall."""
     reached = [state(root)["metadata"]["asOfOffset"] for root in brokers]
     assert max(reached) == reached[0] > min(reached)
@@ -66,7 +66,7 @@ def test_a_cluster_without_groups_says_so(brokers):
 IDS = {"old": "A" * 21 + "Q", "new": "A" * 21 + "g"}
 
 
-def test_what_a_broker_has_of_a_topic_that_was_made_anew_does_not_count(tmp_path):
+def test_what_a_broker_has_of_a_topic_that_was_made_again_does_not_count(tmp_path):
     """Broker 2 was down meanwhile: of that name it has more, in a later epoch, of a topic that is gone."""
     one, two = Data(tmp_path / "one"), Data(tmp_path / "two")
     (two.path / "meta.properties").write_text("version=1\nnode.id=2\ncluster.id=uBxTSvaETEx3i2U_wtBtcQ\n")

@@ -63,7 +63,7 @@ def test_only_a_committed_transaction_changes_a_connector(data):
         assert reported(data, here)[0]["config"]["topics"] == "other"
 
 
-def test_a_connector_is_told_with_its_tasks_and_no_secret(data):
+def test_a_connector_is_reported_with_its_tasks_and_no_secret(data):
     data.write(STATUS, [record("status-connector-jdbc", status("RUNNING"))], timestamp=5000)
     data.write(STATUS, [
         record("status-task-jdbc-0", status("RUNNING")),

@@ -47,13 +47,13 @@ def log(data, base=0):
     return data.path / NAME / f"{base:020}.log"
 
 
-def test_a_new_commit_is_told_within_a_second(root, data):
+def test_a_new_commit_is_reported_within_a_second(root, data):
     data.write(NAME, [commit("a", "t", 0, 5)])
     becomes(root, {"a": 5, "b": 2})
 
 
 @takes_root
-def test_a_log_that_may_not_be_read_is_told(data):
+def test_a_log_that_may_not_be_read_is_reported(data):
     """Regression: no groups, no problem, and `kafkafs groups` ended with 0."""
     data.write(NAME, [commit("a", "t", 0, 1)])
     assert reported(Root([data.path], ReadOptions())) == {"a": 1}  # as nobody no module can be imported
@@ -65,7 +65,7 @@ def test_a_log_that_may_not_be_read_is_told(data):
     assert any("may not be read" in problem and NAME in problem for problem in state["problems"]), state
 
 
-def test_a_compacted_segment_is_read_anew(root, data):
+def test_a_compacted_segment_is_read_again(root, data):
     """What was cleaned away must not live on in a reader."""
     cleaned = log(data).with_suffix(".cleaned")
     cleaned.write_bytes(batch([commit("b", "t", 0, 2)], 1))
@@ -73,7 +73,7 @@ def test_a_compacted_segment_is_read_anew(root, data):
     becomes(root, {"b": 2})
 
 
-def test_a_log_that_was_cut_and_grew_again_is_read_anew(root, data):
+def test_a_log_that_was_cut_and_grew_again_is_read_again(root, data):
     """A follower gives up what its new leader does not have, and gets other records in its place."""
     first = len(batch([commit("a", "t", 0, 1)], 0))
     with open(log(data), "r+b") as file:

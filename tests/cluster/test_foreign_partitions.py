@@ -60,7 +60,7 @@ def test_a_group_that_was_left_behind_is_shown_as_stale(data):
     assert [row["offset"] for row in lines(root, "groups/stranded/offsets.jsonl")] == [7]
 
 
-def test_where_its_own_partition_is_on_other_disks_a_group_is_told_as_stale_and_the_partition_as_missing(data):
+def test_where_its_own_partition_is_on_other_disks_a_group_is_reported_as_stale_and_the_partition_as_missing(data):
     shutil.rmtree(data.path / f"__consumer_offsets-{OWN}")
     root = Root([data.path], ReadOptions())
     assert {row["group"]: row["stale"] for row in lines(root, "groups.jsonl")} == {MOVED: True, "stranded": True}

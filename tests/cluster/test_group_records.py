@@ -152,7 +152,7 @@ def test_a_member_has_what_it_is_to_give_back_until_it_has_done_so(data):
     assert member["assignment"] == [{"topic": "t", "partitions": [1, 3]}, {"topic": "u", "partitions": [1]}]
 
 
-def test_what_a_member_has_of_a_topic_that_was_made_anew_is_not_told_as_of_the_new_one(data):
+def test_what_a_member_has_of_a_topic_that_was_made_again_is_not_reported_as_of_the_new_one(data):
     """Seen on a broker: two members had `again-1`, one of them by the id that the topic had before."""
     now, before = "A" * 21 + "Q", "A" * 21 + "g"
     data.write("__cluster_metadata-0", [metadata("TopicRecord", name="t", topicId=now)])
@@ -300,7 +300,7 @@ def test_lag_is_what_kafkas_tool_calls_so(data_of_offsets, offset, lag):
     assert (row["offset"], *ends, row["lag"]) == (offset, START, HIGH, END, lag)
 
 
-def test_no_lag_is_told_of_what_is_pending_or_not_here(data_of_offsets):
+def test_no_lag_is_reported_of_what_is_pending_or_not_here(data_of_offsets):
     data_of_offsets.write(
         OFFSETS, [commit("g", "elsewhere", 0, 5), commit("g", "t", 7, 5), commit("g", "unchecked", 0, 0)]
     )

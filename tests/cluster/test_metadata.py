@@ -99,7 +99,7 @@ def test_a_node_that_was_formatted_and_not_started_is_as_it_was_formatted(releas
     assert lines(root, "topics.jsonl") == []
 
 
-def test_a_time_that_was_never_told_is_null(data):
+def test_a_time_that_was_never_reported_is_null(data):
     data.write(NAME, [topic("there", 1)], timestamp=-1)
     assert reported(data)[1] == {"asOfOffset": 0, "asOfTimestamp": None, "epoch": 0, "snapshot": None}
 
@@ -200,7 +200,7 @@ def test_thousands_of_unknown_records_are_one_sentence_and_cost_little(data):
     ]
 
 
-def test_many_kinds_of_problems_are_told_up_to_a_number(data):
+def test_many_kinds_of_problems_are_reported_up_to_a_number(data):
     data.write(NAME, [(None, b"\1" + bytes([0x80 | at & 127, 1 + at // 128]) + b"\0") for at in range(300)])
     problems = json.loads(read(Root([data.path], ReadOptions()), "state.json"))["problems"]
     assert len([each for each in problems if NAME in each]) == MOST

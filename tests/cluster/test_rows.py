@@ -34,7 +34,7 @@ def test_a_quota_that_is_no_finite_number_is_a_text(value):
     assert float(row["value"]) == value or math.isnan(value)
 
 
-def test_lag_is_told_of_what_somebody_has_yet_to_read():
+def test_lag_is_reported_of_what_somebody_has_yet_to_read():
     """As `kafka-consumer-groups.sh` has it."""
     commit = Commit("t", 0, 7, None, None, "", None, None, None)
     assert lag(commit, Ends(0, 10, 12)) == 3

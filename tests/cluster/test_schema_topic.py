@@ -139,7 +139,7 @@ def test_markers_are_no_records(tmp_path):
 OVERHEAD = schema_topic.OVERHEAD
 
 
-def test_only_so_much_is_kept_and_that_is_told(tmp_path, monkeypatch):
+def test_only_so_much_is_kept_and_that_is_reported(tmp_path, monkeypatch):
     """Whatever stands in the topic: a text too many is left out, a schema too many is, and others stay."""
     monkeypatch.setattr(schema_topic, "KEPT_BYTES", 3 * OVERHEAD + 100)
     text = json.dumps({"type": "enum", "name": "E", "symbols": ["A"]})
@@ -210,7 +210,7 @@ def test_the_topic_may_come_and_go(tmp_path):
     assert reported(topic) == {}
 
 
-def test_it_is_begun_anew_with_the_log(tmp_path):
+def test_it_is_begun_again_with_the_log(tmp_path):
     """What was truncated away is not remembered."""
     Data(tmp_path).write(SCHEMAS, [schema("a", 1, 1)])
     records = SchemaRecords()

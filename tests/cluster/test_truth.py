@@ -76,7 +76,7 @@ def group_files(root: Root) -> dict[str, Any]:
     return reported
 
 
-def test_all_groups_are_told_with_their_members(root, cluster):
+def test_all_groups_are_reported_with_their_members(root, cluster):
     """Who was in the group is what nobody can ask any more."""
     reported = group_files(root)
     expected = {each["group"]: each for each in cluster.truth["groups"]}
@@ -106,7 +106,7 @@ def test_all_groups_are_told_with_their_members(root, cluster):
             assert row["protocol"] == group["protocol"]
 
 
-def test_all_committed_offsets_are_told_with_their_lag(root, cluster):
+def test_all_committed_offsets_are_reported_with_their_lag(root, cluster):
     """How far a group had read: after an incident the first question."""
     ends = cluster.truth["ends"]
     reported = {}
@@ -130,7 +130,7 @@ def test_all_committed_offsets_are_told_with_their_lag(root, cluster):
             assert (row["highWatermark"], row["lag"]) == (ends[place[1]], ends[place[1]] - each["offset"])
 
 
-def test_a_pending_offset_is_told_beside_the_one_in_effect(root):
+def test_a_pending_offset_is_reported_beside_the_one_in_effect(root):
     """A transaction that stays open keeps its offsets from taking effect; nobody should believe them."""
     rows = lines(root, "groups/moved/offsets.jsonl")
     assert [(each["offset"], each["pending"], each["lag"]) for each in rows] == [(4, False, 4), (6, True, None)]
@@ -143,7 +143,7 @@ def test_the_links_of_a_group_lead_to_what_it_reads_next(root):
     assert target(root, "groups/classic/unread/shop-2.jsonl") == "../../../../shop-2/by-offset/7...jsonl"
 
 
-def test_all_transactional_ids_are_told(root, cluster):
+def test_all_transactional_ids_are_reported(root, cluster):
     rows = {each["transactionalId"]: each for each in lines(root, "transactions.jsonl")}
     assert set(rows) == {"done", "undone", "open", "idle"}
     for each in cluster.truth.get("transactions", ()):
@@ -191,7 +191,7 @@ def kraft_only(cluster: Cluster) -> None:
         pytest.skip("its metadata is in ZooKeeper")
 
 
-def test_topics_and_partitions_are_told(root, cluster):
+def test_topics_and_partitions_are_reported(root, cluster):
     kraft_only(cluster)
     topics = {each["topic"]: each for each in lines(root, "topics.jsonl")}
     partitions = lines(root, "partitions.jsonl")
@@ -213,7 +213,7 @@ def test_topics_and_partitions_are_told(root, cluster):
             assert one["here"]
 
 
-def test_configs_are_told_and_secrets_are_not(root, cluster):
+def test_configs_are_reported_and_secrets_are_not(root, cluster):
     kraft_only(cluster)
     reported = {(each["type"], each["name"], each["key"]): each for each in lines(root, "configs.jsonl")}
     for each in cluster.truth["configs"]:
@@ -231,7 +231,7 @@ def test_configs_are_told_and_secrets_are_not(root, cluster):
     assert topics["shop"]["retention.ms"] == "604800000"
 
 
-def test_rights_quotas_users_and_features_are_told(root, cluster):
+def test_rights_quotas_users_and_features_are_reported(root, cluster):
     kraft_only(cluster)
     truth = cluster.truth
     assert sorted(list(each.values()) for each in lines(root, "acls.jsonl")) == sorted(truth["acls"])
@@ -244,7 +244,7 @@ def test_rights_quotas_users_and_features_are_told(root, cluster):
     assert features == {name: level for name, level in truth["features"].items() if name != "kraft.version"}
 
 
-def test_brokers_are_told(root, cluster):
+def test_brokers_are_reported(root, cluster):
     kraft_only(cluster)
     (row,) = lines(root, "brokers.jsonl")
     ((node, host, port, rack),) = cluster.truth["nodes"]

@@ -48,7 +48,7 @@ def test_one_that_may_be_searched_and_not_listed_is_asked_all_the_same(data):
     assert access.mode == 0o700
 
 
-def test_it_is_asked_where_one_may_wait_and_a_disk_that_fails_is_told(data, monkeypatch):
+def test_it_is_asked_where_one_may_wait_and_a_disk_that_fails_is_reported(data, monkeypatch):
     ancestors = Ancestors(data)
     with non_blocking(), pytest.raises(WouldBlock):
         next(ancestors.attributes())

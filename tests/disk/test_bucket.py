@@ -35,7 +35,7 @@ def test_a_store_that_never_answers_is_given_up_and_then_sooner(store_limits):
     assert took[1] < at_most(1.0)
 
 
-def test_who_has_less_patience_is_told_sooner_and_nobody_else():
+def test_who_has_less_patience_gets_its_error_sooner_and_nobody_else():
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         port = deaf.getsockname()[1]
         far = BucketObjects(f"s3://key:secret@b?endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1")
@@ -60,7 +60,7 @@ def test_an_object_is_asked_for_its_size_once(tmp_path):
             objects.read("one/none.log", 0, 1)
 
 
-def test_what_a_store_repeats_of_secrets_is_not_told(monkeypatch):
+def test_what_a_store_repeats_of_secrets_is_not_reported(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-environment")
     far = BucketObjects("s3://an-id:a%2Fsecret@b/x")
     reported = far._without_secrets("no s3://an-id:a%2Fsecret@b/x, a/secret, a%2Fsecret, of-the-environment")
@@ -288,7 +288,7 @@ def test_a_second_page_that_a_proxy_always_replaces_is_an_error(fault, folder, t
 ])  # fmt: skip
 @pytest.mark.parametrize("slow_s", [0.0, 60.0])
 @pytest.mark.usefixtures("bucket_keys")
-def test_what_an_operator_can_mend_is_told(word, reported, slow_s, tmp_path, monkeypatch, store_limits):
+def test_what_an_operator_can_mend_is_reported(word, reported, slow_s, tmp_path, monkeypatch, store_limits):
     """Regression: if the first answer took more than a second, the next caller heard that the store did not answer."""
     store_limits(slow_s=slow_s)
     monkeypatch.setitem(buckets.ERRORS, "403", word)

@@ -75,7 +75,7 @@ def test_what_is_good_as_long_as_its_validator_is_needs_no_clock():
     assert [value.revalidated(other) for other in (2, None)] == [None, None]
 
 
-def test_it_expires_when_told_to():
+def test_it_expires_when_asked_to():
     value, _ = cached()
     value.store("a", 1)
     value.expire()
@@ -123,7 +123,7 @@ def test_what_is_held_is_found_however_long_ago_it_was_asked_for(cache):
     assert cache.get("a", Thing) is held
 
 
-def test_what_does_not_fit_is_made_anew(cache):
+def test_what_does_not_fit_is_made_again(cache):
     first = cache.get("a", Thing)
     assert cache.get("a", Thing, lambda thing: thing is first) is first
     assert (second := cache.get("a", Thing, lambda thing: thing is not first)) is not first

@@ -66,6 +66,6 @@ def test_a_hole_is_passed_over(directory, tmp_path):
     assert directory.open_now("file").next_data(7) == 7
 
 
-def test_opening_waits_and_who_must_not_wait_is_told(directory):
+def test_opening_waits_and_who_must_not_wait_is_reported(directory):
     with non_blocking(), pytest.raises(WouldBlock):
         directory.open_now("file")

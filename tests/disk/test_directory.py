@@ -170,7 +170,7 @@ def test_the_impatient_open_nothing(root, tmp_path):
         assert opened.read(0, 2) == b"77"
 
 
-def test_what_the_impatient_are_told_of_a_name_is_what_anybody_is(root, tmp_path):
+def test_what_the_impatient_are_reported_a_name_is_what_anybody_is(root, tmp_path):
     """As far as the kernel has it in memory, and what was just looked at is there."""
     (tmp_path / "link").symlink_to("d/7")
     (tmp_path / "there").symlink_to("d")

@@ -143,7 +143,7 @@ def test_it_lives_no_longer_than_its_parent(mebibytes):
 
 
 @takes_root
-def test_a_fork_that_is_refused_is_told_and_ctrl_c_is_heard_as_before():
+def test_a_fork_that_is_refused_is_reported_and_ctrl_c_is_heard_as_before():
     """Where the system has no room for another process."""
     child = os.fork()
     if not child:

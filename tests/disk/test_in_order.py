@@ -30,7 +30,7 @@ def rules(ahead: int = 1 << 20, **more) -> OrderRules[Event]:
 
 @pytest.mark.parametrize("processes", [1, 3])
 @pytest.mark.parametrize("ahead", [1, 1 << 20])
-def test_each_lane_is_told_in_its_order(processes, ahead):
+def test_each_lane_is_reported_in_its_order(processes, ahead):
     jobs = [Job("ab"[number % 2], number) for number in range(8)]
     looks: list[None] = []
     reported = list(
@@ -58,7 +58,7 @@ def test_jobs_are_taken_one_by_one():
     assert len(taken) <= 10
 
 
-def test_a_job_may_follow_from_what_another_has_told():
+def test_a_job_may_follow_from_what_another_has_reported():
     """Until then there is none, and nothing ends."""
     reported: list[Event] = []
 
@@ -95,7 +95,7 @@ def test_lanes_that_are_done_are_not_looked_at_again():
     assert calls_of(300) < 20 * calls_of(30)
 
 
-def test_what_needs_no_process_is_told_at_once():
+def test_what_needs_no_process_is_reported_at_once():
     assert list(in_order(iter([Ready("a", (7, LAST))]), tell_all, 2, rules())) == [("a", (7, LAST))]
 
 

@@ -77,7 +77,7 @@ def test_a_long_read_of_cold_pages_leaves_none(file: int, cache: PageCache, refu
     assert in_memory(file) > SIZE // 2, "told to keep them, it does"
 
 
-def test_which_pages_are_absent_is_told_page_by_page(file: int) -> None:
+def test_which_pages_are_absent_is_reported_page_by_page(file: int) -> None:
     """A stretch each, cut to whole pages, of any range; pages that are there are in none."""
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
     if in_memory(file):

@@ -105,7 +105,7 @@ def test_reads_in_any_order_in_two_files(directory, tmp_path, reader):
             name, position, end = chance.choice("ab"), 0, SIZE
 
 
-def test_what_was_written_since_is_read_anew(directory, tmp_path, reader):
+def test_what_was_written_since_is_read_again(directory, tmp_path, reader):
     file = directory.open_now("a")
     for position in range(0, BLOCK, 1 << 18):
         reader.read(file, position, 1 << 18)

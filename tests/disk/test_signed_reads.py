@@ -268,7 +268,7 @@ def test_a_whole_object_in_answer_to_a_range_is_not_read_into_memory():
     assert sum(sent) < 1 << 27
 
 
-def test_a_connection_that_the_store_has_closed_is_opened_anew(tmp_path):
+def test_a_connection_that_the_store_has_closed_is_opened_again(tmp_path):
     """A store closes connections that are idle. The next read is sent once more, on a new one."""
     (tmp_path / "0.log").write_bytes(b"0123456789")
     with bucket_of(tmp_path) as store:

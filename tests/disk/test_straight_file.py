@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafkafs.disk import straight_file
 from kafkafs.disk.chunk_cache import ChunkCache
-from kafkafs.disk.chunked_file import Ahead, ChunkedFile
+from kafkafs.disk.chunked_file import ChunkedFile, ReadsAhead
 from kafkafs.disk.data_file import DataFile, DiskOptions
 
 SIZE = 9 << 20
@@ -41,7 +41,7 @@ class _Store:
 
     def file(self) -> ChunkedFile:
         about = os.stat_result((stat.S_IFREG | 0o444, 1, 1, 1, 0, 0, SIZE, 0, 0, 0))
-        ahead = Ahead(lambda _: False, self.stream)
+        ahead = ReadsAhead(lambda _: False, self.stream)
         return ChunkedFile("x.log", about, CHUNK, self.chunks, ChunkCache(), DiskOptions(), ahead)
 
 
@@ -101,7 +101,7 @@ def test_what_is_in_memory_is_not_asked_for():
 def test_what_is_small_is_read_as_it_is(size, end):
     about = os.stat_result((stat.S_IFREG | 0o444, 1, 1, 1, 0, 0, size, 0, 0, 0))
     store = _Store()
-    ahead = Ahead(lambda _: False, store.stream)
+    ahead = ReadsAhead(lambda _: False, store.stream)
     file = ChunkedFile("x.log", about, CHUNK, store.chunks, ChunkCache(), DiskOptions(), ahead)
     assert file.straight(0, end) is file
 
@@ -123,7 +123,7 @@ def test_any_reads_give_the_bytes_that_are_there(failing, position, end, reads):
         at += size
 
 
-def test_what_came_damaged_is_fetched_anew():
+def test_what_came_damaged_is_fetched_again():
     store = _Store()
     reader = store.file().straight(0, SIZE)
     assert bytes(reader.read_long(0, 2 << 20)) == DATA[: 2 << 20]

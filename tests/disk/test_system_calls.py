@@ -88,7 +88,7 @@ def test_an_old_kernel_opens_only_what_may_wait(descriptor, root, monkeypatch, c
         assert content(openat2(descriptor, "sub/file", FLAGS)) == b"inside"
 
 
-def test_a_list_of_rights_is_there_or_not_and_what_else_fails_is_told(root):
+def test_a_list_of_rights_is_there_or_not_and_what_else_fails_is_reported(root):
     file = root / "sub" / "file"
     opened = os.open(file, FLAGS)
     assert access_list(opened) is None

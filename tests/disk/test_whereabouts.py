@@ -77,7 +77,7 @@ def test_a_mount_and_a_partition_in_it(tmp_path):
         assert said(place).endswith(f"'{tmp_path}' is a mount by kafkafs: name what it shows, '/disk1' and '/disk2'")
 
 
-def test_what_is_near_nothing_is_told_what_to_look_for(tmp_path):
+def test_what_is_near_nothing_is_answered_with_what_to_look_for(tmp_path):
     assert said(tmp_path / "missing").endswith("name a Kafka data directory, one of the broker's log.dirs")
     assert said(tmp_path).endswith("with segments in them")
 
@@ -105,7 +105,7 @@ def test_partitions_are_named_by_their_ends():
     assert partitions_of("payments", names) == ""
 
 
-def test_within_is_told_by_identity_and_not_by_names(tmp_path):
+def test_within_is_known_by_identity_and_not_by_names(tmp_path):
     outer, inner = tmp_path / "outer", tmp_path / "outer/inner"
     inner.mkdir(parents=True)
     (tmp_path / "link").symlink_to(inner)

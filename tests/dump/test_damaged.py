@@ -139,7 +139,7 @@ def test_where_the_tool_dies_the_same_is_printed_and_said(
     assert sentence is None or sentence in answer.problems[0]
 
 
-def test_invalid_crcs_are_told_once_and_are_no_reason_to_fail(tmp_path: Path) -> None:
+def test_invalid_crcs_are_reported_once_and_are_no_reason_to_fail(tmp_path: Path) -> None:
     """As with the tool, whose lines say `isvalid: false` and whose exit code is 0."""
     flipped = BATCH[:-1] + bytes([BATCH[-1] ^ 1])
     for number, content in enumerate((BATCH + flipped, flipped + BATCH + flipped)):

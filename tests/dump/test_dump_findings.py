@@ -33,7 +33,7 @@ def test_the_report_has_the_words_of_the_tool(tmp_path: Path) -> None:
     ]
 
 
-def test_a_pair_is_told_once(tmp_path: Path) -> None:
+def test_a_pair_is_reported_once(tmp_path: Path) -> None:
     """Keyed by the offset before it; the last one counts."""
     source, findings = source_of(tmp_path, "0.log"), Findings()
     findings.gaps(source, [5, 5], [7, 9])
@@ -41,7 +41,7 @@ def test_a_pair_is_told_once(tmp_path: Path) -> None:
     assert list(findings.lines())[1:] == ["  5 is followed by 9"]
 
 
-def test_problems_are_told_at_once_and_counted(tmp_path: Path) -> None:
+def test_problems_are_reported_at_once_and_counted(tmp_path: Path) -> None:
     """They decide the exit code; an unknown file does not."""
     reported: list[str] = []
     findings = Findings(report=reported.append)

@@ -47,7 +47,7 @@ def test_a_log_is_headed_by_what_its_name_says(tmp_path: Path, name: str, headin
 
 
 @pytest.mark.parametrize("name", ["copy.log", "copy.checkpoint", "00000000000000000042-3.checkpoint"])
-def test_a_name_that_says_nothing_is_told_and_the_rest_is_shown(tmp_path: Path, name: str) -> None:
+def test_a_name_that_says_nothing_is_reported_and_the_rest_is_shown(tmp_path: Path, name: str) -> None:
     """Kafka's tool ends there with an exception."""
     (tmp_path / name).write_bytes(V2_NONE)
     answer = dumped(tmp_path, name, DumpOptions())

@@ -31,7 +31,7 @@ def shown(place: Path, suffix: str = "index", **options: bool) -> Dumped:
     return dumped(place, f"0.{suffix}", DumpOptions(**options))  # type: ignore[arg-type]
 
 
-def test_an_entry_that_leads_to_no_batch_is_listed_and_told(tmp_path: Path) -> None:
+def test_an_entry_that_leads_to_no_batch_is_listed_and_reported(tmp_path: Path) -> None:
     """Stale entries after a truncation lead behind the log's end; Kafka's tool ends there."""
     make(tmp_path, (4, 0), (9, -5), (14, 10**6), (19, len(BATCH) * 3 - 10))
     answer = shown(tmp_path)
@@ -181,7 +181,7 @@ def test_a_version_from_the_future_ends_the_list(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 255, -1])
-def test_a_version_that_older_tools_list_is_listed_and_told(tmp_path: Path, version: int) -> None:
+def test_a_version_that_older_tools_list_is_listed_and_reported(tmp_path: Path, version: int) -> None:
     """4.4.0's ends there."""
     (tmp_path / "0.txnindex").write_bytes(struct.pack(">hqqqq", version, 1, 2, 3, 4) * 2)
     answer = dumped(tmp_path, "0.txnindex", DumpOptions())

@@ -71,7 +71,7 @@ def test_decoded_views_have_the_json_that_the_decoder_prints(made: Path, name: s
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state", "__share_group_state"])
-def test_a_record_without_a_key_at_which_the_tool_ends_is_told(tmp_path: Path, topic: str) -> None:
+def test_a_record_without_a_key_at_which_the_tool_ends_is_reported(tmp_path: Path, topic: str) -> None:
     """Once in a log, whose every record may be without, and in each one's line."""
     records = [Record(offset, 0, offset, None, b"\0\0") for offset in (7, 8)]
     (tmp_path / "0.log").write_bytes(v2_batch(records))
@@ -127,6 +127,6 @@ def test_a_segment_is_shown_with_its_epochs_in_order() -> None:
         ({"remoteLogSegmentState": 9}, "state can not be null"),
     ],
 )
-def test_what_kafkas_objects_refuse_is_told_in_their_words(wrong: dict[str, object], reason: str) -> None:
+def test_what_kafkas_objects_refuse_is_reported_in_their_words(wrong: dict[str, object], reason: str) -> None:
     with pytest.raises(Refused, match=reason):
         text("RemoteLogSegmentMetadataRecord", SEGMENT | wrong)

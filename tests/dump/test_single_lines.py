@@ -35,7 +35,7 @@ def test_both_ways_to_a_line_agree(stopped: Dataset, skip: bool) -> None:
     assert compared > 50
 
 
-def test_a_value_that_is_no_number_is_told_in_its_place(stopped: Dataset, tmp_path: Path) -> None:
+def test_a_value_that_is_no_number_is_reported_in_its_place(stopped: Dataset, tmp_path: Path) -> None:
     """Kafka's tool ends there; the next record may be one."""
     text = dumped(stopped.path, "nulls-0/00000000000000000000.log", replace(KERNELS, decode_value=as_long)).text
     assert " payload: <0 bytes are too few for a long>\n" in text

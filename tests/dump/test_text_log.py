@@ -107,7 +107,7 @@ def key(kind: int, version: int = 0) -> bytes:
         (-1, b"", " controlType: UNKNOWN(-1)"),
     ],
 )
-def test_each_type_is_told_with_its_fields(kind: int, value: bytes, text: str) -> None:
+def test_each_type_is_reported_with_its_fields(kind: int, value: bytes, text: str) -> None:
     """The words are the tool's; only LeaderChange has a colon."""
     assert control_text(key(kind), value).decode() == text
     assert control_text(key(kind, version=3), value).decode() == text
@@ -122,7 +122,7 @@ def test_a_leader_change_names_the_voters() -> None:
     )
 
 
-def test_voters_are_told_with_their_endpoints() -> None:
+def test_voters_are_reported_with_their_endpoints() -> None:
     """Nested structures, each with tagged fields at its end; one that nobody knows is stepped over."""
     text = (
         ' KRaftVoters {"version":0,"voters":[{"voterId":1,"voterDirectoryId":"AAECAwQFBgcICQoLDA0ODw",'

@@ -69,7 +69,7 @@ def test_short_of_descriptors_one_caller_gets_an_error_and_the_next_is_served(mo
     assert len(read(mounted / "t-0/by-offset/0...jsonl").splitlines()) == 600
 
 
-def test_without_any_descriptor_status_is_told(mount, many_segments):
+def test_without_any_descriptor_status_is_reported(mount, many_segments):
     """Just then it is wanted, also where what is known of the root is no longer fresh."""
     mounted = mount(many_segments.data)
     opened = [os.open(path, os.O_RDONLY) for path in sorted((mounted / "t-0/segments").iterdir())[:3]]

@@ -117,7 +117,7 @@ def test_names_that_were_looked_up_leave_nothing_behind(mount, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_kernel_is_told_to_forget_names_beyond_a_limit(mount, tmp_path):
+def test_the_kernel_is_asked_to_forget_names_beyond_a_limit(mount, tmp_path):
     """By itself it would remember all of them as long as memory lasts. Who holds one open notices nothing."""
     mounted = mount(unpack(tmp_path))
     resident = mounted.status()["residentBytes"]

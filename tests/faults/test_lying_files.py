@@ -88,7 +88,7 @@ def test_a_key_index_holds_no_more_keys_than_its_segment_has_offsets(log: Log, t
         assert_like_a_dictionary(keys, reader(log))
 
 
-def test_a_lying_key_index_is_made_anew(log: Log, tmp_path: Path) -> None:
+def test_a_lying_key_index_is_made_again(log: Log, tmp_path: Path) -> None:
     file, own = lying_key_index(log, tmp_path / "i"), identity(log.segments[0])
     with open(file, "rb") as lying:
         header = parse_header(lying.read(KEY_PAGE))

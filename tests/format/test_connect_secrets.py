@@ -63,5 +63,5 @@ def test_no_text_ends_the_line(text):
         ("transforms.key.type", False), ("offset.storage.topic", False), ("errors.tolerance", False),
     ],
 )  # fmt: skip
-def test_secrets_are_told_by_their_names(name, secret):
+def test_secrets_are_known_by_their_names(name, secret):
     assert is_secret(name, "x") == secret

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kafkafs.errors import CorruptData, Crowded
+from kafkafs.errors import BatchMemoryFull, CorruptData
 from kafkafs.format.decoding import DecodedLines
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.format.native.layout import WAY_PYTHON
@@ -120,7 +120,7 @@ def test_a_large_text_takes_its_room_from_the_memory_that_all_share():
     memory = MemoryBudget(256 << 20)
     mine = DecodedLines("t", 0, decoders(), memory)
     held = [memory.take(256 << 20)]
-    with pytest.raises(Crowded):
+    with pytest.raises(BatchMemoryFull):
         lines(avro("p" * 3_000_000), made_by=mine)
     held.clear()
     assert len(lines(avro("p" * 3_000_000), made_by=mine)[0]["value"]["a"]) == 3_000_000

@@ -61,7 +61,7 @@ def test_an_offset_finds_its_floor(offsets, tail, data):
 
 
 @given(offsets=rising.filter(bool), data=st.data())
-def test_each_look_is_told_and_leads_there(offsets, data):
+def test_each_look_is_reported_and_leads_there(offsets, data):
     """What `.explain` shows is the search that was made: each look in the range that the ones before left, the warm
     section before all else, and no more looks than a binary search takes."""
     entries = [(offset, position * 7) for position, offset in enumerate(offsets, start=1)]
@@ -184,7 +184,7 @@ def test_zeros_are_no_entries_however_many():
     assert (times.entries, times.last()) == (0, TimestampOffset(-1, -1, BASE))
 
 
-def test_what_rises_is_told_without_a_difference():
+def test_what_rises_is_reported_without_a_difference():
     last = 2**63 - 1
     assert rises(np.array([0, last, last, -5, 3]), -1).tolist() == [True, True, False, False, True]
     assert rises(np.array([], np.int64), last).tolist() == []

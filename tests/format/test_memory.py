@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.errors import Crowded
+from kafkafs.errors import BatchMemoryFull
 from kafkafs.format.memory import LARGE, UNLIMITED, Array, Buffers, MemoryBudget
 
 sizes = st.integers(LARGE, 6 * LARGE)
@@ -25,7 +25,7 @@ def test_no_more_is_lent_than_the_limit(limit, moves):
             assert room.has(size)
             held.append(room.take(size))
         else:
-            with pytest.raises(Crowded) as refused:
+            with pytest.raises(BatchMemoryFull) as refused:
                 room.take(size)
             assert not refused.value.has_room()
             del refused
@@ -35,7 +35,7 @@ def test_no_more_is_lent_than_the_limit(limit, moves):
 def test_a_view_of_it_holds_it():
     room = MemoryBudget(2 * LARGE)
     view = room.take(2 * LARGE).data[LARGE:][:1]
-    with pytest.raises(Crowded):
+    with pytest.raises(BatchMemoryFull):
         room.take(LARGE)
     del view
     assert room.taken == 0

@@ -136,7 +136,7 @@ def test_what_is_no_time_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["1969-12-31", "1969-12-31T23:59:59.9999", "1970-01-01T00:00+00:01", "1960-W01", "0001-01-01T00:00+23:59"]
 )
-def test_a_date_before_1970_is_told_apart(text: str) -> None:
+def test_a_date_before_1970_is_distinguished(text: str) -> None:
     """In a range it is the log start; a point it is not."""
     assert parse_time_ms(text, NOW_MS) == BEFORE_1970
 

@@ -37,7 +37,7 @@ def test_what_no_calendar_has_is_no_date(timestamp_ms):
 
 
 @given(st.integers(1, 3000), st.data())
-def test_every_probe_is_told_with_its_slot_its_section_and_its_side(entries, data):
+def test_every_probe_is_reported_with_its_slot_its_section_and_its_side(entries, data):
     wanted = data.draw(st.integers(0, 10 * entries + 10))
     table = np.stack([np.arange(1, entries + 1) * 10, np.arange(entries)], axis=1).astype(">i4").tobytes()
     index, probes = OffsetIndex(lambda at, size: table[at : at + size], len(table), 0), list[Probe]()

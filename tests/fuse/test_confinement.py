@@ -184,7 +184,7 @@ def test_what_the_kernel_lacks_is_named_and_the_rest_holds(data):
     assert reported["status"] == ["1", "0"]
 
 
-def test_a_thread_that_was_there_before_is_a_bug_that_is_told(data):
+def test_a_thread_that_was_there_before_is_a_bug_that_is_reported(data):
     """Landlock and the filter are of a thread and those that it starts: that one has neither."""
     _, said = child(data, f"threading.Thread(target=threading.Event().wait, daemon=True).start()\n{CONFINED}")
     assert "ERROR 1 threads started too early and are not confined" in said

@@ -165,7 +165,7 @@ def listening(request, tmp_path, monkeypatch) -> Iterator[socket.socket]:
         yield channel
 
 
-def test_systemd_is_told_when_the_mount_answers_and_not_before(listening):
+def test_systemd_is_notified_when_the_mount_answers_and_not_before(listening):
     """Units that are ordered behind it would find an empty directory."""
     notify = notifier()
     with pytest.raises(BlockingIOError):
@@ -182,7 +182,7 @@ def test_the_socket_is_reached_though_its_address_is_out_of_reach_by_then(listen
     assert listening.recv(1000).startswith(b"READY=1")
 
 
-def test_systemd_is_told_once(listening):
+def test_systemd_is_notified_once(listening):
     notify = notifier()
     notify()
     notify()

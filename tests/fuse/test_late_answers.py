@@ -11,7 +11,7 @@ import trio.testing
 
 from kafkafs.errors import NotFound
 from kafkafs.fuse.serve import late_answers as module
-from kafkafs.fuse.serve.late_answers import PROVISIONAL, Found, LateAnswers, LookedUpOnce
+from kafkafs.fuse.serve.late_answers import PROVISIONAL, Found, LateAnswers, RetriedLookup
 from kafkafs.fuse.serve.workers import PER_LANE
 from tests.fuse.shelf import ShelfDirectory, ShelfFile
 from tests.mounting import run
@@ -67,7 +67,7 @@ class _Asked:
 
     def __init__(self) -> None:
         self.times, self.release, self.error = 0, trio.Event(), False
-        self.once = LookedUpOnce(ShelfDirectory(Path("/")))
+        self.once = RetriedLookup(ShelfDirectory(Path("/")))
         self.once.node = ShelfFile(Path("/x"), "plain")
 
     async def __call__(self, _: object) -> Found:

@@ -45,7 +45,7 @@ def test_umount_ends_the_processes(own_shelf):
     assert own_shelf.mounted.process.wait(PATIENCE_S) == 0
 
 
-def test_the_kernel_is_told_to_check_permissions_and_to_allow_nothing_else(shelf):
+def test_the_kernel_is_asked_to_check_permissions_and_to_allow_nothing_else(shelf):
     options = run("findmnt", "-no", "OPTIONS", shelf.mounted.path).stdout.decode().strip().split(",")
     assert {"ro", "nosuid", "nodev", "noexec", "noatime", "default_permissions", "allow_other"} <= set(options)
     assert run("findmnt", "-no", "FSTYPE", shelf.mounted.path).stdout.strip() == b"fuse.kafkafs"
@@ -96,7 +96,7 @@ def test_a_stale_mount_is_recognised_explained_and_taken_away(own_shelf):
     assert mounted_at(own_shelf.path) is None
 
 
-def test_where_a_link_leads_is_told_without_asking_a_mount(own_shelf, tmp_path):
+def test_where_a_link_leads_is_known_without_asking_a_mount(own_shelf, tmp_path):
     """A daemon that hangs must not take with it who wants to end it."""
     link = tmp_path / "link"
     link.symlink_to(own_shelf.path)

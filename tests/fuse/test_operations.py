@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from kafkafs.errors import ERRNO
-from kafkafs.fuse.serve.late_answers import LookedUpOnce
+from kafkafs.fuse.serve.late_answers import RetriedLookup
 from tests.mounting import run, shell, wait_until
 
 
@@ -150,7 +150,7 @@ WRITES = (
 )  # fmt: skip
 
 
-def test_nothing_can_be_written_even_where_someone_mounts_it_anew_for_writing(own_shelf):
+def test_nothing_can_be_written_even_where_someone_mounts_it_again_for_writing(own_shelf):
     """The kernel refuses, since the mount is read-only; should root change that, the daemon does."""
     (own_shelf.source / "file").write_text("hello")
     for flags in ("ro", "rw"):
@@ -207,6 +207,6 @@ def test_a_call_that_goes_on_asks_the_same_node():
             made.append(name)
             return object()
 
-    once = LookedUpOnce(Counting())  # type: ignore[arg-type]
+    once = RetriedLookup(Counting())  # type: ignore[arg-type]
     assert once.child("a") is once.child("a")
     assert made == ["a"]

@@ -85,7 +85,7 @@ def test_every_disk_is_swept_again_and_again_by_a_worker(tmp_path):
 
 
 @pytest.mark.parametrize("error", [DiskError("gone"), Vanished("gone"), ZeroDivisionError("bug")])
-def test_a_disk_that_fails_is_swept_again_and_only_a_bug_is_told_of(tmp_path, caplog, error):
+def test_a_disk_that_fails_is_swept_again_and_only_a_bug_is_reported(tmp_path, caplog, error):
     """An error of the disk is told where somebody asks for it; a bug must not end the sweeping of all."""
     failing, sound = Swept("failing", raising(error)), Swept("sound")
     both = Shelves(tmp_path, [failing, sound])

@@ -8,7 +8,7 @@ import trio
 from kafkafs.fuse.life.watchdog import EXIT_HUNG, Watchdog
 
 
-def test_a_blocked_thread_is_told_of_and_then_the_process_ended(caplog):
+def test_a_blocked_thread_is_reported_and_then_the_process_ended(caplog):
     ended: list[int] = []
     over = threading.Event()
 

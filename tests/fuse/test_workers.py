@@ -16,7 +16,7 @@ import trio
 import trio.testing
 
 from kafkafs.disk.blocking import StoreNeeded, may_ask_store
-from kafkafs.errors import Crowded, DiskError, NotFound
+from kafkafs.errors import BatchMemoryFull, DiskError, NotFound
 from kafkafs.fuse.serve import workers as module
 from kafkafs.fuse.serve.workers import BEAT_S, PER_LANE, RESERVED, CallKind, Workers
 from tests.fuse.clocks import pass_time, until
@@ -37,7 +37,7 @@ def test_a_value_and_an_error_come_back_from_the_thread():
     trio.run(main)
 
 
-def test_an_error_that_was_told_keeps_nothing_alive():
+def test_an_error_that_was_reported_keeps_nothing_alive():
     """What the failing call held, open files among it, is free without a search for garbage."""
     held: list[weakref.ref[threading.Event]] = []
 
@@ -68,7 +68,7 @@ def test_who_finds_no_room_waits_for_it_in_turn_and_not_in_a_thread(monkeypatch)
     def needs_room(number: int) -> int:
         if not room.acquire(blocking=False):
             somebody_waits.set()
-            raise Crowded("full", lambda: not room.locked())
+            raise BatchMemoryFull("full", lambda: not room.locked())
         assert somebody_waits.wait(PATIENCE_S)
         room.release()
         return number
@@ -91,14 +91,14 @@ def test_who_finds_no_room_waits_for_it_in_turn_and_not_in_a_thread(monkeypatch)
     trio.run(main)
 
 
-def test_who_finds_no_room_for_long_is_told_so():
+def test_who_finds_no_room_for_long_gets_an_error():
     def full() -> None:
-        raise Crowded("full", lambda: False)
+        raise BatchMemoryFull("full", lambda: False)
 
     async def main():
         pool = Workers()
         started = trio.current_time()
-        with pytest.raises(Crowded):
+        with pytest.raises(BatchMemoryFull):
             await pool.run("disk", full)
         assert trio.current_time() - started == pytest.approx(module.ROOM_S)
         pool.close()

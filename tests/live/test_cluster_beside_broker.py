@@ -202,7 +202,7 @@ def test_users_come_without_their_secrets(broker, place):
     assert lines(place, "state.json")[0]["problems"] == []
 
 
-def test_the_cleaner_takes_old_commits_away_and_what_is_told_stays(broker, place):
+def test_the_cleaner_takes_old_commits_away_and_what_is_reported_stays(broker, place):
     """The reader has read the segment that is cleaned under it; what it told it tells again, and nothing is amiss."""
     groups = ["before", *(f"cleaned-{number}" for number in range(4))]
     for group in groups[1:]:
@@ -219,7 +219,7 @@ def segments(directory: Path) -> int:
     return len([*directory.glob("*.log")])
 
 
-def test_a_snapshot_and_the_log_behind_it_tell_what_following_told(broker, place):
+def test_a_snapshot_and_the_log_behind_it_tell_what_following_reported(broker, place):
     """The mount has followed from the first record; whoever begins now begins with the newest snapshot."""
     for number in range(8):
         create(broker, f"many-{number}", 3)

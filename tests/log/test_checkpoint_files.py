@@ -62,7 +62,7 @@ def test_a_look_is_good_for_a_moment_and_a_file_that_stays_is_read_once(files, t
     assert reads == [LOG_STARTS, HIGH_WATERMARKS] * 2
 
 
-def test_who_cannot_wait_for_the_clock_looks_anew(files, tmp_path):
+def test_who_cannot_wait_for_the_clock_looks_again(files, tmp_path):
     """After a truncation the start from before must not count a moment longer."""
     known, _ = files
     checkpoint(tmp_path / LOG_STARTS, t=4)
@@ -72,7 +72,7 @@ def test_who_cannot_wait_for_the_clock_looks_anew(files, tmp_path):
     assert known.read(now=True).problems == ()
 
 
-def test_what_is_broken_counts_as_absent_and_is_told_once(files, tmp_path, caplog):
+def test_what_is_broken_is_ignored_and_is_reported_once(files, tmp_path, caplog):
     """The other file counts; the broken one is read again each time, as a disk may give what it refused."""
     known, clock = files
     (tmp_path / LOG_STARTS).write_text("0\n2\nt 0 5\n")
@@ -88,7 +88,7 @@ def test_what_is_broken_counts_as_absent_and_is_told_once(files, tmp_path, caplo
     assert (known.read().of(parse_partition_name("t-0")), known.read().problems) == ((5, 9), ())
 
 
-def test_checkpoints_are_read_anew_when_they_are_replaced(tmp_path):
+def test_checkpoints_are_read_again_when_they_are_replaced(tmp_path):
     """The log start moves while we are mounted; what it leaves behind must go."""
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})
     partition = open_data_directory(tmp_path).partition("t-0")
@@ -114,7 +114,7 @@ def test_a_log_that_was_cut_has_no_start_from_before(tmp_path):
 
 @pytest.mark.parametrize("make", NO_REGULAR_FILE)
 @pytest.mark.parametrize("name", [LOG_STARTS, HIGH_WATERMARKS])
-def test_a_checkpoint_that_is_no_regular_file_is_told_of(tmp_path, caplog, name, make):
+def test_a_checkpoint_that_is_no_regular_file_is_reported(tmp_path, caplog, name, make):
     """It is ignored, and an operator may wonder why deleted records are there again."""
     write_partition(tmp_path, {0: [made(0, [1] * 9)]})
     make(tmp_path / name)

@@ -41,7 +41,7 @@ def test_a_partition_named_instead_of_its_parent_is_guessed(tmp_path):
         open_data_directory(write_partition(tmp_path, {0: []}))
 
 
-def test_what_is_named_like_a_partition_and_is_none_is_told_once(tmp_path, caplog):
+def test_what_is_named_like_a_partition_and_is_none_is_reported_once(tmp_path, caplog):
     """Regression: a FIFO was passed over in silence, and somebody looked for a partition that was not there."""
     write_partition(tmp_path, {0: [made(0, [1])]})
     os.mkfifo(tmp_path / "fifo-0")

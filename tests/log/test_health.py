@@ -97,7 +97,7 @@ def test_a_closed_log_is_empty_where_compaction_left_nothing(tmp_path, compacted
     assert ["is empty though a later segment follows" in problem for problem in problems[:1]] == [True][compacted:]
 
 
-def test_an_index_that_has_changed_is_looked_at_anew(tmp_path):
+def test_an_index_that_has_changed_is_looked_at_again(tmp_path):
     """What was remembered of a healthy index must not hide what became of it."""
     directory = write_partition(tmp_path, spread(BATCHES, 30))
     file, segment = directory / segment_file(0, "index"), log_of(tmp_path).segments[0]
@@ -164,7 +164,7 @@ def test_a_last_time_index_entry_tells_of_the_newest_batch(tmp_path, entry, stat
 
 
 @pytest.mark.parametrize("batches", [10, 30])
-def test_a_log_that_was_written_since_it_was_listed_is_to_be_listed_anew(tmp_path, batches):
+def test_a_log_that_was_written_since_it_was_listed_is_to_be_listed_again(tmp_path, batches):
     """What is found belongs to one state of it."""
     directory = write_partition(tmp_path, spread(BATCHES, batches))
     segments = log_of(tmp_path).segments

@@ -68,7 +68,7 @@ def test_files_on_their_way_out_count_for_nothing(tmp_path):
 @pytest.mark.parametrize(
     "name", [f"{30:020}.log", f"{0:020}.index", f"{0:020}.timeindex", "leader-epoch-checkpoint", "partition.metadata"]
 )
-def test_what_is_no_regular_file_is_told_of_and_not_opened(tmp_path, name, make):
+def test_what_is_no_regular_file_is_reported_and_not_opened(tmp_path, name, make):
     """A FIFO would hang whoever opens it; a link leads out of the directory."""
     path = write_partition(tmp_path, {0: OLD[:3], 30: OLD[3:6], 60: OLD[6:]}) / name
     path.unlink(missing_ok=True)

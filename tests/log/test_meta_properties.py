@@ -32,7 +32,7 @@ def test_what_names_no_node_is_none(tmp_path: Path, text):
     assert open_data_directory(tmp_path).node_id() is None
 
 
-def test_directories_of_two_clusters_are_told(tmp_path: Path):
+def test_directories_of_two_clusters_are_reported(tmp_path: Path):
     """What is shown of groups and topics would mix them."""
     for name in ("a", "b"):
         write_partition(tmp_path / name, {0: [made(0, [1])]})

@@ -114,7 +114,7 @@ def test_a_look_at_what_has_changed_takes_a_worker(looked_at, tmp_path, change):
     assert looked_at.partition.log() is after
 
 
-def test_a_partition_that_is_gone_is_not_told_of(looked_at, tmp_path):
+def test_a_partition_that_is_gone_is_not_reported(looked_at, tmp_path):
     (tmp_path / NAME).rename(tmp_path / f"{NAME}.moved")
     with non_blocking():
         with pytest.raises((NotFound, WouldBlock)):

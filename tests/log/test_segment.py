@@ -40,7 +40,7 @@ def test_a_log_that_was_cut_and_grew_again_is_another(growing):
         segment.read(0, 10)
 
 
-def test_a_state_that_was_sealed_anew_is_a_generation_of_its_own(growing):
+def test_a_state_that_was_sealed_again_is_a_generation_of_its_own(growing):
     """What is known of batches by their positions must not outlive the log that they stood in."""
     segment, _ = growing
     before, (size, changed_ns) = segment.generation, segment.seen

@@ -56,7 +56,7 @@ def test_each_file_is_what_its_name_was_when_it_was_listed(tmp_path, place):
 
 
 @pytest.mark.parametrize("kind", ["log", "index", "timeindex"])
-def test_a_name_that_belongs_to_another_file_is_told(tmp_path, place, kind):
+def test_a_name_that_belongs_to_another_file_is_reported(tmp_path, place, kind):
     files = files_of(tmp_path)
     with files.inside() as inside:
         before = files.stamp(inside)
@@ -68,7 +68,7 @@ def test_a_name_that_belongs_to_another_file_is_told(tmp_path, place, kind):
 
 
 @pytest.mark.parametrize("kind", ["log", "index", "timeindex"])
-def test_a_name_that_is_gone_is_told(tmp_path, place, kind):
+def test_a_name_that_is_gone_is_reported(tmp_path, place, kind):
     files = files_of(tmp_path)
     with files.inside() as inside:
         (place / files.name_of(kind)).unlink()
@@ -108,7 +108,7 @@ def test_an_access_list_is_read_once_for_a_log_that_stays_as_it_is(tmp_path, pla
         assert files.log_attributes(inside) is None
 
 
-def test_an_index_that_has_come_is_told(tmp_path, place):
+def test_an_index_that_has_come_is_reported(tmp_path, place):
     files = files_of(tmp_path)
     (place / segment_file(0, "txnindex")).write_bytes(b"")
     with pytest.raises(Vanished, match="txnindex"):
@@ -150,7 +150,7 @@ def test_of_what_cannot_be_opened_or_is_another_nothing_is_remembered(tmp_path, 
             files.open(kind)
 
 
-def test_the_same_files_anew_and_a_small_one_beside_them(tmp_path, place):
+def test_the_same_files_again_and_a_small_one_beside_them(tmp_path, place):
     files = files_of(tmp_path)
     (place / "partition.metadata").write_text("version: 0")
     assert files.read_small_file("partition.metadata") == b"version: 0"
@@ -207,7 +207,7 @@ def test_a_log_that_is_dropped_gives_its_descriptors_back_at_once(tmp_path):
         gc.enable()
 
 
-def test_who_may_read_a_log_is_told_as_it_is_now(tmp_path):
+def test_who_may_read_a_log_is_reported_as_it_is_now(tmp_path):
     """What was found of it before is remembered; that its content is the same tells nothing of who may read it."""
     directory = write_partition(tmp_path, {0: [made(0, [1])], 1: [made(1, [2])]})
     log, segments = directory / segment_file(0, "log"), log_of(tmp_path).segments

@@ -41,7 +41,7 @@ def test_a_scan_starts_at_a_batch_with_nothing_wanted_before_it(segment):
         assert start.position > 0 or offset < BATCHES[1].last
 
 
-def test_steps_are_told(segment):
+def test_steps_are_reported(segment):
     reported: list[str] = []
     batch_reaching(segment, 399, closed_end(segment), reported.append)
     assert "slot 98 of 199: offset 398 -> position" in reported[0]

@@ -62,7 +62,7 @@ def test_a_batch_behind_damage_is_the_end(tmp_path):
     assert place(found) == (sum(len(batch.data) for batch in damaged), 24)
 
 
-def test_a_tail_taken_up_again_is_the_one_found_anew(tmp_path):
+def test_a_tail_taken_up_again_is_the_one_found_again(tmp_path):
     """A follower asks ten times a second; a cut and a regrowth must not be taken for growth."""
     chance = random.Random(3)
     one, written, known = segment(tmp_path, []), list[Made](), None

@@ -10,7 +10,7 @@ BATCHES = [made(number * 4, [1000 + number] * 3, size=100) for number in range(2
 MANY = [made(offset, [1000 + offset]) for offset in range(600)]  # more than a page of the index tells of
 
 
-def test_a_closed_segments_largest_timestamp_is_told_by_a_look_at_its_end(tmp_path):
+def test_a_closed_segments_largest_timestamp_is_known_by_a_look_at_its_end(tmp_path):
     """`by-time` asks every segment: reading them all would read the partition."""
     write_partition(tmp_path, spread(BATCHES, 100))
     log = log_of(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 from kafkafs.disk.budget import Budget
 from kafkafs.disk.prefetch import MEMORY, Prefetch
-from kafkafs.errors import Crowded
+from kafkafs.errors import BatchMemoryFull
 from kafkafs.format.batch import parse_batch
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.batch_runs import Damage
@@ -80,7 +80,7 @@ def test_a_large_message_is_unpacked_in_the_memory_that_all_readers_share(tmp_pa
     file, batch = log.segments[0].log(), parse_batch(packed, 0, 0)
     assert batch is not None
     held = memory.take(20 << 20)
-    with pytest.raises(Crowded):
+    with pytest.raises(BatchMemoryFull):
         contents(file, batch)
     del held
     assert contents(file, batch) == (0, 2)

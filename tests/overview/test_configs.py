@@ -59,7 +59,7 @@ def test_settings_of_another_broker_do_not_count():
     assert BrokerSettings(setting, None).of("t").limits.retention_ms == WEEK_MS
 
 
-def test_what_was_taken_from_kafka_is_told():
+def test_what_was_taken_from_kafka_is_reported():
     assert BrokerSettings(None, None).of("t").defaults == ("cleanup.policy", "retention.ms", "retention.bytes")
     assert BrokerSettings(image(topic={"retention.bytes": "5"}), 1).of("t").defaults == (
         "cleanup.policy",

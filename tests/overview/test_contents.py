@@ -58,7 +58,7 @@ def test_schemas_are_counted_by_id(tmp_path):
     assert dict(found.schemas) == {5: 2, 300: 1}
 
 
-def test_damage_is_told_and_is_framing(tmp_path):
+def test_damage_is_reported_and_is_framing(tmp_path):
     batches = [made(number, [number + 1]) for number in range(3)]
     partition = write_partition(tmp_path, {0: batches})
     log = partition / "00000000000000000000.log"

@@ -70,7 +70,7 @@ def checkpoint(path, kind, **ends):
     (path / f"{kind}-offset-checkpoint").write_text("\n".join(["0", str(len(lines)), *lines, ""]))
 
 
-def test_what_is_missing_behind_and_open_is_told(data):
+def test_what_is_missing_behind_and_open_is_reported(data):
     found = reported(data)
     assert found.missing == ["of t partition 2 of 3 is not on these disks"]
     assert [(each.group, each.lag, each.lag_ms) for each in found.behind] == [("late", 3, 59_000)]
@@ -122,7 +122,7 @@ def torn_checkpoint(path):
         (torn_checkpoint, "replication-offset-checkpoint is ignored"),
     ],
 )
-def test_damage_is_told(break_it, words, data):
+def test_damage_is_reported(break_it, words, data):
     break_it(data)
     damage = reported(data).damage
     assert damage
@@ -135,7 +135,7 @@ def test_times_in_the_future_are_no_newest_record(data):
     assert (found.newest_partition, found.future) == ("t-0", 1)
 
 
-def test_a_directory_without_anything_of_kafkas_own_is_told(tmp_path):
+def test_a_directory_without_anything_of_kafkas_own_is_reported(tmp_path):
     write_partition(tmp_path, {0: [made(0, [1])]})
     found = reported(tmp_path)
     assert (found.groups, found.open_transactions, found.registered, found.problems) == (None, None, [], [])

@@ -42,7 +42,7 @@ def test_the_service_is_exposed_no_more_than_a_mount_must_be(service):
 
 
 @pytest.mark.parametrize("kind", ["path", "abstract"])
-def test_systemd_is_told_when_the_mount_answers(tmp_path, kind):
+def test_systemd_is_notified_when_the_mount_answers(tmp_path, kind):
     """Units that are ordered after it must find the files there."""
     place = tmp_path / "mount"
     place.mkdir()

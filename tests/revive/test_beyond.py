@@ -30,7 +30,7 @@ def left_out(path, tmp_path, **more):
     return written
 
 
-def test_offsets_that_groups_have_committed_behind_an_end_are_told(tmp_path):
+def test_offsets_that_groups_have_committed_behind_an_end_are_reported(tmp_path):
     """A line for each group and partition; the end itself is where a group goes on."""
     path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)})
     commits = [
@@ -48,7 +48,7 @@ def test_offsets_that_groups_have_committed_behind_an_end_are_told(tmp_path):
     assert ["ends at 20" in each for each in sentences] == [True, True, False]
 
 
-def test_a_partition_that_only_a_group_knows_is_told(tmp_path):
+def test_a_partition_that_only_a_group_knows_is_reported(tmp_path):
     """Regression: without metadata, the last partitions of a topic were missing without a word."""
     path = tmp_path / "disk"
     disk(path, 1, {"a-0": Made([(0, 20)]), "a-1": Made([(0, 20)])})
@@ -63,7 +63,7 @@ def test_a_partition_that_only_a_group_knows_is_told(tmp_path):
     assert [each for each in wanted if "has committed" in each] == sentences[:1]
 
 
-def test_a_group_of_a_partition_that_begins_anew_is_told(tmp_path):
+def test_a_group_of_a_partition_that_begins_again_is_reported(tmp_path):
     stray = f"a-0.{UUID}-stray"
     path = source(tmp_path, {stray: Made([(0, 20)], ONE)})
     Data(path).write("__consumer_offsets-0", [commit("g", "a", 0, 20)])
@@ -80,7 +80,7 @@ def state(kind, group, start, partition=0):
 
 
 @pytest.mark.parametrize("is_stray", [True, False])
-def test_a_share_group_of_a_partition_that_begins_anew_is_told(is_stray, tmp_path):
+def test_a_share_group_of_a_partition_that_begins_again_is_reported(is_stray, tmp_path):
     logs = {f"a-0.{UUID}-stray": Made([(0, 20)], ONE)} if is_stray else {"b-0": Made([(0, 20)])}
     path = source(tmp_path, logs)
     Data(path).write("__share_group_state-0", [state("ShareSnapshot", "g", 20), state("ShareSnapshot", "new", 0)])
@@ -91,7 +91,7 @@ def test_a_share_group_of_a_partition_that_begins_anew_is_told(is_stray, tmp_pat
         assert not any("share group" in each for each in taken)
 
 
-def test_a_partition_that_only_a_share_group_knows_is_told(tmp_path):
+def test_a_partition_that_only_a_share_group_knows_is_reported(tmp_path):
     """Regression: without metadata, the last partitions of a topic were missing without a word."""
     path = tmp_path / "disk"
     disk(path, 1, {"a-0": Made([(0, 20)], ONE)})
@@ -103,7 +103,7 @@ def test_a_partition_that_only_a_share_group_knows_is_told(tmp_path):
     ]
 
 
-def test_share_groups_that_are_behind_an_end_are_told(tmp_path):
+def test_share_groups_that_are_behind_an_end_are_reported(tmp_path):
     """As far as their last record tells; a group that was deleted is at none."""
     path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)})
     records = [

@@ -60,7 +60,7 @@ def test_of_sound_logs_every_offset_can_be(state):
                 assert scanned(directory.path, name)[0].refused == []
 
 
-def test_what_a_cut_takes_is_told_up_to_the_noted_end(tmp_path):
+def test_what_a_cut_takes_is_reported_up_to_the_noted_end(tmp_path):
     """Of a log that is also too short: what would have come behind is lost, too."""
     SOURCE.copy_to(tmp_path, "codec-snappy-0")
     log = open_data_directory(tmp_path).partition("codec-snappy-0").log()

@@ -18,7 +18,7 @@ def test_marked_directories_are_of_the_topic_that_has_their_id(tmp_path):
         assert [each.option for each in found[1]] == ["--include stray", None]
 
 
-def test_contents_are_told_in_words(tmp_path):
+def test_contents_are_reported_in_words(tmp_path):
     logs = {"t-0": Made([(0, 25)], ONE), "t-1": Made([], ONE), "t-2": Made([(1, 1)], ONE, start=7)}
     claims = find_claims([disk(tmp_path / "a", 1, logs)], None)["t"]
     reported = [contents([each]) for each in claims]
@@ -26,7 +26,7 @@ def test_contents_are_told_in_words(tmp_path):
     assert contents(claims) == "26 records"
 
 
-def test_damage_is_told_beside_the_records_that_can_be_read(tmp_path):
+def test_damage_is_reported_beside_the_records_that_can_be_read(tmp_path):
     directory = disk(tmp_path / "a", 1, {"t-0": Made([(0, 30)], ONE)})
     (log,) = (tmp_path / "a/t-0").glob("*.log")
     data = bytearray(log.read_bytes())

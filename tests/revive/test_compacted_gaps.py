@@ -67,7 +67,7 @@ def losses(tmp_path: Path, disks: Sequence[Path]) -> list[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_another_replica_has_is_told_just_if_compaction_does_not_explain_it(tmp_path, seed):
+def test_what_another_replica_has_is_reported_just_if_compaction_does_not_explain_it(tmp_path, seed):
     """Both have compacted by themselves, to here or there, one may have dropped tombstones, and a segment of one is
     gone."""
     random_ = random.Random(seed)
@@ -105,7 +105,7 @@ def segment(place: Path, base: int, kind: str = "log") -> Path:
     return place / f"{TOPIC}-0" / segment_file(base, kind)
 
 
-def test_a_segment_that_is_gone_with_all_its_files_is_told(tmp_path, one_lost):
+def test_a_segment_that_is_gone_with_all_its_files_is_reported(tmp_path, one_lost):
     """Regression: it was passed over without a word, though another disk had it."""
     segment(one_lost[0], 30).unlink()
     (loss,) = losses(tmp_path, one_lost)

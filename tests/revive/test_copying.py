@@ -36,7 +36,7 @@ def test_the_ranges_come_one_behind_the_other(tmp_path, place, source, method, r
     assert (tmp_path / "old/x.log").read_bytes() == CONTENT
 
 
-def test_a_file_that_became_shorter_is_told(place, source, tmp_path):
+def test_a_file_that_became_shorter_is_reported(place, source, tmp_path):
     file = source.open_now("x.log")
     os.truncate(tmp_path / "old/x.log", 100)
     with pytest.raises(Vanished, match="became shorter"):

@@ -110,7 +110,7 @@ def test_a_member_that_left_and_of_which_the_last_word_is_kept(tmp_path):
     assert [each[1:] for each in records if each[-1]] == [(f"{protocol}{name}", "g", "a", True) for name in MEMBERS]
 
 
-def test_what_stands_anew_presupposes_others(tmp_path):
+def test_what_stands_again_presupposes_others(tmp_path):
     """A member left in lost records while it had a target, which was removed once more before the group was."""
     protocol = "ConsumerGroup"
     path = damaged(

@@ -76,7 +76,7 @@ def test_a_topic_that_was_deleted_comes_back_as_of_a_moment_before(tmp_path):
 
 
 @pytest.mark.parametrize("written", [0, 7])
-def test_what_an_unclean_election_lost_is_told(written, tmp_path):
+def test_what_an_unclean_election_lost_is_reported(written, tmp_path):
     """Broker 2 alone had 40 records of 100; 3 was elected without them, and wrote some, or none."""
     cluster = replicated._Cluster(tmp_path / "brokers")
     try:
@@ -117,7 +117,7 @@ def test_what_an_unclean_election_lost_is_told(written, tmp_path):
         assert values == [*range(100)]
 
 
-def test_a_controller_that_stopped_earlier_is_told(tmp_path):
+def test_a_controller_that_stopped_earlier_is_reported(tmp_path):
     """The only one: brokers went on for some seconds, and what was changed then nobody could note."""
     cluster = replicated._Cluster(tmp_path / "brokers")
     try:

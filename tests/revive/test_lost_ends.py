@@ -97,7 +97,7 @@ def test_what_is_cut_away_tells_how_transactions_ended(tmp_path, story, damaged,
 
 
 @pytest.mark.parametrize("size", [0, None])
-def test_ends_that_were_in_a_segment_whose_log_is_gone_are_written_anew(tmp_path, size):
+def test_ends_that_were_in_a_segment_whose_log_is_gone_are_written_again(tmp_path, size):
     """What the broker noted of it is still there: its index of aborted transactions, and producers where it ended."""
     made_logs.write(tmp_path, "t-0", "1 2 3 | a1 c2 - | - 3 c3")
     log = tmp_path / "t-0" / segment_file(6, "log")

@@ -8,7 +8,7 @@ from tests.revive import made_logs
 from tests.revive.scans import scanned
 
 
-def test_a_segment_that_is_gone_is_told(segments):
+def test_a_segment_that_is_gone_is_reported(segments):
     """Of a topic that was never compacted; whether it was, the plan knows."""
     log = open_data_directory(segments).partition("segments-0").log()
     (segments / "segments-0" / log.segments[1].log_name).unlink()

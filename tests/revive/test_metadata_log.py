@@ -229,7 +229,7 @@ def test_a_log_without_its_beginning_tells_what_it_has(tmp_path):
     assert problems == (f"{METADATA_LOG}: offsets 5 to 6 are missing: no segment has them",)
 
 
-def test_a_change_that_its_controller_had_not_ended_is_told(tmp_path):
+def test_a_change_that_its_controller_had_not_ended_is_reported(tmp_path):
     """No controller would count it, and its records are on the disk."""
     data = Data(tmp_path)
     data.write(METADATA_LOG, [topic("t"), metadata("BeginTransactionRecord"), topic("u"), topic("v")])

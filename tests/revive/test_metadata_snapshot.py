@@ -133,7 +133,7 @@ def test_no_setting_names_a_path_of_this_machine(name, value):
     assert len(sentences) == 2
 
 
-def test_tokens_without_their_key_are_told():
+def test_tokens_without_their_key_are_reported():
     image = WholeImage()
     image.tokens = {"x": {"owner": "User:a", "requester": "User:a", "renewers": []}}
     _, (sentence,) = kept_configs(image, [], 1, frozenset(), RELEASES["4.4"])

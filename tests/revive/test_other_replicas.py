@@ -68,7 +68,7 @@ def test_what_one_has_lost_another_has(tmp_path, disks, method):
     assert {name: reported(report)[name] for name in same} == {name: reported(whole)[name] for name in same}
 
 
-def test_what_none_has_is_told(tmp_path, disks):
+def test_what_none_has_is_reported(tmp_path, disks):
     lost, *_ = [damage(each, 0.3) for each in disks]
     damage(disks[0], 0.5)
     found = reported(planned(disks, Choices(to=tmp_path / "new", corrupt="skip")))

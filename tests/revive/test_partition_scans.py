@@ -30,7 +30,7 @@ def test_a_partition_that_is_done_is_not_scanned_again(tmp_path):
 
 
 @pytest.mark.parametrize(("start", "lost"), [(30, []), (60, []), (61, [(60, 60)]), (2**63 - 1, [(60, 2**63 - 2)])])
-def test_a_log_start_behind_the_end_is_told(tmp_path, start, lost):
+def test_a_log_start_behind_the_end_is_reported(tmp_path, start, lost):
     """Regression: the log had lost its end, or the checkpoint is damaged. All records were gone without a word."""
     scans(tmp_path)
     (tmp_path / "a/log-start-offset-checkpoint").write_text(f"0\n1\nt 0 {start}\n")

@@ -73,7 +73,7 @@ def test_nothing_is_kept_and_a_log_is_there(tmp_path):
     assert report_of(scan, replica)["firstBase"] == 0
 
 
-def test_what_is_told_of_it(tmp_path):
+def test_what_is_reported_it(tmp_path):
     _, scan, replica, _ = written(tmp_path, "transactions-0")
     reported = report_of(scan, replica)
     assert reported["records"] == len(SOURCE.records("transactions"))

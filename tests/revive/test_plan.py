@@ -88,7 +88,7 @@ def test_metadata_that_are_not_whole_are_named_unless_they_may_be(tmp_path):
     assert plan([data], tmp_path / "new", corrupt="skip").problems
 
 
-def test_a_log_start_that_cannot_be_read_is_told(tmp_path):
+def test_a_log_start_that_cannot_be_read_is_reported(tmp_path):
     source = unpack(tmp_path)
     (source / "log-start-offset-checkpoint").write_text("what?")
     assert any("log-start-offset-checkpoint" in each for each in plan([source], tmp_path / "new").problems)
@@ -101,7 +101,7 @@ class Room(NamedTuple):
     f_frsize: int = 1
 
 
-def test_a_disk_that_would_not_hold_it_is_told_first(tmp_path, monkeypatch):
+def test_a_disk_that_would_not_hold_it_is_reported_first(tmp_path, monkeypatch):
     found = plan([unpack(tmp_path)], tmp_path / "new")
     monkeypatch.setattr(os, "statvfs", lambda path: Room(found.size))
     with pytest.raises(DiskError, match=r"bytes are needed and the disk of .* has .* free"):
@@ -142,7 +142,7 @@ def test_metadata_that_lead_out_of_the_directory_lead_nowhere(tmp_path):
         plan([source], tmp_path / "other")
 
 
-def test_a_link_in_place_of_a_partition_is_told(tmp_path):
+def test_a_link_in_place_of_a_partition_is_reported(tmp_path):
     source = unpack(tmp_path)
     (source / "linked-0").symlink_to(tmp_path)
     assert f"{str(source)!r}: linked-0 is a symbolic link, and left out" in plan([source], tmp_path / "new").sentences
@@ -151,7 +151,7 @@ def test_a_link_in_place_of_a_partition_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("states", "is_reported"), [((2,), True), ((2, 1), False), ((2, 1, 3), False), ((0,), False), ((), False)]
 )
-def test_a_migration_from_zookeeper_that_had_only_begun_is_told(tmp_path, states, is_reported):
+def test_a_migration_from_zookeeper_that_had_only_begun_is_reported(tmp_path, states, is_reported):
     """Regression: there were metadata, and nothing said that rights and users were elsewhere."""
     data = Data(unpack(tmp_path))
     records = [metadata("ZkMigrationStateRecord", zkMigrationState=state) for state in states]

@@ -48,7 +48,7 @@ def test_a_leader_that_wrote_nothing_loses_nothing_to_the_longer_log(tmp_path):
         assert word in sentence
 
 
-def test_a_leader_that_wrote_seven_counts_and_what_is_lost_is_told(tmp_path):
+def test_a_leader_that_wrote_seven_counts_and_what_is_lost_is_reported(tmp_path):
     taken, (sentence,) = reported(tmp_path, [LONG, SEVEN], isr=(2,))
     assert taken == 2
     assert f"'{tmp_path}/1/t-0' also has offsets 60 to 99 of leader epoch 0" in sentence
@@ -85,7 +85,7 @@ def test_without_notes_batches_tell_the_epochs(has_notes, tmp_path):
     assert "offsets 60 to 89 of leader epoch 3" in sentence
 
 
-def test_records_before_the_log_start_of_the_chosen_one_are_told(tmp_path):
+def test_records_before_the_log_start_of_the_chosen_one_are_reported(tmp_path):
     logs = [Made([(0, 50)], start=50), Made([(0, 80)])]
     taken, (sentence,) = reported(tmp_path, logs)
     assert taken == 1

@@ -59,7 +59,7 @@ def reported(broker: nodes.Broker, kinds: Sequence[str] = KINDS) -> dict[str, li
 
 
 @pytest.mark.parametrize(("source", "target"), [("3.9.1", "3.9.1"), ("4.3.1", "3.9.1"), ("3.9.1", "4.4.0")])
-def test_quotas_users_rights_and_settings_are_told_as_before(source, target, tmp_path):
+def test_quotas_users_rights_and_settings_are_reported_as_before(source, target, tmp_path):
     home = tmp_path / "source"
     home.mkdir()
     with nodes.running(source, home, AUTHORIZER) as broker:

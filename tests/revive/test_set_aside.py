@@ -71,7 +71,7 @@ def test_two_directories_in_use_of_one_broker_are_refused_with_what_they_hold(tm
     assert "30 records" in sentence
 
 
-def test_what_was_written_since_counts_and_what_was_set_aside_is_told(tmp_path):
+def test_what_was_written_since_counts_and_what_was_set_aside_is_reported(tmp_path):
     logs = {"t-0": Made([(4, 7)], ONE), aside("stray"): Made([(0, 100)], ONE)}
     taken = chosen([disk(tmp_path / "a", 1, logs)], image(("t", ONE, 1)), include=["stray"])
     assert replica(taken).place == str(tmp_path / "a/t-0")
@@ -112,7 +112,7 @@ def test_a_copy_under_way_of_a_deleted_topic_is_named(tmp_path):
     assert "30 records" in sentence
 
 
-def test_a_copy_under_way_is_told_only_where_it_has_something_alone(tmp_path):
+def test_a_copy_under_way_is_reported_only_where_it_has_something_alone(tmp_path):
     logs = {"t-0": Made([(0, 50)], ONE), aside("future"): Made([(0, 30)], ONE)}
     assert chosen([disk(tmp_path / "a", 1, logs)], image(("t", ONE, 1))).sentences == []
     alone = chosen([disk(tmp_path / "b", 1, {aside("future"): logs[aside("future")]})], image(("t", ONE, 1)))

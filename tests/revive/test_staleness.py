@@ -43,7 +43,7 @@ def signs(path, tmp_path):
     return [each for each in written if "metadata end at" in each or "older than" in each]
 
 
-def test_records_behind_the_end_of_the_metadata_are_told_with_both_times(tmp_path):
+def test_records_behind_the_end_of_the_metadata_are_reported_with_both_times(tmp_path):
     path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)}, metadata_ms=1_600_000_000_123)
     (sentence,) = signs(path, tmp_path)
     assert "metadata end at 2020-09-13T12:26:40.123Z, records go on to 2023-11-14T22:13:20.010Z" in sentence

@@ -116,7 +116,7 @@ def test_kafka_serves_what_its_consumer_read_from_the_tier(tmp_path, tier_source
     assert node.complaints() == []
 
 
-def test_what_only_a_tier_has_is_told(tmp_path):
+def test_what_only_a_tier_has_is_reported(tmp_path):
     """Nothing is called damage: the broker had moved it away."""
     report = revive([TIERED.left], Choices(to=tmp_path / "new"))
     for name in NAMES:

@@ -154,7 +154,7 @@ def test_what_lies_in_a_tier_is_not_asked_for(tmp_path):
     assert any("remote.storage.enable" in sentence for sentence in found.sentences)
 
 
-def test_that_only_a_replica_out_of_sync_is_left_is_told(tmp_path):
+def test_that_only_a_replica_out_of_sync_is_left_is_reported(tmp_path):
     """As one that was being moved there: a tenth of the partition, and nothing of it damaged."""
     one, other = disk(tmp_path / "a", {"t-0": ONE}, node=3), disk(tmp_path / "b", {"t-0": ONE}, node=1)
     reported = (

@@ -10,7 +10,7 @@ ONE = made_up_id("one")
 SEGMENT = f"{0:020}.log"
 
 
-def test_what_a_broker_had_deleted_is_told_once_for_a_disk(tmp_path):
+def test_what_a_broker_had_deleted_is_reported_once_for_a_disk(tmp_path):
     directory = disk(tmp_path / "a", 1, {"t-0": Made([(0, 30)], ONE), "t-1": Made([], ONE)})
     for name in (f"t-0/{SEGMENT}.deleted", f"t-1/{SEGMENT}.cleaned"):
         (directory.path / name).write_bytes(b"x" * 500)
@@ -19,7 +19,7 @@ def test_what_a_broker_had_deleted_is_told_once_for_a_disk(tmp_path):
     assert "2 files of 1,000 bytes" in sentence
 
 
-def test_a_directory_with_segments_that_is_no_partitions_is_told(tmp_path):
+def test_a_directory_with_segments_that_is_no_partitions_is_reported(tmp_path):
     directory = disk(tmp_path / "a", 1, {"t-0": Made([(0, 30)], ONE)})
     for name in ("t-0.bak", "empty", "remote-log-index-cache"):
         (directory.path / name).mkdir()
@@ -29,7 +29,7 @@ def test_a_directory_with_segments_that_is_no_partitions_is_told(tmp_path):
     assert f"{str(directory.path / 't-0.bak')!r} is left out, with 1 segment of 500 bytes" in sentence
 
 
-def test_segments_below_the_log_start_are_told(tmp_path):
+def test_segments_below_the_log_start_are_reported(tmp_path):
     directory = disk(tmp_path / "a", 1, {"t-0": Made([(0, 30)], ONE), "t-1": Made([(0, 30)], ONE)})
     (directory.path / f"t-0/{30:020}.log").touch()
     (directory.path / "log-start-offset-checkpoint").write_text("0\n2\nt 0 30\nt 1 5\n")
@@ -37,7 +37,7 @@ def test_segments_below_the_log_start_are_told(tmp_path):
     assert "log start of t-0 are left out" in sentence
 
 
-def test_a_partition_that_only_a_checkpoint_knows_is_told(tmp_path):
+def test_a_partition_that_only_a_checkpoint_knows_is_reported(tmp_path):
     """Regression: without metadata, the last partitions of a topic were missing without a word."""
     one = disk(tmp_path / "a", 1, {"t-0": Made([(0, 30)]), f"t-2.{UUID}-stray": Made([(0, 5)])})
     two = disk(tmp_path / "b", 2, {"t-1": Made([(0, 30)])})

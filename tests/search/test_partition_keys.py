@@ -166,7 +166,7 @@ def test_a_closed_segment_that_grows_again(tmp_path):
 
 
 @pytest.mark.parametrize("rolls", [False, True])
-def test_who_looked_before_another_is_told_to_look_again(tmp_path, rolls):
+def test_who_looked_before_another_is_asked_to_look_again(tmp_path, rolls):
     """Of each key the last record is known only, and that one is not in the log of the one who looked before: it got
     the record of an older segment, or none."""
     path = write_partition(tmp_path, {0: [batch(0, [b"a"])], 1: [batch(1, [b"a", b"b"])]}, indexed=False)

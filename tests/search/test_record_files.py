@@ -87,7 +87,7 @@ def test_what_a_search_leaves_out_is_counted(data):
     assert left("t-0", topics=TopicChoice(frozenset(["t"]))) == LeftOut(3, size + more + size), "the swap file is read"
 
 
-def test_a_directory_that_may_not_be_read_is_told(data, monkeypatch):
+def test_a_directory_that_may_not_be_read_is_reported(data, monkeypatch):
     reported: list[str] = []
     directory = open_data_directory(data)
     names = directory.names_on_disk()
@@ -119,7 +119,7 @@ def test_an_object_whose_size_nothing_tells_is_named_and_the_others_are_searched
     assert [manifest.name in each for each in reported] == [True]
 
 
-def test_each_partitions_gap_is_told(tmp_path):
+def test_each_partitions_gap_is_reported(tmp_path):
     """Regression: of two partitions whose tier has a gap, the second one's was not told."""
     past = one_epoch()
     del past.uploads[1]

@@ -94,7 +94,7 @@ def test_a_window_is_of_one_moment(tmp_path, monkeypatch):
     assert searched.unreadable() == [f"{2:020}.log"]
 
 
-def test_what_is_corrupt_is_told_and_the_rest_is_searched(tmp_path):
+def test_what_is_corrupt_is_reported_and_the_rest_is_searched(tmp_path):
     path = write_partition(tmp_path, {0: [made(number, [number]) for number in range(10)]}) / f"{0:020}.log"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1

@@ -118,7 +118,7 @@ def test_no_more_than_asked_for_is_handed_over(partitions):
     assert max(each.records for each in found) == 3
 
 
-def test_what_cannot_be_cut_is_told_and_the_rest_is_searched(partitions, monkeypatch):
+def test_what_cannot_be_cut_is_reported_and_the_rest_is_searched(partitions, monkeypatch):
     """A partition that vanishes, or that nobody may read."""
 
     def refuse(*_: object) -> None:
@@ -164,7 +164,7 @@ def test_small_partitions_are_looked_at_together_and_the_large_ones_among_them_a
     (Between(to_time=-5), False),
     (Between(to_offset=0), False),
 ])  # fmt: skip
-def test_a_log_that_may_not_be_read_is_told(partitions, monkeypatch, window, is_reported):
+def test_a_log_that_may_not_be_read_is_reported(partitions, monkeypatch, window, is_reported):
     """It is a gap for a range; for who looks for something, not finding it there is no answer."""
     monkeypatch.setattr(Segment, "is_readable", lambda segment: segment.base_offset != 0)
     events = list(search(partitions, SearchTask(Selection(Pattern("v")), window), lambda _: False, 2))

@@ -10,7 +10,7 @@ def table(*pairs: tuple[int, int]):
     return np.array(list(pairs), HASH)
 
 
-def test_hashes_with_the_same_first_half_are_told_apart():
+def test_hashes_with_the_same_first_half_are_distinguished():
     """Their counts must not be added up."""
     equal, old, new = excesses(table((1, 1), (1, 2), (1, 1), (3, 0)), table((1, 2), (3, 0), (3, 0)))
     assert (equal, old.hashes.tolist(), old.more.tolist()) == (2, [(1, 1)], [2])

@@ -287,7 +287,7 @@ def test_a_refused_request_leaves_no_directory(tmp_path, capsys):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_doubled_destination_is_told(tmp_path, command, capsys):
+def test_a_doubled_destination_is_reported(tmp_path, command, capsys):
     """What two exports at once made of a directory, before that was refused."""
     words = ("export", BROKER.path, "--to", tmp_path / "out", "--topics", "segments")
     assert command(*words) == 0

@@ -199,7 +199,7 @@ def test_an_end_that_was_asked_for_is_the_end(tmp_path):
     assert [unit.range.end for unit in settle(out, wanted).units] == [2]
 
 
-def test_what_was_deleted_or_cut_between_two_runs_is_told(tmp_path):
+def test_what_was_deleted_or_cut_between_two_runs_is_reported(tmp_path):
     """Regression: the next day's run said nothing of records that it missed, and lost those written behind a cut."""
     data, out = tmp_path / "data", output(str(tmp_path / "out"))
     wanted = Request((data,), Choice(pattern="."), AllAt(EARLIEST), AllAt(LATEST))

@@ -18,7 +18,7 @@ from kafkafs.spark.audit.findings import CheckedFile, severity_of
         ("of-a-later-release", "note"),
     ],
 )
-def test_what_lost_records_is_worse_than_what_can_be_made_anew(kind, severity):
+def test_what_lost_records_is_worse_than_what_can_be_made_again(kind, severity):
     assert severity_of(kind) == severity
     assert CheckedFile("/data", "a-0/x.log").finding(kind, "why").severity == severity
 

@@ -69,7 +69,7 @@ def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_pat
     return lambda: Cut(monkeypatch, partition, request.param)
 
 
-def test_reindex_begins_a_segment_anew(cut, tmp_path):
+def test_reindex_begins_a_segment_again(cut, tmp_path):
     (segment,) = segments_of([tmp_path / "data"])
     happening = cut()
     found = make(segment, tmp_path / "ours", {})

@@ -186,7 +186,7 @@ def test_a_file_that_no_plan_names_is_refused(cluster, tmp_path):
     export(cluster, 2, out)  # it is not of that machine's partitions
 
 
-def test_a_topic_made_anew_is_refused(cluster, tmp_path):
+def test_a_topic_made_again_is_refused(cluster, tmp_path):
     """By a machine, too, that exports none of the partitions that were exported before."""
     out = tmp_path / "out"
     export(cluster, 1, out)

@@ -56,7 +56,7 @@ def rows(out: Path) -> int:
 @pytest.mark.parametrize(
     "end", [(), ("--to-offsets", '{"orders":{"0":200}}'), ("--by", "day")], ids=["open", "fixed", "by-day"]
 )
-def test_a_topic_made_anew_is_not_gone_on_with(data, tmp_path, export: Command, capsys, with_id, end):
+def test_a_topic_made_again_is_not_continued(data, tmp_path, export: Command, capsys, with_id, end):
     """Regression: the next day's run gave exit 0, and the new topic's first 150 records were missing."""
     assert export(data, *end) == 0
     remake(data, with_id)
@@ -79,7 +79,7 @@ def test_a_run_that_was_ended_is_not_finished_with_another_topics_records(data, 
     assert not file.exists()
 
 
-def test_a_topic_made_anew_under_a_running_export_is_told(data, export: Command, monkeypatch, capsys):
+def test_a_topic_made_again_under_a_running_export_is_reported(data, export: Command, monkeypatch, capsys):
     """Some of its files may hold the one, some the other: that is no success."""
     run = jobs.run
 
@@ -94,7 +94,7 @@ def test_a_topic_made_anew_under_a_running_export_is_told(data, export: Command,
     assert "orders-0 was deleted and created again" in capsys.readouterr().err
 
 
-def test_another_partition_of_a_topic_made_anew_is_none_of_the_export(data, export: Command, capsys):
+def test_another_partition_of_a_topic_made_again_is_none_of_the_export(data, export: Command, capsys):
     """The partition that was exported may be on a disk that is not here."""
     assert export() == 0
     remake(data)

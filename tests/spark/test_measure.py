@@ -29,7 +29,7 @@ def pieces(records: list[Record], per_batch: int):
             yield piece, np.maximum(keys, 0) + np.maximum(values, 0)
 
 
-def test_the_heaviest_keys_are_told_exactly_where_there_are_few():
+def test_the_heaviest_keys_are_reported_exactly_where_there_are_few():
     chance = random.Random(5)
     keys = [None, b"", b"a", b"\xff\x00", b"k" * 100, *(b"%d" % number for number in range(20))]
     records = [Record(offset, 1000, 0, chance.choice(keys), b"v" * chance.randrange(50)) for offset in range(600)]

@@ -58,7 +58,7 @@ def values(place: Path) -> list[Any]:
     return [row["value"] for row in table.to_pylist()]
 
 
-def test_an_added_field_of_avro_is_told_and_the_table_stays_readable(tmp_path, capsys):
+def test_an_added_field_of_avro_is_reported_and_the_table_stays_readable(tmp_path, capsys):
     """Regression: its values were left out, and nothing said so."""
     schemas = [registered("t-value", 1, 1, json.dumps(ONE)), registered("t-value", 2, 2, json.dumps(TWO))]
     records = [avro(1, ONE, {"a": 1}), avro(2, TWO, {"a": 2, "b": "new"})]
@@ -76,7 +76,7 @@ def test_an_added_field_of_avro_is_told_and_the_table_stays_readable(tmp_path, c
     assert values(tmp_path) == [{"a": 1}, {"a": 2}]
 
 
-def test_a_field_of_json_that_becomes_text_is_told_and_the_table_stays_readable(tmp_path, capsys):
+def test_a_field_of_json_that_becomes_text_is_reported_and_the_table_stays_readable(tmp_path, capsys):
     records = [(b"k", b'{"a":1}'), (b"k", b'{"a":"one"}'), (b"k", b'{"a":2}')]
     write_partition(tmp_path / "data", {0: of(0, *records[:1])}, "t-0")
     run(tmp_path, "json")

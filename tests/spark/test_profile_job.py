@@ -31,7 +31,7 @@ def test_numbers_are_the_truth(stopped: Dataset):
         assert numbers.damaged == 0
 
 
-def test_many_times_are_told_in_coarser_steps():
+def test_many_times_are_reported_in_coarser_steps():
     numbers = Figures()
     for hour in range(0, 30_000, 300):
         other = Figures(step_s=3600, volume={hour + each: (1, 10) for each in range(300)})

@@ -55,7 +55,7 @@ def _in_its_place(make: Callable[[Path], object]) -> Callable[[Path], object]:
     _flipped(0), _flipped(4096), _flipped(-1),
     _in_its_place(os.mkfifo), _in_its_place(lambda file: file.symlink_to("/dev/zero")),
 ], ids=["header", "page", "fence", "fifo", "link"])  # fmt: skip
-def test_what_lookups_cannot_use_is_made_anew(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def test_what_lookups_cannot_use_is_made_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     """Wherever it is damaged: a page that was left would cost a scan at each mount. A FIFO has nobody wait."""
     write_partition(tmp_path / "data", segments(2))
     unit, target = segments_of([tmp_path / "data"])[0], tmp_path / "indexes"
@@ -100,7 +100,7 @@ def test_a_second_run_adds_what_is_new_and_replaces_what_was_compacted(spark: Sp
     assert all(not each.written for each in reindex_keys(spark, [data], target))
 
 
-def test_a_run_that_was_killed_is_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_run_that_was_killed_is_continued(spark: SparkSession, tmp_path: Path) -> None:
     """What it had finished stands; what it had begun goes, unless another run may be at it right now."""
     data, target = tmp_path / "data", tmp_path / "indexes"
     write_partition(data, segments(4))
@@ -131,7 +131,7 @@ def reindex_command(command: Callable[..., int], capsys) -> Told:
     return run
 
 
-def test_a_person_is_told_how_many_are_new(reindex_command: Told, tmp_path: Path) -> None:
+def test_a_person_learns_how_many_are_new(reindex_command: Told, tmp_path: Path) -> None:
     data, target = tmp_path / "data", tmp_path / "indexes"
     write_partition(data, segments(4))
     assert reindex_command(data, target) == (0, f"3 key indexes, 3 of them new, in {target}\n")

@@ -34,7 +34,7 @@ def said(command: list[str], place: Path) -> str:
 
 
 @pytest.mark.parametrize("what", ["", "class SparkContext: pass\n"], ids=["pyspark-client", "databricks-connect"])
-def test_a_client_without_java_is_told_what_it_lacks(what, tmp_path):
+def test_a_client_without_java_learns_what_it_lacks(what, tmp_path):
     """The thin client has no SparkContext; Databricks' has one, and no jars for it."""
     (tmp_path / "pyspark").mkdir()
     (tmp_path / "pyspark/__init__.py").write_text(f"__version__ = '4.9'\n{what}")
@@ -73,7 +73,7 @@ NO_MASTERS = ["", "local[0]", "local[]", "local[-1]", "local[*,0]", "local-clust
 
 
 @pytest.mark.parametrize("master", NO_MASTERS)
-def test_what_is_no_master_is_told_before_anything_starts(master):
+def test_what_is_no_master_is_reported_before_anything_starts(master):
     with pytest.raises(UsageError, match="is not a Spark master"), session(master, "test"):
         raise AssertionError
 
@@ -166,7 +166,7 @@ def test_of_several_errors_the_last_one_counts_and_no_sentence_is_endless():
 
 
 @pytest.mark.parametrize("said", ["JAVA_HOME is not set", "java: not found", "bash: java: command not found"])
-def test_a_lack_of_java_is_told_with_the_package(said):
+def test_a_lack_of_java_is_reported_with_the_package(said):
     assert "default-jre-headless" in str(own.cannot_start("local[*]", f"a warning\n{said}\n"))
 
 

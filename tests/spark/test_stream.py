@@ -51,7 +51,7 @@ def test_offsets_are_those_of_the_kafka_source():
     assert offsets(reader(LATEST.path, subscribe="partitions").initialOffset()) == {"partitions": ends}
 
 
-def test_new_partitions_begin_at_their_start_and_losses_are_told():
+def test_new_partitions_begin_at_their_start_and_losses_are_reported():
     stream = reader(LATEST.path, subscribe="partitions,deleted")
     start = {"partitions": {"0": 2}}
     end = {"partitions": {"0": 4, "1": 3}}

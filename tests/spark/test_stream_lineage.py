@@ -113,7 +113,7 @@ def test_a_stream_does_not_go_on_in_another_log(broker, move: Callable[[Moves], 
 
 
 @pytest.mark.parametrize("with_id", [True, False], ids=["with-id", "without"])
-def test_a_topic_made_anew_at_the_same_length_is_told_at_once(broker, with_id):
+def test_a_topic_made_again_at_the_same_length_is_reported_at_once(broker, with_id):
     stream = Followed(broker.data)
     stream.follow()
     length = broker.next_offset
@@ -164,7 +164,7 @@ CHOICES = [{}, {"subscribe": "t,u"}, {"subscribePattern": "^[tu]$"}, {"assign": 
 
 @pytest.mark.parametrize("most", [None, 4], ids=["all", "limited"])
 @pytest.mark.parametrize("options", CHOICES, ids=lambda options: next(iter(options), "alone"))
-def test_a_partition_that_is_gone_is_told_by_a_stream_that_has_nothing_to_read(broker, options, most, tmp_path):
+def test_a_partition_that_is_gone_is_noticed_by_a_stream_that_has_nothing_to_read(broker, options, most, tmp_path):
     """Regression: if no other partition had grown, Spark did not ask for a plan, and the stream ended well."""
     write_partition(broker.data, {0: [made(0, [1])]}, "u-0")
     stream = Followed(broker.data, most, **options)

@@ -4,7 +4,7 @@ import pytest
 
 from kafkafs.errors import UsageError
 from kafkafs.tables.choice import Choice
-from kafkafs.tables.led import Led, led_by
+from kafkafs.tables.led import LedPartitions, led_by
 from tests.cluster.test_topic_partitions import FEATURE, FORMER, ORDERS, OTHER, belongs, topic
 from tests.cluster.writing import Data, metadata
 
@@ -25,7 +25,7 @@ def data(tmp_path) -> Data:
     return made
 
 
-def found(data: Data, broker: int, choice: Choice | None = None, fail_on_data_loss: bool = True) -> Led:
+def found(data: Data, broker: int, choice: Choice | None = None, fail_on_data_loss: bool = True) -> LedPartitions:
     choice = choice or Choice(topics=("orders",))
     return led_by(broker, (data.path,), choice, fail_on_data_loss=fail_on_data_loss)
 

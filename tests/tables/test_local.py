@@ -63,7 +63,7 @@ def test_the_base_install_is_enough(damaged, tmp_path):
     assert list((tmp_path / "indexes").rglob("*.timeindex"))
 
 
-def test_findings_are_told_as_they_are_found():
+def test_findings_are_reported_as_they_are_found():
     """The first of a terabyte within a second."""
     units, seen = segments_of([LATEST.path]), []
 

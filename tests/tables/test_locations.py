@@ -33,7 +33,7 @@ def test_names_partitions_and_patterns_choose_what_they_say(data):
 
 
 @pytest.mark.parametrize("choice", [Choice(topics=("nope",)), Choice(assign=(TopicPartition("a", 7),))])
-def test_what_is_not_there_is_told(data, choice):
+def test_what_is_not_there_is_reported(data, choice):
     with pytest.raises(UsageError, match="there is no"):
         chosen((data,), choice)
 

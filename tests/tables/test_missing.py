@@ -92,7 +92,7 @@ WITHOUT: dict[str, tuple[dict[str, object], list[str]]] = {
 
 
 @pytest.mark.parametrize(("options", "expected"), WITHOUT.values(), ids=WITHOUT)
-def test_whatever_names_it_is_gone_on_without(one, options, expected):
+def test_whatever_names_it_is_continuedout(one, options, expected):
     """Regression: "set failOnDataLoss to false to go on" was followed by "there is no partition orders-0"."""
     one.write(METADATA, topic("elsewhere", FORMER, 2))
     stop(one)
@@ -190,7 +190,7 @@ def test_of_some_topics_the_first_are_named(one):
         refuse_missing(found, fail=True)
 
 
-def test_of_assigned_partitions_those_of_a_former_topic_are_told(one):
+def test_of_assigned_partitions_those_of_a_former_topic_are_reported(one):
     belongs(one, "orders-0", FORMER)
     stop(one)
     choice = batch_options({"path": str(one.path), "assign": '{"orders":[0]}'}).choice

@@ -100,7 +100,7 @@ def test_python_looks_for_no_cycles_while_a_plan_is_made(tmp_path: Path, fails: 
     assert gc.isenabled()
 
 
-def test_a_partition_is_asked_anew_where_files_vanish_under_it(tmp_path: Path):
+def test_a_partition_is_asked_again_where_files_vanish_under_it(tmp_path: Path):
     """It alone: a broker of 100,000 partitions deletes a file somewhere while any plan is made."""
     names = [TopicPartition("t", number) for number in range(3)]
     for name in names:
@@ -119,7 +119,7 @@ def test_a_partition_is_asked_anew_where_files_vanish_under_it(tmp_path: Path):
     assert len({id(look) for look in looks}) == len(looks)
 
 
-def test_a_log_that_changes_again_and_again_is_told_of(tmp_path: Path):
+def test_a_log_that_changes_again_and_again_is_reported(tmp_path: Path):
     write_partition(tmp_path, {0: [made(0, [1])]})
 
     def question(_: PartitionLook) -> None:

@@ -33,7 +33,7 @@ def test_a_range_has_its_own_records_only(location):
     ("start", "end", "reported"),
     [(3, 12, "offsets 3 to 9 of t-0 are gone"), (28, 40, "t-0 ends at offset 30 by now, before 40")],
 )
-def test_what_is_gone_is_told_and_the_rest_is_read_where_that_was_asked_for(location, start, end, reported, caplog):
+def test_what_is_gone_is_reported_and_the_rest_is_read_where_that_was_asked_for(location, start, end, reported, caplog):
     with pytest.raises(NotFound, match=f"{reported}; set failOnDataLoss to false to go on without them"):
         offsets(location, start, end, data_loss(fail=True))
     kept = list(range(max(start, 10), min(end, 30)))

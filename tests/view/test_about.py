@@ -47,7 +47,7 @@ def test_the_manual_is_there_whoever_serves(root):
     assert text_of(directory, "README") == manual.plain().encode()
 
 
-def test_a_file_is_made_anew_for_each_open_and_stays_as_it_was_made():
+def test_a_file_is_made_again_for_each_open_and_stays_as_it_was_made():
     """A reader that takes its time must not get the first half of one answer and the second of another."""
     numbers = itertools.count(1)
     directory = AboutDirectory({"metrics": lambda: f"{next(numbers)} ".encode() * 3})

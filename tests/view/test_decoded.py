@@ -63,7 +63,7 @@ def test_an_open_finds_what_the_lookup_has_made(tmp_path, how):
     assert (content.size, read) == (attributes.size, 0)
 
 
-def test_null_empty_and_missing_are_told_apart(tmp_path):
+def test_null_empty_and_missing_are_distinguished(tmp_path):
     """A null is no empty value; who cannot tell loses tombstones."""
     records = [Record(0, 1, 0, None, b""), Record(1, 1, 0, b"", None)]
     write_partition(tmp_path, {0: [Made(v2_batch(records), tuple(records))]})

@@ -73,7 +73,7 @@ def test_beside_others_a_request_never_looks_itself_where_something_sweeps(data,
         assert "new-0" in names(disk)
 
 
-def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_told_alone(data):
+def test_a_disk_that_fails_keeps_what_was_known_beside_others_and_is_reported_alone(data):
     disks = {alone: DiskView(open_data_directory(data), alone) for alone in (True, False)}
     null = os.open(os.devnull, os.O_RDONLY)
     for disk in disks.values():

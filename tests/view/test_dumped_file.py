@@ -48,7 +48,7 @@ def test_a_small_dump_has_its_true_size_and_stays_as_it_was_opened(tmp_path, kin
 
 
 @pytest.mark.parametrize("kind", ["log", "index", "timeindex"])
-def test_the_dump_of_a_file_that_is_written_is_the_one_that_was_told(tmp_path, kind):
+def test_the_dump_of_a_file_that_is_written_is_the_one_that_was_reported(tmp_path, kind):
     """Between `stat` and `open` a busy log has grown: the kernel takes another size for a stale file."""
     batches = [made(number, [number + 1], size=500) for number in range(200)]
     directory = write_partition(tmp_path, {0: batches[:150]})
@@ -66,7 +66,7 @@ def test_the_dump_of_a_file_that_is_written_is_the_one_that_was_told(tmp_path, k
     assert (len(cat(root, name)) > len(text)) == (kind == "log")
 
 
-def test_a_dump_of_another_file_is_not_the_one_that_was_told(tmp_path):
+def test_a_dump_of_another_file_is_not_the_one_that_was_reported(tmp_path):
     directory = write_partition(tmp_path, {0: [made(0, [1, 2])]})
     root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)
     dump = cast(FileNode, node(root, f"t-0/segments/{LOG}.txt"))

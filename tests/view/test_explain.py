@@ -42,7 +42,7 @@ def test_a_time_is_explained_step_by_step(root):
     assert [text.index(step) for step in steps] == sorted(text.index(step) for step in steps)
 
 
-def test_the_probes_of_a_search_are_told(root):
+def test_the_probes_of_a_search_are_reported(root):
     """Who learns how Kafka finds things sees the halving, from which slot on it is warm, and why that comes first."""
     text = cat(root, "test-0/by-time/1632390207806.explain").decode()
     for line in (
@@ -119,7 +119,7 @@ def test_its_size_is_that_of_its_text(name, tmp_path):
         assert len(read(file.open())) == size
 
 
-def test_it_is_told_anew_when_the_log_is_another(tmp_path):
+def test_it_is_explained_again_when_the_log_is_another(tmp_path):
     """Its second line has the log's end."""
     write_partition(tmp_path, {0: [made(0, [1])]})
     file = cast(FileNode, node(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0.explain"))
@@ -129,7 +129,7 @@ def test_it_is_told_anew_when_the_log_is_another(tmp_path):
     assert b"offsets 0 to 2 " in read(file.open())
 
 
-def test_what_the_log_contradicts_is_told(tmp_path):
+def test_what_the_log_contradicts_is_reported(tmp_path):
     """A damaged index costs time, and here is where one sees it."""
     directory = write_partition(tmp_path, {0: [made(number, [number]) for number in range(4)]})
     (directory / f"{0:020}.index").write_bytes(bytes([0, 0, 0, 2, 0, 0, 0, 99]))
@@ -138,7 +138,7 @@ def test_what_the_log_contradicts_is_told(tmp_path):
     assert "from position 0" in text
 
 
-def test_going_on_where_kafka_stops_is_told(tmp_path):
+def test_going_on_where_kafka_stops_is_reported(tmp_path):
     """`ListOffsets` would say there is none: whoever compares must see why."""
     write_partition(tmp_path, {0: [made(0, [900, 100])], 2: [made(2, [950])]})
     (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 1\n")
@@ -153,7 +153,7 @@ def test_its_time_is_that_of_the_batch(tmp_path):
         assert node(root, f"t-0/{name}").attributes().mtime_ns == 1600000000007 * 10**6
 
 
-def test_a_compressed_message_is_told_by_what_it_holds():
+def test_a_compressed_message_is_known_by_what_it_holds():
     """Regression: its header states one offset and one record, and the attributes beside said something else.
 
     How many records a producer puts in a message depends on the machine: each that holds several is asked for.
@@ -185,7 +185,7 @@ def test_a_record_without_a_timestamp_has_no_date():
     assert f"gzip, without timestamps\nrecord: offset {last}, without a timestamp\n" in text
 
 
-def test_seconds_in_the_place_of_milliseconds_are_told(root, caplog):
+def test_seconds_in_the_place_of_milliseconds_are_reported(root, caplog):
     """Regression: `by-time/$(date +%s).jsonl` was answered by the oldest record, without a word."""
     asked = "test-0/by-time/1632390207"
     assert (

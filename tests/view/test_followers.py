@@ -55,7 +55,7 @@ def test_a_follower_gets_the_transaction_that_was_open(tmp_path, name):
 
 
 @pytest.mark.parametrize("isolation", ["read_committed", "read_uncommitted"])
-def test_a_follower_by_time_gets_what_opening_anew_would_give(tmp_path, isolation):
+def test_a_follower_by_time_gets_what_opening_again_would_give(tmp_path, isolation):
     """A time that no record has reached yet: what is older is not in the range, however late it was appended."""
     directory = write_partition(tmp_path, {0: [made(0, [1000])]})
     root = tree(tmp_path, log_fresh_s=0.0, isolation=isolation)
@@ -70,7 +70,7 @@ def test_a_follower_by_time_gets_what_opening_anew_would_give(tmp_path, isolatio
     assert read() == cat(root, "t-0/by-time/9999...jsonl")
 
 
-def test_raw_bytes_by_time_begin_with_the_batch_that_opening_anew_would_give(tmp_path):
+def test_raw_bytes_by_time_begin_with_the_batch_that_opening_again_would_give(tmp_path):
     directory = write_partition(tmp_path, {0: [made(0, [1000])]})
     late = made(2, [9999])
     read = reader(opened(tree(tmp_path, log_fresh_s=0.0), "t-0/by-time/9999.."))
@@ -142,7 +142,7 @@ def test_records_that_were_deleted_before_they_were_read_are_not_passed_over(tmp
     assert offsets(read_ahead()) == [5]
 
 
-def test_a_follower_that_has_read_all_is_not_told_of_deletions(tmp_path):
+def test_a_follower_that_has_read_all_gets_no_error_about_deletions(tmp_path):
     broker = Moves(tmp_path)
     broker.append([2])
     read = reader(opened(tree(tmp_path, log_fresh_s=0.0), "t-0/by-offset/0...follow.jsonl"))

@@ -39,7 +39,7 @@ def info(data, partition="t-0"):
     return json.loads(cat(tree(data), f"{partition}/info.json"))
 
 
-def test_every_field_of_the_contract_is_told(tmp_path):
+def test_every_field_of_the_contract_is_reported(tmp_path):
     """Scripts read them; a missing one breaks a script."""
     write_partition(tmp_path, spread(BATCHES, 4))
     write_start(tmp_path, 14)
@@ -110,7 +110,7 @@ def test_a_transaction_index_that_cannot_be_true_is_damaged(tmp_path):
     assert file.name in str(reported["problems"])
 
 
-def test_who_may_read_it_is_told_by_the_look_that_its_text_takes(tmp_path, monkeypatch):
+def test_who_may_read_it_is_known_by_the_look_that_its_text_takes(tmp_path, monkeypatch):
     """There can be 20,000 logs: each is asked once. What one grants by now counts at once."""
     directory = write_partition(tmp_path, {base: [made(base, [1])] for base in range(20)})
     logs = [directory / f"{base:020}.log" for base in range(20)]
@@ -206,7 +206,7 @@ def test_leader_epochs_are_null_where_unknown(tmp_path, text, epochs):
     assert info(tmp_path)["leaderEpochs"] == epochs
 
 
-def test_a_checkpoint_beyond_64_bits_counts_as_absent(tmp_path):
+def test_a_checkpoint_beyond_64_bits_is_ignored(tmp_path):
     """Regression: OverflowError, "bug in ...", for everything in the partition."""
     write_partition(tmp_path, {0: BATCHES[:2]})
     write_start(tmp_path, 10**19)
@@ -216,7 +216,7 @@ def test_a_checkpoint_beyond_64_bits_counts_as_absent(tmp_path):
     assert cat(tree(tmp_path), "t-0/by-offset/0..") == b"".join(batch.data for batch in BATCHES[:2])
 
 
-def test_the_smallest_timestamp_is_told_where_it_takes_a_moment(tmp_path):
+def test_the_smallest_timestamp_is_reported_where_it_takes_a_moment(tmp_path):
     """It was always null. What the log start has left behind does not count, nor do records without a timestamp."""
     write_partition(tmp_path, {0: [made(0, [900, 100]), made(2, [-1, 700]), made(4, [800])]})
     assert info(tmp_path)["minTimestamp"] == 100

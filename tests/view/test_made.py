@@ -24,7 +24,7 @@ class Counting(MadeFile):
         return b"%d" % number * number
 
 
-def test_what_is_opened_is_what_was_told():
+def test_what_is_opened_is_what_was_reported():
     file = Counting(MadeTexts(100))
     sizes = [file.attributes().size, file.attributes().size]
     first, again = file.open(), file.open()
@@ -52,7 +52,7 @@ def test_a_text_over_the_limit_is_a_stream(limit):
         assert len(read(content)) >= number
 
 
-def test_what_was_forgotten_is_made_anew():
+def test_what_was_forgotten_is_made_again():
     """Its size may be another one, and then the mount refuses to open it."""
     texts = MadeTexts(100, budget=1000)
     file = Counting(texts)

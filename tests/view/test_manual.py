@@ -20,7 +20,7 @@ def place(mount_for_module, tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize("suffix", [suffix.value for suffix in Suffix if suffix.value])
-def test_every_suffix_is_told_of(suffix):
+def test_every_suffix_is_reported(suffix):
     """A suffix that nobody is told of is none."""
     assert any(suffix in row.split(", ") for row, _ in manual.SUFFIXES.rows)
 

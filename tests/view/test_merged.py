@@ -227,7 +227,7 @@ def test_small_is_what_all_partitions_together_have_of_log(tmp_path):
         assert (size > 0, content.size == size) == (is_file, is_file), limit
 
 
-def test_what_is_told_is_what_is_opened_while_the_logs_grow(tmp_path):
+def test_what_is_reported_is_what_is_opened_while_the_logs_grow(tmp_path):
     """And what comes then may be in the midst of the text."""
     for number in range(2):
         write_partition(tmp_path, {0: [made(0, [10 + number, 50])]}, f"t-{number}")

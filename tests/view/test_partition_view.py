@@ -99,7 +99,7 @@ def test_a_segment_that_compaction_emptied_has_the_time_of_its_own_file(tmp_path
     assert (about.size, about.mtime_ns) == (0, 1_600_000_000_000_000_000)
 
 
-def test_a_directory_is_told_of_at_once(tmp_path, monkeypatch):
+def test_a_directory_is_reported_at_once(tmp_path, monkeypatch):
     """`ls -l` of a data directory asks for each: a worker for each took 8 s for 10,000, each time."""
     monkeypatch.setattr(partition_view, "KEEP_S", 0.0)
     write_partition(tmp_path, {0: [made(0, [1])]})
@@ -186,7 +186,7 @@ MOVING = [
 
 
 @pytest.mark.parametrize("name", MOVING)
-def test_what_is_opened_is_what_was_told_of(tmp_path, name):
+def test_what_is_opened_is_what_was_reported(tmp_path, name):
     """The log of a busy topic grows between the two, and the kernel takes another size for a stale file."""
     log, root, point, text = reported_of(tmp_path, name)
     with open(log, "ab") as file:
@@ -197,7 +197,7 @@ def test_what_is_opened_is_what_was_told_of(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", [name for name in MOVING if not name.endswith(".explain")])
-def test_what_was_told_of_is_not_opened_of_another_log(tmp_path, name):
+def test_what_was_reported_is_not_opened_of_another_log(tmp_path, name):
     """One that was cut since, and written anew."""
     log, root, point, _ = reported_of(tmp_path, name)
     log.write_bytes(keyed(0, 10).data + keyed(1, 33).data)

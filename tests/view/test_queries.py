@@ -61,7 +61,7 @@ def test_times_tile_the_log_up_to_the_last_time_there_is(tmp_path, times, listed
     assert len(lines) == len(set(lines)) == sum(map(len, times))
 
 
-def test_a_doubtful_time_is_told_of_once(tmp_path, caplog):
+def test_a_doubtful_time_is_reported_once(tmp_path, caplog):
     """A lookup comes with each `cat`, and twice where it is made again in a worker: a loop over a name fills no log."""
     write_partition(tmp_path, segments([5, 9]))
     root = tree(tmp_path)

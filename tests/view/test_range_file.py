@@ -50,7 +50,7 @@ def test_the_log_is_read_once_for_the_size_and_the_bytes(tmp_path):
 
 
 @pytest.mark.parametrize(("exact", "is_file"), [(0, False), (10_000, False), (10**6, True), (2**63 - 1, True)])
-def test_small_is_told_by_the_bytes_of_log(tmp_path, exact, is_file):
+def test_small_is_known_by_the_bytes_of_log(tmp_path, exact, is_file):
     """Text may be many times as long where batches are packed, and that is what the option does not mean."""
     packed = [made(number * 10, [1] * 10, 2000, codec=1, compress=gzip.compress) for number in range(100)]
     write_partition(tmp_path, spread(packed, 50))
@@ -69,7 +69,7 @@ def test_an_empty_range_is_an_empty_file(tmp_path, name):
     assert (about.size, content.size, read(content)) == (0, 0, b"")
 
 
-def test_what_was_told_is_opened_though_the_log_has_grown(tmp_path):
+def test_what_was_reported_is_opened_though_the_log_has_grown(tmp_path):
     directory = write_partition(tmp_path, {0: BATCHES[:50]})
     root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)
     before = file(root)
@@ -81,7 +81,7 @@ def test_what_was_told_is_opened_though_the_log_has_grown(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [False, True])
-def test_a_roll_makes_nothing_anew_unless_the_log_was_cut_before(tmp_path, monkeypatch, cut):
+def test_a_roll_makes_nothing_again_unless_the_log_was_cut_before(tmp_path, monkeypatch, cut):
     """Once in a few minutes each name would cost a whole pass."""
     begun = []
 
@@ -107,7 +107,7 @@ def test_a_roll_makes_nothing_anew_unless_the_log_was_cut_before(tmp_path, monke
     assert cat(root, RANGE) == text_of(batches + BATCHES[90:])
 
 
-def test_what_was_cut_is_not_opened_as_what_was_told(tmp_path):
+def test_what_was_cut_is_not_opened_as_what_was_reported(tmp_path):
     """The mount compares sizes, and answers "Stale file handle"; the kernel then looks the name up again."""
     directory = write_partition(tmp_path, {0: BATCHES[:50]})
     root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)

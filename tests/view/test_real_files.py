@@ -75,7 +75,7 @@ def test_only_closed_logs_are_kept_by_the_kernel(tmp_path):
 
 
 @takes_root
-def test_of_a_file_that_may_not_be_read_the_attributes_are_told(open_path):
+def test_of_a_file_that_may_not_be_read_the_attributes_are_reported(open_path):
     """Regression: `ls -l segments` lacked it, whom the disk shows it to."""
     log = write_partition(open_path, {0: [made(0, [1])]}) / f"{0:020}.log"
     log.chmod(0o620)

@@ -29,7 +29,7 @@ def reported(root, name):
     return json.loads(cat(root, f"{name}/info.json"))
 
 
-def test_each_replica_is_told_of_and_the_furthest_is_chosen(tmp_path):
+def test_each_replica_is_reported_and_the_furthest_is_chosen(tmp_path):
     one, two = disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 2, 5)
     root = tree(one, two)
     replicas = reported(root, "t-0")["replicas"]

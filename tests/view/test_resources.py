@@ -11,7 +11,7 @@ from kafkafs.disk.access import Access
 from kafkafs.disk.hints import Hints
 from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.page_cache import LONG_READ, PageCache
-from kafkafs.errors import Crowded
+from kafkafs.errors import BatchMemoryFull
 from kafkafs.format.memory import LARGE, MemoryBudget
 from kafkafs.search.key_indexes import KeyIndexes
 from tests.log.making import made, write_partition
@@ -54,7 +54,7 @@ class WatchedCache(PageCache):
 
 
 @pytest.mark.parametrize("keeps_first", [True, False])
-def test_each_tree_keeps_pages_or_not_as_it_was_told(data, keeps_first):
+def test_each_tree_keeps_pages_or_not_as_it_was_asked(data, keeps_first):
     """It was what the tree made last was told, for all of them."""
     watched = WatchedCache()
     trees = [(tree(data, cache_keep=keeps, hints=Hints(watched)), keeps) for keeps in (keeps_first, not keeps_first)]
@@ -69,7 +69,7 @@ def test_a_tree_without_memory_left_takes_none_from_another(data):
     first, second = (MemoryBudget(2 * LARGE) for _ in range(2))
     roots = [tree(data, memory=memory) for memory in (first, second)]
     held = first.take(2 * LARGE)
-    with pytest.raises(Crowded):
+    with pytest.raises(BatchMemoryFull):
         first.take(LARGE)
     assert len(second.take(LARGE)) == LARGE
     assert len(held) == 2 * LARGE
@@ -103,7 +103,7 @@ def test_open_files_of_one_tree_are_not_counted_for_another(data):
     assert second.directories[0].root.may_hold_more()
 
 
-def test_idle_is_told_by_the_trees_clock(data):
+def test_idle_is_known_by_the_trees_clock(data):
     """Regression: what holds text and blocks was idle by the machine's clock, whatever the tree's was."""
     now = [100.0]
     resources = tree(data, clock=lambda: now[0]).resources

@@ -92,7 +92,7 @@ def data(tmp_path):
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_a_data_directory_that_was_put_aside_is_told_of(data, tmp_path, caplog, alone):
+def test_a_data_directory_that_was_put_aside_is_reported(data, tmp_path, caplog, alone):
     """It was served without a word, and what was written into the one in its place was not seen."""
     moved = data.rename(tmp_path / "moved")
     root = tree(moved, *([] if alone else [sample.unpack(tmp_path / "beside")]))
@@ -118,7 +118,7 @@ def test_a_data_directory_that_was_put_aside_is_told_of(data, tmp_path, caplog, 
     assert not disk.is_replaced
 
 
-def test_a_data_directory_named_through_a_link_that_leads_elsewhere_is_told_of(data, tmp_path):
+def test_a_data_directory_named_through_a_link_that_leads_elsewhere_is_reported(data, tmp_path):
     """As operators swap a directory without a moment in which there is none."""
     link = tmp_path / "link"
     link.symlink_to(data)

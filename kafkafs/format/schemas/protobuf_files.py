@@ -134,7 +134,7 @@ def _serialized(name: str, text: str) -> FileDescriptorProto:
     return file
 
 
-class _Strict(ErrorListener):  # type: ignore[misc]
+class _RaisingErrors(ErrorListener):  # type: ignore[misc]
     """The parser would say on standard error what is wrong, and go on with what it understood."""
 
     def syntaxError(self, *where: Any) -> None:
@@ -145,7 +145,7 @@ class _Strict(ErrorListener):  # type: ignore[misc]
 
 def _strict(part: Any) -> None:
     part.removeErrorListeners()
-    part.addErrorListener(_Strict())
+    part.addErrorListener(_RaisingErrors())
 
 
 def _file(name: str, tree: ast.File) -> FileDescriptorProto:

@@ -35,7 +35,7 @@ Key = tuple[int, bytes]
 """A directory's node id, and a name in it."""
 
 
-class LookedUpOnce:
+class RetriedLookup:
     """One child of a directory, as the same node in each retry until its attributes are found. So the value of `now` in
     its name does not change, and work in progress continues."""
 
@@ -52,7 +52,7 @@ class LookedUpOnce:
 class LateAnswer:
     """The answer to one lookup, which is on its way, or came a moment ago."""
 
-    def __init__(self, pid: int, child: LookedUpOnce) -> None:
+    def __init__(self, pid: int, child: RetriedLookup) -> None:
         self._pid = pid
         self._child = child
         self._waiting = 0
@@ -117,7 +117,7 @@ class LateAnswers:
         return self._answers.get(key)
 
     def begin(
-        self, key: Key, pid: int, child: LookedUpOnce, ask: Callable[[Callable[[], bool]], Awaitable[Found]]
+        self, key: Key, pid: int, child: RetriedLookup, ask: Callable[[Callable[[], bool]], Awaitable[Found]]
     ) -> LateAnswer:
         """Have the question asked. `ask` gets a function that tells if nobody wants the answer any more."""
         answer = self._answers[key] = LateAnswer(pid, child)

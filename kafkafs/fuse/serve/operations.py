@@ -22,12 +22,12 @@ from kafkafs.disk.blocking import LOOKUP_S, StoreNeeded, patience
 from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, StoreError, Unsupported, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, Metrics, answering
 from kafkafs.fuse.serve.inodes import Handles, Inode, Inodes, OpenDirectory, OpenFile, can, inode_number
-from kafkafs.fuse.serve.late_answers import AT_ONCE_S, PROVISIONAL, Found, LateAnswers, LookedUpOnce
+from kafkafs.fuse.serve.late_answers import AT_ONCE_S, PROVISIONAL, Found, LateAnswers, RetriedLookup
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.stream_refusal import StreamRefusal, is_stream
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Growing, Laned, Node, SpaceUsage, Tree
+from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Growing, HasLane, Node, SpaceUsage, Tree
 
 XATTR_PREFIX = b"user.kafkafs."
 NAME_MAX = 255  # bytes
@@ -254,7 +254,7 @@ class Operations(pyfuse3.Operations):
         except WouldBlock:
             node, attributes = await self._looked_up_later(parent, name, child, pid, within_s)
         if attributes is None:
-            attributes = await self._ask(cast(Laned, node).lane, node.attributes, kind=CallKind.SHARED)
+            attributes = await self._ask(cast(HasLane, node).lane, node.attributes, kind=CallKind.SHARED)
         if not attributes.size and is_stream(attributes) and attributes is not PROVISIONAL:
             self._trusting.refuse(pid)
         return node, attributes
@@ -263,7 +263,7 @@ class Operations(pyfuse3.Operations):
         """The same by a worker thread."""
         late = self.late.known((parent.node_id, name))
         if late is None:
-            once, lane = LookedUpOnce(parent.node), parent.lane
+            once, lane = RetriedLookup(parent.node), parent.lane
             look = functools.partial(_look_up_with_short_patience, once, child, lane)
             try:
                 return await self.workers.run(lane, look, gone=lambda: interrupted(pid) is True, in_store=False)
@@ -301,7 +301,7 @@ class Operations(pyfuse3.Operations):
         return await self.workers.run(lane, read, kind, in_store=True)
 
 
-def _look_up(directory: "DirectoryNode | LookedUpOnce", name: str, lane: str) -> tuple[Node, Attributes | None]:
+def _look_up(directory: "DirectoryNode | RetriedLookup", name: str, lane: str) -> tuple[Node, Attributes | None]:
     """The child and its attributes; without them where they wait for another disk than this call."""
     node = directory.child(name)
     if not lane and getattr(node, "lane", lane) != lane:  # only the root is above the disks
@@ -310,7 +310,7 @@ def _look_up(directory: "DirectoryNode | LookedUpOnce", name: str, lane: str) ->
 
 
 def _look_up_with_short_patience(
-    directory: "DirectoryNode | LookedUpOnce", name: str, lane: str
+    directory: "DirectoryNode | RetriedLookup", name: str, lane: str
 ) -> tuple[Node, Attributes | None]:
     """The same, with little patience for a store that is far: meanwhile the kernel looks up no other new name in the
     directory, and most of them may be on the disk."""

@@ -27,7 +27,7 @@ import outcome
 import trio
 
 from kafkafs.disk.blocking import StoreNeeded, answer_within, disk_only, time_slice
-from kafkafs.errors import Crowded, DiskError, Exhausted, Occupied, Unfinished
+from kafkafs.errors import AnswerInProgress, BatchMemoryFull, DiskError, Exhausted, Unfinished
 
 PER_LANE = 8
 RESERVED = 2  # of those, for calls that are not reads
@@ -222,7 +222,7 @@ class Workers:
             except Unfinished as error:
                 if gone():
                     raise
-                if not isinstance(error, Occupied):
+                if not isinstance(error, AnswerInProgress):
                     occupied_since = None
                 elif occupied_since is None:
                     occupied_since = asked
@@ -231,13 +231,13 @@ class Workers:
     async def _run_in_room(self, once: Callable[[], Awaitable[T]]) -> T:
         try:
             return await once()
-        except Crowded as error:
+        except BatchMemoryFull as error:
             crowded = error.with_traceback(None)  # whose frames hold what they found room for
         with trio.move_on_after(ROOM_S):
             return await self._run_in_turn(once, crowded)
         raise crowded
 
-    async def _run_in_turn(self, once: Callable[[], Awaitable[T]], crowded: Crowded) -> T:
+    async def _run_in_turn(self, once: Callable[[], Awaitable[T]], crowded: BatchMemoryFull) -> T:
         """Made again whenever there is room, for one caller at a time."""
         async with self._crowd:
             while True:
@@ -246,7 +246,7 @@ class Workers:
                     continue
                 try:
                     return await once()
-                except Crowded as error:
+                except BatchMemoryFull as error:
                     crowded = error.with_traceback(None)
 
     async def _run_once(

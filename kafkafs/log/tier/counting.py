@@ -25,7 +25,7 @@ class Piece(NamedTuple):
     stop: int | None
 
 
-class _Good(NamedTuple):
+class _CountedUpload(NamedTuple):
     """An upload, and the offset behind its last one that is of the lineage; None if that offset is unknown."""
 
     upload: Upload
@@ -92,7 +92,7 @@ def pieces(
     upload begins behind it, there is a gap. Else retention may have deleted what is missing there. Uploads that end
     below it are not deleted yet, and are no part of the log.
     """
-    good = _bounded([_Good(each, good_until(each, lineage)) for each in uploads], local_start)
+    good = _bounded([_CountedUpload(each, good_until(each, lineage)) for each in uploads], local_start)
     found = _tiled([each for each in good if not each.upload.trouble], local_start)
     floor = lineage[0][1] if lineage else 0
     begin = None if log_start is None else max(log_start, floor)
@@ -100,7 +100,7 @@ def pieces(
     return filled[_count_below(filled, begin, local_start) :]
 
 
-def _bounded(good: Iterable[_Good], local_start: int | None) -> list[_Good]:
+def _bounded(good: Iterable[_CountedUpload], local_start: int | None) -> list[_CountedUpload]:
     """The uploads that count for any offset, in order. An upload whose end is not known goes on to the next base."""
     kept = [
         each
@@ -117,13 +117,13 @@ def _bounded(good: Iterable[_Good], local_start: int | None) -> list[_Good]:
             until = min((each for each in (until, behind) if each is not None), default=None)
             if behind is None:
                 until = None
-        bounded.append(_Good(upload, until))
+        bounded.append(_CountedUpload(upload, until))
     return sorted(bounded, key=lambda each: (each.upload.base_offset, -(each.until or 0), each.upload.segment_id))
 
 
-def _tiled(good: Sequence[_Good], local_start: int | None) -> list[Piece]:
+def _tiled(good: Sequence[_CountedUpload], local_start: int | None) -> list[Piece]:
     """The uploads that add something, each up to the base of the next one."""
-    kept: list[_Good] = []
+    kept: list[_CountedUpload] = []
     for each in good:
         reach = kept[-1].until if kept else -1
         if reach is None or (each.until is not None and each.until <= reach):
@@ -140,7 +140,7 @@ def _tiled(good: Sequence[_Good], local_start: int | None) -> list[Piece]:
 
 
 def _filled(
-    found: Sequence[Piece], troubled: Sequence[_Good], begin: int | None, floor: int, local_start: int | None
+    found: Sequence[Piece], troubled: Sequence[_CountedUpload], begin: int | None, floor: int, local_start: int | None
 ) -> Iterable[Piece]:
     """The pieces, and between them those of uploads that cannot be read, or gaps. Nothing is missed below `floor`."""
     at = begin
@@ -169,7 +169,7 @@ def _count_below(found: Sequence[Piece], begin: int | None, local_start: int | N
     return 0 if begin is None else sum(1 for _ in takewhile(lambda stop: stop is not None and stop <= begin, ends))
 
 
-def _between(at: int, behind: int, troubled: Sequence[_Good]) -> Iterable[Piece]:
+def _between(at: int, behind: int, troubled: Sequence[_CountedUpload]) -> Iterable[Piece]:
     """Return the pieces for the offsets [at, behind), which no readable upload has."""
     for upload, until in troubled:
         first, stop = max(at, upload.base_offset), behind if until is None else min(until, behind)

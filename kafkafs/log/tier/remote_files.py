@@ -107,7 +107,7 @@ class RemoteFiles:
         return not self.completed.is_measured
 
     @property
-    def is_end_noted(self) -> bool:
+    def is_end_recorded(self) -> bool:
         """True if the metadata topic or a manifest tells the last offset of the upload."""
         try:
             return self.completed.is_measured

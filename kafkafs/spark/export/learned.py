@@ -33,12 +33,12 @@ def forget(out: Output) -> None:
 
 def _mapped(out: Output, mapped: Mapped, passes: Sequence[Pass], infer: Infer) -> Iterable[Kind]:
     known = {name: kinds[0] for name in out.sizes() if (kinds := _read(out, name))}
-    made = iter(mapped([each for each in passes if _name(each) not in known], _Remembered(out, infer)))
+    made = iter(mapped([each for each in passes if _name(each) not in known], _RecordedPass(out, infer)))
     return [known[_name(each)] if _name(each) in known else next(made) for each in passes]
 
 
 @dataclass(frozen=True, slots=True)
-class _Remembered:
+class _RecordedPass:
     """Makes a pass, and writes down its result. An error of the writing costs a later run some time, and no more."""
 
     out: Output

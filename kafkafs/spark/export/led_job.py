@@ -14,7 +14,7 @@ from kafkafs.spark.export.led_plans import LedPlans
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.settling import check_names
 from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.tables.led import Led
+from kafkafs.tables.led import LedPartitions
 from kafkafs.tables.offsets import TopicPartition, names
 
 _SHOWN = 3
@@ -29,7 +29,12 @@ class LedExported:
 
 
 def export_led(
-    engine: Engine, out: Output, request: Request, led: Led, claim: OutputClaim, progress: Progress = no_progress
+    engine: Engine,
+    out: Output,
+    request: Request,
+    led: LedPartitions,
+    claim: OutputClaim,
+    progress: Progress = no_progress,
 ) -> LedExported:
     """Writes what is missing of the partitions. UsageError for what others write at the same time."""
     result, left = LedExported(warnings=list(led.warnings)), set(led.locations)

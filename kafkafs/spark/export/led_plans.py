@@ -29,7 +29,7 @@ from kafkafs.spark.export.export_job import Infer
 from kafkafs.spark.export.export_plan import DONE, LED, PLAN, ExportPlan, FileUnit, Request
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.settling import extended_plan
-from kafkafs.tables.led import Led
+from kafkafs.tables.led import LedPartitions
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import LATEST, AllAt, TopicPartition
 from kafkafs.tables.planning import PartitionLook, planned
@@ -83,7 +83,7 @@ class LedPlans:
         if words != self._request.words():
             export_plan.parsed(self._out, _REQUEST, json.dumps({"request": words}).encode(), self._request)
 
-    def settle(self, led: Led, held: Iterable[TopicPartition]) -> ExportPlan:
+    def settle(self, led: LedPartitions, held: Iterable[TopicPartition]) -> ExportPlan:
         """The plans of claimed partitions, as one, and what is new since. UsageError as of `settling.settle`."""
         self._held = frozenset(held)
         there = self._there()
@@ -232,7 +232,7 @@ def _placed(units: Iterable[FileUnit], location: Location) -> list[FileUnit]:
     return [replace(unit, range=replace(unit.range, location=location)) for unit in units]
 
 
-def _as_one(found: Mapping[TopicPartition, ExportPlan], led: Led) -> ExportPlan:
+def _as_one(found: Mapping[TopicPartition, ExportPlan], led: LedPartitions) -> ExportPlan:
     """The plans of partitions together, each to be read from where it is here."""
     one = ExportPlan([], id=uuid.uuid4().hex, is_saved=True)
     for name, plan in found.items():

@@ -69,7 +69,7 @@ def test_a_deleted_config_hides_nothing() -> None:
     assert shown(config(BROKER, "ssl.keystore.password", b"\0")).endswith('"value":null}}')
 
 
-def test_of_scram_credentials_only_who_and_how_is_told() -> None:
+def test_of_scram_credentials_only_who_and_how_is_reported() -> None:
     record = b"\1\x0b\0" + text("alice") + b"\1" + text(SECRET) * 3 + struct.pack(">i", 4096) + b"\0"
     assert shown(record) == (
         '{"type":"USER_SCRAM_CREDENTIAL_RECORD","version":0,"data":{"name":"alice","mechanism":1,'
@@ -77,7 +77,7 @@ def test_of_scram_credentials_only_who_and_how_is_told() -> None:
     )
 
 
-def test_of_delegation_tokens_nothing_is_told() -> None:
+def test_of_delegation_tokens_nothing_is_reported() -> None:
     token = b"\1\x0a\0" + text("User:a") + text("User:b") + b"\2" + text("User:c") + bytes(24) + text(SECRET) + b"\0"
     reported = shown(token)
     assert "User" not in reported

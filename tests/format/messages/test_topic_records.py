@@ -75,7 +75,7 @@ def test_a_tagged_field_that_was_not_written_has_its_default() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_is_told_in_kafkas_words(
+def test_what_cannot_be_read_is_reported_in_kafkas_words(
     key: bytes | None, value: bytes, problem: Problem, reason: str
 ) -> None:
     found = refused(InternalTopic.OFFSETS, key, value)
@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_told_in_kafkas_words(
         (b"\1\x80\x80\x02", "Value for type was too large."),
     ],
 )
-def test_a_frame_that_cannot_be_read_is_told_in_kafkas_words(value: bytes, reason: str) -> None:
+def test_a_frame_that_cannot_be_read_is_reported_in_kafkas_words(value: bytes, reason: str) -> None:
     assert refused(InternalTopic.CLUSTER_METADATA, None, value).reason == reason
 
 

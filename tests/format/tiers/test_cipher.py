@@ -29,7 +29,7 @@ def test_the_right_key_reads(pair):
     assert Keys({"k0": aiven.key_pair("k0").pem, "k1": pair.pem}).cipher(encryption).decrypt(piece) == b"a chunk"
 
 
-def test_an_unknown_id_and_a_key_that_does_not_fit_are_told_apart(pair):
+def test_an_unknown_id_and_a_key_that_does_not_fit_are_distinguished(pair):
     encryption, _ = sealed(pair, b"a chunk")
     with pytest.raises(DiskError, match="the key 'k1': name its private key by tiered_key, or --tiered-key, k1:FILE"):
         Keys({"k2": pair.pem}).cipher(encryption)

@@ -48,7 +48,7 @@ def test_the_first_entry_of_a_checkpoint_is_cut_to_the_log_start():
     assert good_until(upload(0, 99, ((0, 0),)), ((3, 700),)) == 100, "below the log start; nothing tells"
 
 
-def test_what_is_not_told_is_settled_by_its_neighbours():
+def test_what_is_not_reported_is_settled_by_its_neighbours():
     """Of names alone an upload's end is not known; of two tries at one segment either is right."""
     bare = [Upload(0, "a", {}), Upload(0, "b", {}), Upload(50, "c", {})]
     assert counted(pieces(bare, ((0, 0),), 80)) == [("a", 0, 50), ("c", 50, 80)]

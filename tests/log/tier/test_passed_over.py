@@ -12,7 +12,7 @@ from tests.view.trees import cat, tree
 
 
 @pytest.mark.parametrize("number", [1, -1])
-def test_what_an_object_lacks_is_told_where_it_is_passed_over(tmp_path, caplog, number):
+def test_what_an_object_lacks_is_reported_where_it_is_passed_over(tmp_path, caplog, number):
     """Regression: a last upload that was cut, or a hole in one, gave fewer records under `corrupt=skip` without a word.
     A profile counted none of the upload."""
     made = one_epoch()

@@ -26,7 +26,7 @@ def test_a_tier_alone_answers_up_to_its_last_upload(tmp_path, kind):
         assert cat(alone, f"orders-0/by-offset/0..{suffix}") == cat(whole, f"orders-0/by-offset/0..{end}{suffix}")
 
 
-def test_its_topic_and_lineage_are_told(tmp_path):
+def test_its_topic_and_lineage_are_reported(tmp_path):
     """Regression: `info.json` had null for what names and uploads tell. A manifest has its own records' epochs."""
     tier = aiven.write(TIERED.tier, tmp_path / "tier")
     epochs = [{"epoch": 0, "startOffset": 0}, {"epoch": 5, "startOffset": 1080}]
@@ -93,7 +93,7 @@ def test_a_topics_name_in_a_manifest_leads_nowhere(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["..", "a b", "\n"])
-def test_a_folder_whose_name_is_no_topics_is_left_out_and_told(tmp_path, name, caplog):
+def test_a_folder_whose_name_is_no_topics_is_left_out_and_reported(tmp_path, name, caplog):
     """Without a manifest that can be read the folder alone tells the topic."""
     tier = aiven.write(TIERED.tier, tmp_path / "tier")
     (folder,) = tier.glob("orders-*")

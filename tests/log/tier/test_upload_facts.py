@@ -60,7 +60,7 @@ def test_the_newest_upload_tells_the_lineage(tmp_path):
     assert newest_lineage(layout, PARTITION, []) == ()
 
 
-def test_the_lineage_of_thousands_of_lost_uploads_is_told(tmp_path):
+def test_the_lineage_of_thousands_of_lost_uploads_is_reported(tmp_path):
     """Regression: each lost upload took a call inside the one before, and 1,000 of them ended in a traceback."""
     lost = [Upload(base, str(base), {}, epochs=((base // 500, base),), trouble="lost") for base in range(3000)]
     found = newest_lineage(layout_of(tmp_path, cut()), PARTITION, lost)
