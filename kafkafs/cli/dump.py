@@ -16,7 +16,7 @@ from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.local_directory import LocalDirectory
-from kafkafs.disk.objects import is_bucket, places_of, shown
+from kafkafs.disk.objects import is_bucket, parts_of, places_of, shown
 from kafkafs.dump.dump_findings import Findings
 from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import ReadableFile, Source, java_path
@@ -225,6 +225,7 @@ def _objects(address: str, *, logs_only: bool) -> list[str]:
     """The object of that address. Of a folder those in it, and in the folders below it, as of a directory."""
     from kafkafs.log.tier.folder import objects_in  # what a tier takes, other dumps do without
 
+    parts_of(address)
     place, mark, query = address.partition("?")
     address = f"{place.rstrip('/')}{mark}{query}"
     with suppress(NotFound):

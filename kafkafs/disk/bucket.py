@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from kafkafs.disk import store_session
 from kafkafs.disk.blocking import answer_time_left, may_ask_store, may_block, patience_left
-from kafkafs.disk.objects import Names, Object, Objects, Version, shown, whole
+from kafkafs.disk.objects import Names, Object, Objects, Version, parts_of, shown, whole
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.signed_reads import SentRead, SignedRead, SignedReads, SignedStream, region_of
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
@@ -90,7 +90,7 @@ class BucketObjects(Objects):
         self._uri = uri
         self._limits = store_session.current.limits
         self._begin()
-        if urlsplit(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
+        if parts_of(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
             raise UsageError(f"{self.called} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
 
     def _begin(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path, PosixPath
 from urllib.parse import parse_qsl, urlsplit
 
 from kafkafs.disk import store_session
-from kafkafs.disk.objects import address_of, is_bucket, shown
+from kafkafs.disk.objects import address_of, is_bucket, parts_of, shown
 from kafkafs.errors import EMPTY_NAME, UsageError
 
 _OPTIONS = ("endpoint_override", "region", "scheme")
@@ -90,7 +90,7 @@ def data_path(word: str | Path) -> Path:
         if is_bucket(address):
             raise UsageError(f"{word!r} is no address of a bucket: pyarrow.fs knows s3, gs, abfs and hdfs")
         return Path(address).absolute()
-    if address.startswith("s3") and "@" in urlsplit(address).netloc:
+    if "@" in parts_of(address).netloc and address.startswith("s3"):
         raise UsageError(
             f"the address {shown(address)!r} must not hold keys: put them into the environment (AWS_ACCESS_KEY_ID,"
             " AWS_SECRET_ACCESS_KEY) or into ~/.aws"

@@ -11,12 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import DiskError, NotFound, UsageError
 from kafkafs.installation import install_command
+
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -155,6 +158,21 @@ def place_of(source: str) -> str:
     """The address of a bucket, as pyarrow knows it, or an absolute path."""
     address = address_of(source)
     return address if is_bucket(address) else os.path.abspath(address)
+
+
+def parts_of(uri: str) -> "SplitResult":
+    """The parts of the address of a bucket. UsageError if it names no bucket, or none that a host could have."""
+    from urllib.parse import urlsplit  # 2 ms, which dumps of files do without
+
+    try:
+        parts = urlsplit(uri, allow_fragments=False)  # a folder may have a #
+        named = parts.netloc.rpartition("@")[2] or parts.scheme == "hdfs"
+    except ValueError:
+        named = ""
+    if not named:
+        scheme = uri.partition(":")[0]
+        raise UsageError(f"the address {shown(uri)!r} names no bucket; write {scheme}://BUCKET/FOLDER")
+    return parts
 
 
 def shown(uri: str) -> str:

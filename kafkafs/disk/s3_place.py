@@ -7,6 +7,7 @@ endpoints"; botocore's handling of `AWS_CA_BUNDLE`; curl(1) on proxies.
 
 import os
 import re
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
@@ -58,7 +59,7 @@ def place_of(uri: str) -> Place:
     named = next(filter(None, map(os.environ.get, _ENDPOINTS)), "") if is_s3 else ""
     endpoint = given.get("endpoint_override") or named
     scheme, _, rest = re.sub(r"^(\w+):/+", r"\1://", endpoint).rpartition("://")  # a path has lost one of the slashes
-    if endpoint and not rest.strip("/"):
+    if endpoint and not _is_host(rest):
         raise UsageError(f"the endpoint {endpoint!r} names no host; write https://HOST, or leave it out")
     scheme = scheme or given.get("scheme", "https")
     return Place(
@@ -72,6 +73,13 @@ def place_of(uri: str) -> Place:
         os.environ.get("AWS_CA_BUNDLE", ""),
         bool(named) and "endpoint_override" not in given,
     )
+
+
+def _is_host(endpoint: str) -> bool:
+    with suppress(ValueError):  # brackets around no IPv6 address, a port that is no number
+        way = urlsplit(f"//{endpoint}")
+        return bool(way.hostname) and way.port != 0
+    return False
 
 
 def _proxy(scheme: str, endpoint: str) -> str:

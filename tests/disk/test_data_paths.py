@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.disk.bucket import BucketObjects
 from kafkafs.disk.data_paths import BucketPath, bucket_of, data_path, is_in_copy, local_place, named_now
 from kafkafs.errors import UsageError
+from kafkafs.log.tier.folder import split
 
 
 @pytest.mark.parametrize("word", ["s3://b/x", "s3:/b/x", "s3a://b/x", "gs://b/x?region=q", "abfss://c@account/x"])
@@ -35,6 +37,16 @@ def test_an_address_that_would_lead_elsewhere_is_refused(word, reported):
     """Regression: they were read as s3://b/x/y, s3://b/y, s3://b/q and s3://b/ab, other folders of the bucket."""
     with pytest.raises(UsageError, match=f"the address .* {reported}"):
         data_path(word)
+
+
+@pytest.mark.parametrize("word", [
+    "s3://[x]/y", "s3://a]b/c", "s3://a\u2100b/x", "gs://[/x", "s3://?region=r", "s3:///?region=r",
+])  # fmt: skip
+def test_an_address_without_a_bucket_is_refused(word):
+    """Regression: brackets in place of a bucket were a bug of kafkafs, and no bucket at all was asked for."""
+    for asked in (data_path, BucketObjects, split):
+        with pytest.raises(UsageError, match=r"names no bucket; write (s3|gs)://BUCKET|is no address of a bucket"):
+            asked(word)
 
 
 @pytest.mark.parametrize("word", [

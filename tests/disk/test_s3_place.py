@@ -1,5 +1,6 @@
 """The way to a bucket: its address counts, then what AWS's own tools heed in the environment."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -71,9 +72,9 @@ def test_an_endpoint_may_have_a_scheme_and_a_path(endpoint, scheme, host):
     assert (place.scheme, place.endpoint) == (scheme, host)
 
 
-@pytest.mark.parametrize("endpoint", ["https://", "http:///", "/"])
+@pytest.mark.parametrize("endpoint", ["https://", "http:///", "/", "http://:9000", "https://h:port", "[x", "[h]:1"])
 def test_an_endpoint_without_a_host_is_refused(endpoint, monkeypatch):
     """Regression: `https://$HOST` without a HOST sent the requests to Amazon."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    with pytest.raises(UsageError, match=f"the endpoint '{endpoint}' names no host"):
+    with pytest.raises(UsageError, match=re.escape(f"the endpoint {endpoint!r} names no host")):
         place_of("s3://b/p")

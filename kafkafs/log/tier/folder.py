@@ -3,11 +3,10 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
-from kafkafs.disk.objects import Object, is_bucket
+from kafkafs.disk.objects import Object, is_bucket, parts_of
 from kafkafs.errors import NotFound
 from kafkafs.format.tiers.tier_names import INDEXES, MANIFEST, parse_tier_file
 from kafkafs.log.tier.layouts import Aiven
@@ -22,7 +21,7 @@ def split(place: str) -> tuple[str, str]:
     """The folder of a file, or of an object by its address, which is one as well; and its name."""
     if not is_bucket(place):
         return os.path.split(place)
-    parts = urlsplit(place, allow_fragments=False)  # a folder may have a #
+    parts = parts_of(place)
     folder, name = os.path.split(parts.path)
     return parts._replace(path=folder).geturl(), name
 
