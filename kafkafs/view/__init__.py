@@ -15,6 +15,7 @@
 
     partition_view    one partition under the mount's options; the attributes that its views share
     range_file        a range as a text file, of known size (`exact`) or not (`streams`: rendered during the read)
+    kept_text         the part of such a text that is in memory
     made              keeps results for the `open` after a lookup: points, and texts rendered to get their size
     topic_access      the users that may read an internal topic; `ownership`: the user that a mount runs as
     resources         options, caches and budgets that all views of one tree share

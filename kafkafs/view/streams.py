@@ -16,7 +16,6 @@ import threading
 import time
 from array import array
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from typing import Any
 from kafkafs.disk.blocking import acquired, check_time_slice, may_block
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, KafkafsError, Lost, TooLarge, Vanished, WouldBlock
-from kafkafs.format.memory import Buffers
+from kafkafs.view.kept_text import KeptText
 
 _BYTES_AHEAD = 4 << 20
 """Bytes that are made before they are asked for."""
@@ -38,9 +37,6 @@ TEXT_MEMORY = 128 << 20
 
 TURN_S = 0.05
 """Seconds that a piece of text should take at most."""
-
-_ROOMS = Buffers(1 << 20, keep=4)
-"""For what is asked for at once and is in two pieces."""
 
 Place = Any
 """A value from which a text can be made: an offset, a position, or of several partitions their offsets. It belongs to
@@ -156,9 +152,8 @@ class Stream:
         self._state = threading.Lock()
         self._read_to = 0
         self.marks, self._marks_it = Marks(place, limits.mark_every) if marks is None else marks, marks is None
-        self._kept: deque[tuple[int, bytes | memoryview]] = deque()
+        self._kept = KeptText(limits.small)
         self._pieces: Pieces | None = None
-        self._position = 0
         self._place = place
         self._end: int | None = None
         self._ended = -LITTLE  # where it came to its end last
@@ -177,7 +172,7 @@ class Stream:
     @property
     def prefetch_is_due(self) -> bool:
         """True if `prefetch` would help the last reader, if it goes on."""
-        left = self._position - self._read_to
+        left = self._kept.end - self._read_to
         if self._end is not None or self._error is not None or not 0 <= left < _BYTES_AHEAD:
             return False
         return self._budget.has_spare and not self._making.locked()
@@ -186,7 +181,7 @@ class Stream:
         """Makes what will be asked for next, until there is enough of it. For a worker thread."""
         if self._making.acquire(blocking=False):
             try:
-                while self._position - self._read_to < _BYTES_AHEAD and self._pieces is not None and self._advance():
+                while self._kept.end - self._read_to < _BYTES_AHEAD and self._pieces is not None and self._advance():
                     self._forget(self._read_to)
                     self._report_held_bytes()
             finally:
@@ -202,22 +197,22 @@ class Stream:
             until = time.monotonic() + self._limits.part_s
             try:
                 while self._end is None and self._advance():
-                    if self._position > keep:
-                        self._forget(self._position)
+                    if self._kept.end > keep:
+                        self._forget(self._kept.end)
                     if time.monotonic() >= until:
                         check_time_slice()
             finally:
                 self._report_held_bytes()
-            return (self._position, None) if self._error is None else self._error
+            return (self._kept.end, None) if self._error is None else self._error
 
     def continued(self, make: Callable[[Place], Pieces], size: int, place: Place) -> "Stream":
         """Another stream, whose text has this one's first `size` bytes, made up to `place`, and goes on there."""
         with acquired(self._making), self._state:
             other = Stream(make, place, self._budget, marks=self.marks.copy())
             other._marks_it = True
-            other._position, other._place = size, place
-            if self._kept and self._kept[0][0] == 0 and self._position == size:
-                other._kept = deque(self._kept)
+            other._place, other._kept = place, self._kept.copy()
+            if (self._kept.start, self._kept.end) != (0, size):
+                other._kept.clear(size)
             return other
 
     def make_as(self, make: Callable[[Place], Pieces]) -> None:
@@ -227,8 +222,7 @@ class Stream:
     def reaches(self, offset: int) -> bool:
         """True if a reader there goes on in the present place, rather than at a mark."""
         with self._state:
-            first = self._kept[0][0] if self._kept else self._position
-            return first <= offset <= self._position + self._limits.mark_every
+            return self._kept.start <= offset <= self._kept.end + self._limits.mark_every
 
     def release(self) -> bool:
         """Free the text and its source, unless a read makes more of it; see `Budget`."""
@@ -243,7 +237,7 @@ class Stream:
     @property
     def kept_bytes(self) -> int:
         """Bytes of text that are made and in memory."""
-        return sum(len(text) for _, text in self._kept)
+        return self._kept.size
 
     def _report_held_bytes(self) -> None:
         """The text, and while more is being made about twice the last piece: its records and their bytes.
@@ -251,15 +245,15 @@ class Stream:
         A follower never rests: what it would make again compaction may have taken away.
         """
         if self._grown is None:
-            making = self._extra_bytes + (2 * len(self._kept[-1][1]) if self._kept else 0) if self._pieces else 0
-            self._budget.hold(self, self.kept_bytes + making)
+            making = self._extra_bytes + 2 * self._kept.last_size if self._pieces else 0
+            self._budget.hold(self, self._kept.size + making)
 
     def _made(self, offset: int, size: int) -> bytes | memoryview | None:
         """The answer, as far as it is made already and nothing has to be asked or made for it; else None."""
         with self._state:
             if self._error is not None and offset >= self._error[0]:
                 raise self._error[1].with_traceback(None)
-            if self._kept and self._kept[0][0] <= offset and offset + size <= self._position:
+            if self._kept.has(offset, size):
                 return self._cut(offset, size)
             is_over = self._end is not None and offset >= self._end
         return b"" if is_over and self._is_at_end() else None
@@ -267,9 +261,9 @@ class Stream:
     def _make_and_cut(self, offset: int, size: int) -> bytes | memoryview:
         if (text := self._made(offset, size)) is not None:
             return text
-        if not (self._kept[0][0] if self._kept else self._position) <= offset <= self._position:
+        if not self._kept.start <= offset <= self._kept.end:
             self._go_to(offset)
-        while self._position < offset + size and self._advance():
+        while self._kept.end < offset + size and self._advance():
             self._forget(offset)
         self._report_held_bytes()
         with self._state:
@@ -290,40 +284,29 @@ class Stream:
         except WouldBlock:
             raise
         except (CorruptData, Lost, TooLarge, Vanished) as error:
-            self._error = (self._position, error.with_traceback(None))  # its frames would keep buffers alive
+            self._error = (self._kept.end, error.with_traceback(None))  # its frames would keep buffers alive
             return False
         except BaseException:
             self._begin_at_mark(-1)
             raise
         if piece is None:
-            self._end = self._ended = self._position
+            self._end = self._ended = self._kept.end
             self._pieces = None
             return False
         behind, text = piece
         with self._state:
-            self._keep(text)
-            self._position += len(text)
+            self._kept.add(text)
         if behind is not None:
             self._place = behind
             if self._marks_it:
-                self.marks.add(self._position, behind)
+                self.marks.add(self._kept.end, behind)
         return True
-
-    def _keep(self, text: bytes | memoryview) -> None:
-        """Small pieces become one: a follower gets thousands, and each would keep the buffer that it was made in."""
-        if len(text) > self._limits.small:
-            self._kept.append((self._position, text))
-        elif self._kept and len(self._kept[-1][1]) + len(text) <= self._limits.small:
-            position, before = self._kept[-1]
-            self._kept[-1] = position, b"".join((before, text))
-        else:
-            self._kept.append((self._position, bytes(text)))
 
     @property
     def _is_awaited(self) -> bool:
         """True if a follower that had come to the end gets the records that have come since. It is little, and takes no
         turn."""
-        return 0 <= self._position - self._ended < LITTLE
+        return 0 <= self._kept.end - self._ended < LITTLE
 
     def _is_at_end(self) -> bool:
         if self._end is None:
@@ -332,49 +315,30 @@ class Stream:
 
     def _forget(self, reading_at: int) -> None:
         with self._state:
-            while len(self._kept) > 1 and self._kept[1][0] <= reading_at - self._limits.kept:
-                self._kept.popleft()
+            self._kept.forget(reading_at - self._limits.kept)
 
     def _go_to(self, offset: int) -> None:
         """Starts again at the last mark at or before `offset`, or goes on from where the text was made last."""
         mark = self.marks.before(offset)
-        if not self.marks[mark][0] <= self._position <= offset:
+        if not self.marks[mark][0] <= self._kept.end <= offset:
             self._begin_at_mark(mark)
 
     def _begin_at_mark(self, number: int) -> None:
         with self._state:
-            self._kept.clear()
-            self._position, self._place = self.marks[number]
+            position, self._place = self.marks[number]
+            self._kept.clear(position)
             self._pieces = self._end = self._error = None
 
     def _cut(self, offset: int, size: int) -> bytes | memoryview:
-        parts: list[bytes | memoryview] = []
-        wanted = size
-        for position, text in self._kept:
-            if wanted and position <= offset < position + len(text):
-                part = text[offset - position : offset - position + wanted]
-                parts.append(part)
-                offset, wanted = offset + len(part), wanted - len(part)
-        if not parts and self._error is not None:
+        text = self._kept.cut(offset, size)
+        if text is None and self._error is not None:
             raise self._error[1].with_traceback(None)
-        return parts[0] if len(parts) == 1 else _joined(parts)
+        return b"" if text is None else text
 
     def close(self) -> None:
         """Free the text, its source, its files, and its part of the budget."""
         with self._state:
-            self._kept.clear()
+            self._kept.clear(self._kept.end)
         self._pieces = self._held = None
         self._budget.hold(self, 0)
         del self._make, self._grown  # a follower's hold the log's files open, whatever still knows this stream
-
-
-def _joined(parts: list[bytes | memoryview]) -> bytes | memoryview:
-    """Much of it in memory that is used again: fresh pages would take longer than copying does."""
-    size = sum(map(len, parts))
-    if not _ROOMS.size // 16 < size <= _ROOMS.size:
-        return b"".join(parts)
-    room, at = _ROOMS.take().data, 0
-    for part in parts:
-        room[at : at + len(part)] = part
-        at += len(part)
-    return room[:size]

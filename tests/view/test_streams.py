@@ -99,18 +99,24 @@ def test_what_is_kept_is_bounded():
         assert stream.kept_bytes < TextLimits().kept + 400_000
 
 
+class Large(bytearray):
+    """A buffer that references can be weak to."""
+
+
 def test_small_pieces_keep_no_large_buffers():
     """Sixteen followers of a record each half a second took 280 MiB in half an hour."""
+    buffers: list[ref[Large]] = []
 
     def make(offset: int) -> Pieces:
-        return ((number + 1, memoryview(bytearray(4096))[:100]) for number in range(offset, 10_000))
+        for number in range(offset, 10_000):
+            buffer = Large(4096)
+            buffers.append(ref(buffer))
+            yield number + 1, memoryview(buffer)[:100]
 
     stream = Stream(make, 0, TextBudget(time.monotonic))
     for at in range(0, 1_000_000, 100):
         assert len(stream.read(at, 100)) == 100
-    held = sum(memoryview(getattr(piece, "obj", piece)).nbytes for _, piece in stream._kept)
-    assert held < 2 * TextLimits().kept
-    assert len(stream._kept) < 100
+    assert sum(buffer() is not None for buffer in buffers) <= 2
 
 
 def test_many_readers_get_the_same_bytes():
