@@ -109,11 +109,16 @@ EXIT_CODES = Section(
     "exit codes",
     "Of all commands of kafkafs:",
     (
-        ("0", "done; audit: clean"),
-        ("1", "something could not be done: one sentence says what; audit: findings; dump: a file was not whole"),
-        ("2", "wrong usage; audit: it could not run"),
+        ("0", "done; grep: found; diff: equal; audit, triage: nothing is wrong"),
+        (
+            "1",
+            "something could not be done: one sentence says what; grep: nothing found; diff: different; audit, triage:"
+            " something is damaged or missing; dump: a file was not whole",
+        ),
+        ("2", "wrong usage; grep, diff, audit, triage: something could not be read; ls: a path could not be listed"),
         ("70", "a bug in kafkafs: please report it"),
         ("130", "ended by Ctrl-C"),
+        ("141", "the reader of the output has left, as in `| head`"),
     ),
 )
 
