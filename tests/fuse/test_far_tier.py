@@ -26,6 +26,12 @@ LOCAL = f"orders-0/by-offset/{RECORDS - 1}.jsonl"
 AT_ONCE_S = 200.0
 
 
+@pytest.fixture(autouse=True)
+def _soon(store_limits) -> None:
+    """Longer than the kernel waits for a look at a glance, and shorter than a user waits for an error."""
+    store_limits(question_s=4.0, request_s=3.0, suspect_s=1.0, refuse_s=1.0, waits_s=(0.1,), attempts=1)
+
+
 @pytest.fixture(scope="module")
 def zstd(tmp_path_factory) -> Path:
     return aiven.write(TIERED.tier, tmp_path_factory.mktemp("tier"), compress=True)
