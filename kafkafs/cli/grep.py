@@ -14,7 +14,7 @@ from kafkafs.cli.search_output import SearchOutput
 from kafkafs.cli.window import limits
 from kafkafs.disk.data_paths import data_path
 from kafkafs.disk.whereabouts import each_once
-from kafkafs.errors import KafkafsError, NotFound, UsageError
+from kafkafs.errors import KafkafsError, NotFound, Unanswered, UsageError
 from kafkafs.format.jsonl import JsonLines, LineMaker
 from kafkafs.format.names import METADATA_LOG, PartitionName
 from kafkafs.format.times import FromEnd
@@ -73,6 +73,8 @@ def _report_missing(arguments: argparse.Namespace, directories: Sequence[DataDir
         return
     from kafkafs.tables.missing import missing_sentence, missing_topics, unknown  # takes Kafka's schemas
 
+    if untold := next(filter(None, map(_why_unknown, directories)), ""):
+        raise Unanswered(untold)  # now, and not after as long a wait once more
     topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
     paths, source = [each.path for each in directories], tier_of(arguments.options)
     for problem in unknown(paths, source):

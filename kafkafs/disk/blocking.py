@@ -13,6 +13,7 @@ A store beside the disks, as that of a tier, can be slower than any disk. So a w
 a thread for which nobody waits who needs the disk alone.
 """
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -57,8 +58,33 @@ def is_non_blocking() -> bool:
     return _state.non_blocking
 
 
+class ProcessLock:
+    """A lock of its own in each process: for what a thread does that goes on when nobody waits for it any more. A
+    process that is forked meanwhile does not have that thread, and would wait for it for ever."""
+
+    def __init__(self) -> None:
+        self._locks: dict[int, threading.Lock] = {}
+
+    def acquire(self, blocking: bool = True, timeout: float = -1.0) -> bool:
+        """See `threading.Lock`."""
+        return self._own().acquire(blocking, timeout)
+
+    def release(self) -> None:
+        """See `threading.Lock`."""
+        self._own().release()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def _own(self) -> threading.Lock:
+        return self._locks.get(pid := os.getpid()) or self._locks.setdefault(pid, threading.Lock())
+
+
 @contextmanager
-def acquired(lock: threading.Lock) -> Iterator[None]:
+def acquired(lock: "threading.Lock | ProcessLock") -> Iterator[None]:
     """Holds a lock; where another thread has it, a thread that must not wait gets WouldBlock.
 
     A thread with a time slice waits until the slice ends, and then raises AnswerInProgress. The other thread may take

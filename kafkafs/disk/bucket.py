@@ -89,6 +89,9 @@ class BucketObjects(Objects):
         self.called = f"{kind}{self.shown_as}"
         self._uri = uri
         self._limits = store_session.current.limits
+        self._is_suspect = False
+        self._refused_until = {True: 0.0, False: 0.0}  # for callers with little patience, and for others
+        self._refusal = _SILENT
         self._begin()
         if parts_of(uri).scheme not in ("s3", "gs", "gcs", "abfs", "abfss", "hdfs"):
             raise UsageError(f"{self.called} cannot be opened: pyarrow.fs knows s3, gs, abfs and hdfs")
@@ -98,9 +101,6 @@ class BucketObjects(Objects):
         self._process = os.getpid()
         self._lock, self._opening = threading.Lock(), threading.Lock()
         self._begun: OrderedDict[tuple[str, int, int], SentRead] = OrderedDict()
-        self._is_suspect = False
-        self._refused_until = {True: 0.0, False: 0.0}  # for callers with little patience, and for others
-        self._refusal = _SILENT
         self._free = threading.BoundedSemaphore(AT_ONCE)
         self._signed: SignedReads | None = None
         self._is_begun = False
@@ -247,6 +247,7 @@ class BucketObjects(Objects):
             self._begin()
         usual_s = self._limits.suspect_s if self._is_suspect else max(self._limits.question_s, most_s)
         limit_s = min(usual_s, patience_left(), answer_time_left())
+        is_usual = limit_s > 0.9 * usual_s  # an answer's time has begun a moment ago
         is_impatient, began = patience_left() < inf, time.monotonic()
         place = f"{what!r} of {self.called}" if what else self.called
         unanswered = Unanswered(f"{place} cannot be read: {_SILENT}")
@@ -256,7 +257,7 @@ class BucketObjects(Objects):
             raise Unanswered(f"{self.called} did not answer in time")
         if time.monotonic() < self._refused_until[is_impatient]:
             raise Unanswered(f"{place} cannot be read: {self._refusal}")
-        if limit_s == usual_s and not self._is_suspect:
+        if is_usual and not self._is_suspect:
             answer = at_once(began + limit_s)
             if answer is not None:
                 self._refused_until = {True: 0.0, False: 0.0}
@@ -269,8 +270,8 @@ class BucketObjects(Objects):
         try:
             return future.result(limit_s)
         except TimeoutError:
-            self._is_suspect |= limit_s == usual_s
-            self._refuse(is_impatient=limit_s < usual_s)
+            self._is_suspect |= is_usual
+            self._refuse(is_impatient=not is_usual)
             raise unanswered from None
         except FileNotFoundError:
             raise NotFound(f"there is no {what!r} in {self.called}") from None
@@ -280,11 +281,12 @@ class BucketObjects(Objects):
                 raise NotFound(f"there is no {what!r} in {self.called}") from None
             if "Failed to flush response stream" in reason:
                 reason = "the store has sent more than was asked for, a page or an error of its own"
-            self._is_suspect |= "AWS Error NETWORK_CONNECTION" in reason
+            took_s = time.monotonic() - began
+            self._is_suspect |= "AWS Error NETWORK_CONNECTION" in reason or took_s > self._limits.request_s
             known = next((f"{cause} ({word})" for word, cause in _KNOWN.items() if word in reason), "")
             reason = known or reason
             kind = DiskError if any(word in reason for word in _OF_THE_OBJECT) else Unanswered
-            if kind is Unanswered and time.monotonic() - began > self._limits.slow_s:
+            if kind is Unanswered and took_s > self._limits.slow_s:
                 self._refuse(is_impatient=False, why=known or _SILENT)
             raise kind(f"{place} cannot be read: {reason}") from None
 

@@ -21,7 +21,7 @@ from zlib import crc32
 
 from kafkafs.disk import store_session
 from kafkafs.disk.access import Access, access_of
-from kafkafs.disk.blocking import acquired, may_block
+from kafkafs.disk.blocking import ProcessLock, acquired, may_block
 from kafkafs.disk.bucket import BucketObjects
 from kafkafs.disk.cached_value import LruCache
 from kafkafs.disk.chunked_file import ChunkedFile, ReadsAhead, inode_of
@@ -137,12 +137,12 @@ class BucketDirectory(Directory):
         self._objects = BucketObjects(address, "")
         self._device = inode_of(address)
         self._most_names = store_session.current.limits.names
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._listings: dict[str, _Listing] = {}
         self._stamps = Stamps()  # of what was listed, by folder
         self._versions: dict[str, tuple[Object, Version]] = {}  # of what was read, by key
         self._files: LruCache[ChunkedFile] = LruCache()
-        self._relisting = threading.Lock()
+        self._relisting = ProcessLock()
         self._before: SeenListings = store_session.current.seen_before.get(address, SeenListings({}, {}))
         for folder, (folders, objects) in self._before.folders.items():
             self._keep_listing(folder, folders, objects)

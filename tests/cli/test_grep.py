@@ -15,6 +15,7 @@ from tests.cluster.test_topic_partitions import FEATURE, ORDERS, OTHER
 from tests.cluster.test_topic_partitions import topic as known_topic
 from tests.cluster.writing import Data
 from tests.kafka import aiven, registered, tiers
+from tests.kafka.buckets import bucket_of
 from tests.kafka.tiered import Tiered
 from tests.log.making import made, spread, write_partition
 from tests.mounting import KAFKAFS, wait_until
@@ -278,3 +279,14 @@ def test_an_upload_that_reaches_into_the_disk_is_searched_up_to_there(tmp_path):
     whole = grep(*words, Tiered().whole)
     assert grep(*words, "-o", f"tiered={place}", data) == whole
     assert grep(*words, "-o", f"tiered={tier}", data) == whole
+
+
+def test_a_search_ends_whose_store_falls_silent(tmp_path, store_limits, bucket_keys):
+    """Regression: its processes waited for ever for a lock of a thread that only the first process had."""
+    tiered = Tiered()
+    store_limits(question_s=1.0, suspect_s=0.5, refuse_s=300.0)
+    with bucket_of(tiered.tier.parent) as store:
+        store.fault = lambda _method, _key: "slow"
+        code, _, reported = grep("value", tiered.left, "-o", f"tiered={store.address(tiered.tier.name)}")
+    assert (code, reported.count("\n")) == (2, 1)
+    assert "did not answer in time" in reported

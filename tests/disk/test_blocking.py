@@ -6,6 +6,7 @@ from math import inf
 import pytest
 
 from kafkafs.disk.blocking import (
+    ProcessLock,
     StoreNeeded,
     acquired,
     answer_time_left,
@@ -19,6 +20,7 @@ from kafkafs.disk.blocking import (
     non_blocking,
     time_slice,
 )
+from kafkafs.disk.forked import ForkedProcess
 from kafkafs.errors import Unfinished, WouldBlock
 from tests.mounting import wait_until
 
@@ -94,6 +96,18 @@ def test_a_lock_that_is_let_go_in_time_is_got(seconds):
         assert not got.is_set()
     wait_until(got.is_set, PATIENCE_S)
     other.join(PATIENCE_S)
+
+
+def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent():
+    """Regression: a search over a silent store never ended, as a thread held a lock while processes were forked."""
+    lock = ProcessLock()
+    with lock:
+        assert not lock.acquire(blocking=False)
+        forked: ForkedProcess[None, bool] = ForkedProcess(lambda _, tell: tell(lock.acquire(timeout=0)))
+    forked.give(None)
+    assert forked.received()
+    forked.end()
+    assert lock.acquire(blocking=False)
 
 
 def test_a_thread_for_disks_does_not_wait_for_a_store():

@@ -14,6 +14,7 @@ from pyarrow import fs
 
 from kafkafs.disk.blocking import patience, patience_left
 from kafkafs.disk.bucket import BucketObjects
+from kafkafs.disk.forked import ForkedProcess
 from kafkafs.errors import DiskError, NotFound, Unanswered
 from tests.kafka import buckets, tiers
 from tests.kafka.buckets import bucket_of
@@ -33,6 +34,30 @@ def test_a_store_that_never_answers_is_given_up_and_then_sooner(store_limits):
             took.append(time.monotonic() - began)
     assert took[0] >= 1.0
     assert took[1] < at_most(1.0)
+
+
+@pytest.mark.parametrize("limits", [{"question_s": 0.5}, {"request_s": 0.3, "waits_s": ()}])
+def test_a_store_that_was_silent_is_not_asked_again_at_once(limits, tmp_path, store_limits):
+    """Regression: whoever had all patience had to wait as long again for each question, in each forked process, too."""
+    store_limits(**{"request_s": 300.0, "slow_s": 0.0, "refuse_s": 600.0, **limits})
+    with bucket_of(tmp_path) as found:
+        found.fault = lambda _method, _key: "slow"
+        objects = BucketObjects(found.address())
+
+        def ask(_: object, tell: Callable[[bool], None]) -> None:
+            with pytest.raises(Unanswered):
+                objects.folders()
+            tell(objects._is_suspect)
+
+        told = list[bool]()
+        ask(None, told.append)
+        count = len(found.asked)
+        forked: ForkedProcess[object, bool] = ForkedProcess(ask)
+        ask(None, told.append)
+        forked.give(None)
+        told.append(forked.received())
+        forked.end()
+        assert (told, len(found.asked)) == ([True] * 3, count)
 
 
 def test_who_has_less_patience_gets_its_error_sooner_and_nobody_else():

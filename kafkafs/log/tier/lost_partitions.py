@@ -9,7 +9,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping
 
-from kafkafs.disk.blocking import acquired, may_block, patience_left
+from kafkafs.disk.blocking import ProcessLock, acquired, may_block, patience_left
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, UsageError, Vanished
 from kafkafs.format.names import OWN_TOPICS, is_topic_name
@@ -30,7 +30,7 @@ GOOD_S = 60.0
 _FAILED_S = 10.0
 """How long a bucket that did not answer is not asked again."""
 
-_LONGEST_S = 15.0
+_LONGEST_S = 16.0  # a moment longer than one question: its end tells others that the store is silent
 
 
 class LostPartitions:
@@ -40,7 +40,7 @@ class LostPartitions:
         self._tier = tier
         self._disks = disks
         self._metadata = metadata
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         clock = tier.options.clock
         self._known: CachedValue[Lost] = CachedValue(GOOD_S, clock)
         self._looked_beside: set[str] | None = None  # the names on the disks at that look

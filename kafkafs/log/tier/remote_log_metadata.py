@@ -7,12 +7,12 @@ The copy on a disk may lack records: its beginning or end was cut, or a batch is
 before it copies the first byte. So an upload that the copy does not mention is one of those that the copy lacks.
 """
 
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
+from kafkafs.disk.blocking import ProcessLock
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, Vanished
 from kafkafs.format.batch import Batch
@@ -123,7 +123,7 @@ class RemoteLogMetadata:
         """`partitions`: those that are there now."""
         self._partitions = partitions
         self._options = replace(options, corrupt_skip=True)
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._states: dict[Partition, FollowedState] = {}
         self._read: CachedValue[bool] = CachedValue(options.names_fresh_s, options.clock)
 

@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkafs.disk.blocking import acquired, may_ask_store, may_block, patience_left
+from kafkafs.disk.blocking import ProcessLock, acquired, may_ask_store, may_block, patience_left
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.objects import DirectoryObjects
@@ -51,7 +51,7 @@ class Tier:
         """`deepest`: how many folders a prefix may have put above the topics'. UsageError if a directory has no tier
         that is known, and for keys that are none."""
         self.options = options
-        self._lock = threading.Lock()
+        self._lock = ProcessLock()
         self._layout: Layout | None = None
         objects = open_objects(source.place, options)
         if isinstance(objects, DirectoryObjects) and _STORAGE in objects.folders():
