@@ -3,7 +3,8 @@
 A controller that stopped earlier than the brokers leaves metadata that look whole. Times of records prove that they are
 older, but a producer may write old times. Other proofs are numbers that only a controller gives out: epochs of leaders,
 ids of producers, epochs of brokers' registrations (the offset of the registration in the metadata log), and the epochs
-of controllers that a node has noted.
+of controllers that a node has noted. A metadata log itself may go on behind its last whole batch: in bytes, or in its
+index.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -79,10 +80,28 @@ def _signs_of_node(directory: DataDirectory, as_of: AsOf) -> Iterator[str]:
     try:
         epochs = parse_leader_epochs(directory.root.read_whole(f"{METADATA_LOG}/{LEADER_EPOCHS}"))
     except (*UNREADABLE, CorruptData):
-        return
+        epochs = ()
     for each in epochs[-1:]:
         if each.start_offset > end:
             yield f"{older}: its log reached offset {each.start_offset}, and they end at offset {end}"
+    yield from (f"{older}: {sign}" for sign in _signs_of_log(directory, end))
+
+
+def _signs_of_log(directory: DataDirectory, end: int) -> Iterator[str]:
+    """Signs that the metadata log of a disk went on behind the end of the metadata, as after a loss of power."""
+    if METADATA_LOG not in directory.names():
+        return
+    try:
+        log = directory.partition(METADATA_LOG).log()
+        for segment in log.segments[-1:]:
+            index = segment.indexes.offset_index
+            indexed = index.entry(index.entries - 1).offset if index.entries else -1
+            if indexed >= end:
+                yield f"the index of its metadata log goes on to offset {indexed}, and they end at offset {end}"
+            if log.end_offset >= end and segment.log().size > log.walk_end(segment):
+                yield f"behind offset {end - 1}, its metadata log has bytes that are no whole batch"
+    except UNREADABLE:
+        return
 
 
 def _object(directory: DataDirectory, name: str) -> Mapping[str, Any]:

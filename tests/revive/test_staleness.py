@@ -1,6 +1,7 @@
 """Metadata that are older than the logs: each sign of it is told, and nothing else is taken for a sign."""
 
 import json
+import struct
 import time
 
 import pytest
@@ -118,3 +119,22 @@ def test_a_candidate_that_nobody_elected_is_no_sign(tmp_path):
     path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)})
     (path / METADATA_LOG / "quorum-state").write_text('{"leaderId": -1, "leaderEpoch": 50, "votedId": 1}')
     assert signs(path, tmp_path) == []
+
+
+@pytest.mark.parametrize("tail", [bytes(700), b"\0" * 7 + b"\5half", b"half of a batch"])
+def test_a_metadata_log_that_goes_on_in_no_whole_batch_is_told(tail, tmp_path):
+    """Regression: a quota was gone after a loss of power, and nothing was said."""
+    path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)})
+    with open(path / METADATA_LOG / f"{0:020}.log", "ab") as log:
+        log.write(tail)
+    (sentence,) = signs(path, tmp_path)
+    assert "behind offset 4, its metadata log has bytes that are no whole batch: rights" in sentence
+
+
+@pytest.mark.parametrize(("named", "is_told"), [(4, False), (5, True), (90, True)])
+def test_an_index_that_goes_on_behind_the_metadata_is_told(named, is_told, tmp_path):
+    """Regression: the same, for a log that ends at a border of batches."""
+    path = source(tmp_path, {"a-0": Made([(0, 20)], ONE)})
+    (path / METADATA_LOG / f"{0:020}.index").write_bytes(struct.pack(">ii", named, 4096).ljust(4096, b"\0"))
+    wanted = f"the index of its metadata log goes on to offset {named}, and they end at offset 5"
+    assert [wanted in each for each in signs(path, tmp_path)] == [True] * is_told
