@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _PASSING = re.compile(
     r"AWS Error (SLOW_DOWN|SERVICE_UNAVAILABLE|INTERNAL_FAILURE|THROTTLING|REQUEST_TIMEOUT|NETWORK_CONNECTION)"
     r"|HTTP status (5|429)|XML_ERROR|SlowDown|ServiceUnavailable|InternalError|TooManyRequests"
-    r"|the store (listed nothing|sent nothing)|the answer is no listing"
+    r"|the store (listed nothing|sent nothing|sent a page of its listing twice|does not tell the last page)"
+    r"|the answer is no listing"
 )
 """Words of failures that may be over in a moment. pyarrow does not know each of them by a name of its own."""
 
@@ -216,7 +217,7 @@ class BucketObjects(Objects):
             if not found.is_there and surely:
                 raise OSError("the store listed nothing in a folder that it had named")
             if _twice(found) > (len(found.folders) + len(found.objects)) // self._limits.page:
-                raise OSError("no listing came to its end: the store sent a page of it twice")
+                raise OSError("the store sent a page of its listing twice")
             return found
 
         return self._asked(listing, folder, limit_s)
@@ -251,6 +252,7 @@ class BucketObjects(Objects):
         is_impatient, began = patience_left() < inf, time.monotonic()
         place = f"{what!r} of {self.called}" if what else self.called
         unanswered = Unanswered(f"{place} cannot be read: {_SILENT}")
+        absent = f"there is no {what!r} in {self.called}" if what else f"there is nothing in {self.called}"
         if not limit_s:
             if is_impatient:
                 self._refuse(is_impatient=True)
@@ -274,11 +276,11 @@ class BucketObjects(Objects):
             self._refuse(is_impatient=not is_usual)
             raise unanswered from None
         except FileNotFoundError:
-            raise NotFound(f"there is no {what!r} in {self.called}") from None
+            raise NotFound(absent) from None
         except (OSError, ValueError) as error:
             reason = self._without_secrets(str(error).partition("\n")[0].partition(" error_info=")[0])
             if "AWS Error NO_SUCH_KEY" in reason:
-                raise NotFound(f"there is no {what!r} in {self.called}") from None
+                raise NotFound(absent) from None
             if "Failed to flush response stream" in reason:
                 reason = "the store has sent more than was asked for, a page or an error of its own"
             took_s = time.monotonic() - began

@@ -162,7 +162,7 @@ class SignedReads:
                 return found
             token = page.token
             if token in tokens or time.monotonic() > until:
-                raise OSError("no listing came to its end: the store does not tell of its last page")
+                raise OSError("the store does not tell the last page of its listing")
             tokens.add(token)
         return None
 
