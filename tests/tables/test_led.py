@@ -7,6 +7,7 @@ from kafkafs.tables.choice import Choice
 from kafkafs.tables.led import LedPartitions, led_by
 from tests.cluster.test_topic_partitions import FEATURE, FORMER, ORDERS, OTHER, belongs, topic
 from tests.cluster.writing import Data, metadata
+from tests.tables.test_missing import stop
 
 METADATA = "__cluster_metadata-0"
 
@@ -27,6 +28,7 @@ def data(tmp_path) -> Data:
 
 def found(data: Data, broker: int, choice: Choice | None = None, fail_on_data_loss: bool = True) -> LedPartitions:
     choice = choice or Choice(topics=("orders",))
+    stop(data)  # else a directory could still be made, and would be waited for
     return led_by(broker, (data.path,), choice, fail_on_data_loss=fail_on_data_loss)
 
 
