@@ -1,12 +1,21 @@
 """How a command ends, whatever it raises: an exit code, and one sentence for the person at the terminal."""
 
 import errno
+import logging
 import re
 import subprocess
 
 import pytest
 
-from kafkafs.cli.exit_codes import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, run_to_exit_code, say
+from kafkafs.cli.exit_codes import (
+    EXIT_BUG,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
+    name_warnings,
+    run_to_exit_code,
+    say,
+)
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.sample import unpack
 from tests.mounting import KAFKAFS
@@ -95,3 +104,13 @@ def test_a_current_directory_that_is_gone_is_a_sentence(tmp_path):
     done = subprocess.run(lines, shell=True, capture_output=True, text=True)
     reported = "kafkafs: the current directory is gone, deleted or unmounted: cd to another one\n"
     assert (done.returncode, done.stderr) == (1, reported)
+
+
+def test_warnings_look_like_all_other_sentences(monkeypatch):
+    """Those of libraries stay as they are."""
+    handler = logging.lastResort
+    assert handler is not None
+    monkeypatch.setattr(handler, "formatter", handler.formatter)
+    name_warnings()
+    for name, line in (("kafkafs.log", "kafkafs: a\\x1bb"), ("other", "a\x1bb")):
+        assert handler.format(logging.LogRecord(name, logging.WARNING, "", 0, "a\x1bb", None, None)) == line

@@ -222,3 +222,9 @@ def test_without_arrow_it_says_what_to_install():
     )
     assert reported.startswith("kafkafs.scan takes pyarrow (")
     assert "[tables]" in reported
+
+
+def test_one_topic_is_scanned_at_a_time(tmp_path):
+    """Regression: a list of topics was a TypeError."""
+    with pytest.raises(UsageError, match="is not one topic's name"):
+        kafkafs.scan(tmp_path, ["a", "b"])  # type: ignore[arg-type]
