@@ -91,11 +91,11 @@ class FarFile(ShelfFile):
 
     def _wait(self) -> None:
         may_ask_store()
-        until = time.monotonic() + 100
-        while not (self._path.parent / "answers").exists():
-            if time.monotonic() > until:
-                raise errors.DiskError("the store did not answer")
+        for _ in range(20):
+            if (self._path.parent / "answers").exists():
+                return
             time.sleep(0.01)
+        raise errors.Unfinished("it is asked again")
 
 
 class ShelfLink:

@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from kafkafs.errors import NotFound
+from kafkafs.errors import KafkafsError, NotFound, Unfinished
 from kafkafs.fuse.serve import late_answers as module
 from kafkafs.fuse.serve.late_answers import PROVISIONAL, Found, LateAnswers, RetriedLookup
 from kafkafs.fuse.serve.workers import PER_LANE
@@ -66,7 +66,8 @@ class _Asked:
     """A question whose answer comes when the test says so."""
 
     def __init__(self) -> None:
-        self.times, self.release, self.error = 0, trio.Event(), False
+        self.times, self.release = 0, trio.Event()
+        self.error: KafkafsError | None = None
         self.once = RetriedLookup(ShelfDirectory(Path("/")))
         self.once.node = ShelfFile(Path("/x"), "plain")
 
@@ -74,7 +75,7 @@ class _Asked:
         self.times += 1
         await self.release.wait()
         if self.error:
-            raise NotFound("x")
+            raise self.error
         assert self.once.node is not None
         return self.once.node, PROVISIONAL._replace(size=5)
 
@@ -107,7 +108,7 @@ def test_an_answer_is_kept_for_requests_that_come_for_it_alone():
 def test_an_error_and_a_bug_reach_whoever_waits():
     async def main() -> None:
         late, asked = LateAnswers(), _Asked()
-        asked.error = True
+        asked.error = NotFound("x")
         asked.release.set()
         answer = late.begin((1, b"x"), os.getpid(), asked.once, asked)
         with pytest.raises(NotFound):
@@ -122,8 +123,22 @@ def test_work_for_an_answer_that_nobody_wants_ends():
         answer = late.begin((1, b"x"), os.getpid(), asked.once, asked)
         await answer.found(os.getpid(), 1)
         assert not answer.is_unwanted()
-        await trio.sleep(5)
+        await trio.sleep(10)
         assert answer.is_unwanted()
         asked.release.set()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def test_work_that_was_given_up_is_no_answer():
+    """Its request comes late, as on a busy machine, and asks anew."""
+
+    async def main() -> None:
+        late, asked, key = LateAnswers(), _Asked(), (1, b"x")
+        asked.error = Unfinished("given up")
+        await late.begin(key, os.getpid(), asked.once, asked).found(os.getpid(), 1)
+        asked.release.set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert late.known(key) is None
 
     trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))

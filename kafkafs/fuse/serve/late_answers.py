@@ -14,6 +14,7 @@ from typing import cast
 
 import trio
 
+from kafkafs.errors import Unfinished
 from kafkafs.fuse.serve.inodes import can
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.view.node import Attributes, DirectoryNode, FileNode, Node
@@ -27,7 +28,7 @@ AT_ONCE_S = 0.05
 KEPT_S = 5.0
 """How long an answer is kept for the requests that come for it. Others ask anew."""
 
-_LEFT_S = 2.0
+_LEFT_S = 5.0
 """How long nobody may wait for an answer before the work for it ends."""
 
 Found = tuple[Node, Attributes | None]
@@ -98,6 +99,8 @@ class LateAnswer:
             self._found = await ask()
         except Exception as error:  # whoever waits gets it
             self._error = error
+            if isinstance(error, Unfinished):  # the work was given up: whoever comes later asks anew
+                self.wanted = 0
         self._since = trio.current_time()
         self._came.set()
 
