@@ -19,7 +19,7 @@ ELSEWHERE = {  # commands that change the machine or take long to start, and whe
     "/opt/kafkafs/bin/pip install": "tests/packaging/test_install.py",
     "cp ": "tests/packaging/test_install.py",
     "ln -s": "tests/packaging/test_install.py",
-    **dict.fromkeys(("kafka-", "sed ", "echo ", "jq "), "tests/revive/test_page.py"),
+    **dict.fromkeys(("kafka-", "sed ", "echo ", "jq ", "until kafka-", "while pgrep "), "tests/revive/test_page.py"),
     "kcat ": "tests/revive/test_page.py",
     **dict.fromkeys(("kafkafs export", "duckdb ", "pip install '.[tables,iceberg]'"), "tests/test_lakes.py"),
 }
