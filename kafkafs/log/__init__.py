@@ -20,8 +20,8 @@
     places           the places that a query can name: a point or a range, by offset or by time
     reading          `records` reads a window of offsets to its end, also if the broker changes the log meanwhile
     retries          the two retry loops for vanished files: `ask_again` for a query, `resume` for a sequential read
-    visible          the records that an isolation level shows; `outcomes`: how transactions end; `overlaps`: offsets
-                     that batch headers do not give
+    visible          the records that an isolation level shows; `outcomes`: how transactions end; `hidden_markers`: ends
+                     that damage may hide; `overlaps`: offsets that batch headers do not give
     producers        a broker's producer state at a log's end; `producer_snapshots`:
                      the broker's snapshots of that state, at the start of a segment
     lineage          `went_on`: compares two looks: the log grew, was rolled, was compacted, or is another one;

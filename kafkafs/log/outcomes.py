@@ -4,23 +4,27 @@ A transaction's outcome is the next marker of its producer. Reading goes forward
 runs ahead of the reader no further than it must. The transaction index would save that scan for what was aborted, but
 only the scan shows whether it is right. A transaction without a marker is open, and the first open one is the last
 stable offset.
+Damaged bytes may hide a marker (`hidden_markers`). A transaction in front of them then counts as ended, and nobody
+knows how. So its batches are an error for a reader, which would otherwise end early, or show what was aborted.
 A transaction may begin some segments before its marker; so a segment gives its events, and a tracker follows those of
 all segments in order. Sources: ProducerStateManager, ProducerAppendInfo, TransactionIndex, CompletedFetch.
 """
 
 import threading
 from collections.abc import Iterator, Mapping
+from enum import IntEnum
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.errors import Lost
-from kafkafs.format.batch import Batches, is_control, is_transactional
+from kafkafs.errors import CorruptData, Lost
+from kafkafs.format.batch import Batch, Batches, is_control, is_transactional
 from kafkafs.format.control import ControlType, control_types
 from kafkafs.format.records import Records, Refusal, decode, stored_limit
-from kafkafs.format.tables import Flags, Numbers, chosen
+from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun, Start
+from kafkafs.log.hidden_markers import HiddenMarkers, hidden_markers
 from kafkafs.log.lineage import Change, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.producer_snapshots import newest_open
@@ -28,6 +32,18 @@ from kafkafs.log.segment import ANY_OFFSET, Segment
 
 EMPTIED = -2
 """In the place of a control type: a marker that says nothing any more."""
+
+Fates = np.ndarray[tuple[int], np.dtype[np.int8]]
+"""A `Fate` of each of some batches."""
+
+
+class Fate(IntEnum):
+    """How the transaction of a batch ended."""
+
+    SHOWN = 0  # committed, or outside any
+    ABORTED = 1
+    UNKNOWN = 2
+
 
 _MARKER_LIMIT = 1 << 20
 _PRODUCERS_KEPT = 4096
@@ -83,8 +99,12 @@ class OpenTransactions:
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
         if start is None:
             return {}
-        for run in _batch_runs(log, *start):
-            _follow(run.rows, found)
+        for item in _batch_runs(log, *start):
+            if isinstance(item, BatchRun):
+                _follow(item.rows, found)
+                continue
+            for producer in [each for each in found if item.may_be_of(each)]:
+                del found[producer]
         return {producer: max(offset, log.start_offset) for producer, offset in found.items()}
 
 
@@ -112,9 +132,9 @@ def _follow(rows: Batches, found: dict[int, int]) -> None:
             found.setdefault(producer, int(rows["base_offset"][begun[0]]))
 
 
-def _batch_runs(log: Log, first: int, start: Start, lenient: bool = False) -> Iterator[BatchRun]:
-    """Runs from `start` in the segment of that number on. A function, no method of `Outcomes`: the two would hold each
-    other, and a buffer, until the collector comes."""
+def _batch_runs(log: Log, first: int, start: Start, lenient: bool = False) -> Iterator[BatchRun | HiddenMarkers]:
+    """Runs from `start` in the segment of that number on, and between them the markers that damage may hide. A
+    function, no method of `Outcomes`: the two would hold each other, and a buffer, until the collector comes."""
     needed = ANY_OFFSET if lenient else 0
     for number in range(first, len(log.segments)):
         segment = log.segments[number]
@@ -122,17 +142,19 @@ def _batch_runs(log: Log, first: int, start: Start, lenient: bool = False) -> It
         try:
             end, largest = log.walk_end(segment), stored_limit(_MARKER_LIMIT)
             for item in segment.walk(place, end, 0, needed, largest) if segment.is_readable() else ():
-                if isinstance(item, BatchRun):
-                    yield item
+                found = item if isinstance(item, BatchRun) else hidden_markers(segment, item)
+                if found is not None:
+                    yield found
         except Lost as error:
             log.pass_lost(error, lenient)
 
 
-class _Markers(NamedTuple):
-    """Markers of one producer in a run: where they stand, in order, and whether they abort."""
+class _Ends(NamedTuple):
+    """Ends of one producer's transactions in a run: where they stand, in order, and what became of the batches."""
 
     offsets: Numbers
-    abort: Flags
+    fates: Fates
+    hidden: HiddenMarkers | None = None
 
 
 class Outcomes:
@@ -140,17 +162,18 @@ class Outcomes:
     at the first of them, and never begins again."""
 
     def __init__(self, log: Log, lenient: bool = False) -> None:
-        """`lenient`: markers that a tier has lost are passed over."""
+        """`lenient`: markers that a tier has lost, or that damage hides, are passed over."""
         self._log, self._lenient = log, lenient
-        self._ahead: Iterator[BatchRun] | None = None
-        self._met: dict[int, list[_Markers]] = {}
+        self._ahead: Iterator[BatchRun | HiddenMarkers] | None = None
+        self._met: dict[int, list[_Ends]] = {}
+        self._hidden: list[_Ends] = []
 
-    def aborted(self, segment: Segment, rows: Batches) -> Flags:
-        """For each of these batches of a segment, whether its transaction was aborted; False for those outside any."""
-        dropped = np.zeros(len(rows), np.bool_)
+    def fates(self, segment: Segment, rows: Batches) -> Fates:
+        """The fate of each of these batches of a segment."""
+        fates = np.full(len(rows), Fate.SHOWN, np.int8)
         asked = np.flatnonzero(is_transactional(rows) & ~is_control(rows))
         if not len(asked):
-            return dropped
+            return fates
         producers, offsets = rows["producer_id"][asked], rows["last_offset"][asked]
         if self._ahead is None:
             start = Start(int(rows["position"][asked[0]]), int(rows["base_offset"][asked[0]]))
@@ -159,40 +182,64 @@ class Outcomes:
             self._met = {each: own for each, own in self._met.items() if own and own[-1].offsets[-1] > offsets[0]}
         for producer in set(producers.tolist()):
             own = producers == producer
-            dropped[asked[own]] = self._end_in_abort(producer, offsets[own], self._ahead)
-        return dropped
+            fates[asked[own]] = self._fates_of(producer, offsets[own], self._ahead)
+        return fates
 
-    def _end_in_abort(self, producer: int, offsets: Numbers, ahead: Iterator[BatchRun]) -> Flags:
-        """For a producer's batches in offset order: True if the next marker aborts."""
-        found, known = np.zeros(len(offsets), np.bool_), 0
-        for markers in self._markers_behind(producer, int(offsets[0]), ahead):
-            at = np.searchsorted(markers.offsets, offsets[known:], "right")
-            at = at[at < len(markers.offsets)]
-            found[known : known + len(at)] = markers.abort[at]
+    def unknown(self, batch: Batch) -> CorruptData:
+        """The error for a reader of that batch, whose fate is unknown."""
+        ends = self._met[batch.producer_id]
+        hidden = next(each.hidden for each in ends if each.hidden and each.offsets[-1] > batch.last_offset)
+        return CorruptData(
+            f"{self._log.name.directory}: {hidden} may hide whether the transaction of the batch at offset"
+            f" {batch.base_offset} was committed; read_uncommitted shows the batch"
+        )
+
+    def _fates_of(self, producer: int, offsets: Numbers, ahead: Iterator[BatchRun | HiddenMarkers]) -> Fates:
+        """For a producer's batches in offset order: as the next of its ends tells."""
+        found, known = np.full(len(offsets), Fate.SHOWN, np.int8), 0
+        for ends in self._ends_behind(producer, int(offsets[0]), ahead):
+            at = np.searchsorted(ends.offsets, offsets[known:], "right")
+            at = at[at < len(ends.offsets)]
+            found[known : known + len(at)] = ends.fates[at]
             known += len(at)
             if known == len(offsets):
                 break
         return found
 
-    def _markers_behind(self, producer: int, offset: int, ahead: Iterator[BatchRun]) -> Iterator[_Markers]:
-        """A producer's markers behind the offset: those that were met, and then what the scan meets."""
-        own = self._met.setdefault(producer, [])
-        own[:] = [markers for markers in own if markers.offsets[-1] > offset]
+    def _ends_behind(self, producer: int, offset: int, ahead: Iterator[BatchRun | HiddenMarkers]) -> Iterator[_Ends]:
+        """A producer's ends behind the offset: those that were met, and then what the scan meets."""
+        own = self._of(producer)
+        own[:] = [ends for ends in own if ends.offsets[-1] > offset]
         given = 0
         while True:
             yield from own[given:]
             given = len(own)
-            run = next(ahead, None)
-            if run is None:
+            item = next(ahead, None)
+            if item is None:
                 return
-            self._meet(run)
+            if isinstance(item, BatchRun):
+                self._meet(item)
+            elif not self._lenient:
+                self._meet_hidden(item)
+
+    def _of(self, producer: int) -> list[_Ends]:
+        if producer not in self._met:
+            self._met[producer] = [each for each in self._hidden if each.hidden and each.hidden.may_be_of(producer)]
+        return self._met[producer]
 
     def _meet(self, run: BatchRun) -> None:
         rows = chosen(run.rows, is_control(run.rows) & is_transactional(run.rows))
-        abort = marker_types(run, rows) == ControlType.ABORT
+        fates = np.where(marker_types(run, rows) == ControlType.ABORT, Fate.ABORTED, Fate.SHOWN).astype(np.int8)
         for producer in set(rows["producer_id"].tolist()):
             own = rows["producer_id"] == producer
-            self._met.setdefault(producer, []).append(_Markers(rows["last_offset"][own], abort[own]))
+            self._of(producer).append(_Ends(rows["last_offset"][own], fates[own]))
+
+    def _meet_hidden(self, hidden: HiddenMarkers) -> None:
+        ends = _Ends(np.array([hidden.last_offset]), np.array([Fate.UNKNOWN], np.int8), hidden)
+        for producer, own in self._met.items():
+            if hidden.may_be_of(producer):
+                own.append(ends)
+        self._hidden.append(ends)
 
 
 EventKind = Literal["begin", "commit", "abort", "emptied"]

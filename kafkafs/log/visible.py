@@ -13,14 +13,14 @@ import numpy as np
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.errors import CorruptData, Denied, DiskError, TooLarge
-from kafkafs.format.batch import Batch, Batches, data_batches, is_overfull, parse_batch, rows_of, walk
+from kafkafs.format.batch import Batch, Batches, batch_at, data_batches, is_overfull, parse_batch, rows_of, walk
 from kafkafs.format.memory import UNLIMITED, Memory
 from kafkafs.format.records import Records, Refusal, decode, stored_limit
 from kafkafs.format.tables import chosen
 from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import ANY_SIZE, FIRST_READ, BatchRun, Damage, Start
 from kafkafs.log.log import Log
-from kafkafs.log.outcomes import OpenTransactions, Outcomes
+from kafkafs.log.outcomes import Fate, OpenTransactions, Outcomes
 from kafkafs.log.overlaps import NONE, KnownOverlaps, Overlaps, fresh, overlapping, overlaps_of
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import ANY_OFFSET, Segment
@@ -156,7 +156,8 @@ class Visible:
 
     def batches(self, start: int, end: int, whole: bool = False) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """Yield everything that overlaps the offsets [start, end): damage, and runs with only the rows that a consumer
-        sees. If a batch is too large to be decoded, only its header comes, unless batches have to be `whole`."""
+        sees. If a batch is too large to be decoded, only its header comes, unless batches have to be `whole`.
+        CorruptData at a batch if damage hides whether its transaction was committed."""
         largest = ANY_SIZE if whole else stored_limit(self.options.max_batch)
         outcomes = Outcomes(self.log, lenient=self.options.corrupt_skip) if self._committed else None
         begin = self.overlaps.start_of(start)
@@ -172,10 +173,16 @@ class Visible:
                     yield segment, item
                 continue
             rows = data_batches(self._reaching(segment, overlapping(item.rows, begin, end), start))
+            unknown = rows[:0]
             if outcomes is not None and len(rows):
-                rows = chosen(rows, ~outcomes.aborted(segment, rows))
+                fates = outcomes.fates(segment, rows)
+                unknown = chosen(rows, fates == Fate.UNKNOWN)[:1]
+                known = fates[: int(np.argmax(fates == Fate.UNKNOWN)) if len(unknown) else None]
+                rows = chosen(rows[: len(known)], known == Fate.SHOWN)
             if len(rows):
                 yield segment, BatchRun(item.data, item.position, rows)
+            if outcomes is not None and len(unknown):
+                raise outcomes.unknown(batch_at(unknown, 0))
 
     def _reaching(self, segment: Segment, rows: Batches, start: int) -> Batches:
         """Those that hold `start` or more, by their header or in truth."""
@@ -238,9 +245,13 @@ class Visible:
         if batch.is_control and outcomes is not None:
             trace(f"passing over the control batch at offset {base}, which Kafka would answer with")
             return None
-        if self._committed and outcomes is not None and outcomes.aborted(segment, run.rows)[0]:
-            trace(f"passing over the batch at offset {base}, which read_committed does not show")
-            return None
+        if self._committed and outcomes is not None:
+            fate = outcomes.fates(segment, run.rows)[0]
+            if fate == Fate.UNKNOWN:
+                raise outcomes.unknown(batch)
+            if fate == Fate.ABORTED:
+                trace(f"passing over the batch at offset {base}, which read_committed does not show")
+                return None
         for piece in self.decoded(segment, run):
             if isinstance(piece, Refusal):
                 if isinstance(piece.error, TooLarge):

@@ -32,6 +32,7 @@ class Item(NamedTuple):
     found: Batch | Damage
     rows: tuple[Row, ...]
     error: type[KafkafsError] | None
+    is_unknown: bool = False  # damage hides whether it was committed
 
 
 class Scan:
@@ -41,12 +42,6 @@ class Scan:
         self.log = log
         visible = Visible(log, ReadOptions(isolation=isolation), OpenTransactions())
         self.end = visible.end
-        shown = {
-            (segment.base_offset, position)
-            for segment, item in visible.batches(log.start_offset, visible.end)
-            if isinstance(item, BatchRun)
-            for position in item.rows["position"].tolist()
-        }
         self.items: list[Item] = []
         for segment in log.visible_segments():
             for item in segment.walk(Start(0, segment.base_offset), log.walk_end(segment)):
@@ -55,7 +50,11 @@ class Scan:
                     continue
                 for row in range(len(item.rows)):
                     batch = batch_at(item.rows, row)
-                    is_shown = (segment.base_offset, batch.position) in shown
+                    try:
+                        is_shown = _is_shown(visible, segment, batch)
+                    except CorruptData:
+                        self.items.append(Item(segment, batch, (), CorruptData, is_unknown=True))
+                        continue
                     rows, error = self._decoded(item, row) if is_shown else ((), None)
                     self.items.append(Item(segment, batch, rows, error))
 
@@ -98,8 +97,8 @@ class Scan:
         for item in self.items:
             if not isinstance(item.found, Batch) or item.found.max_timestamp < timestamp or not item.found.count:
                 continue
-            if item.error is TooLarge:
-                return TooLarge
+            if item.error is TooLarge or item.is_unknown:
+                return item.error
             for row in item.rows:
                 if row.timestamp >= timestamp:
                     return row, item.found, item.segment.base_offset
@@ -109,6 +108,15 @@ class Scan:
         """The batch of that record and the base offset of its segment."""
         found = self.at_time(timestamp)
         return found[2:0:-1] if isinstance(found, tuple) else found
+
+
+def _is_shown(visible: Visible, segment: Segment, batch: Batch) -> bool:
+    start, end = max(batch.base_offset, visible.log.start_offset), min(batch.last_offset + 1, visible.end)
+    return start < end and any(
+        isinstance(item, BatchRun) and batch.position in item.rows["position"].tolist()
+        for at, item in visible.batches(start, end)
+        if at.base_offset == segment.base_offset
+    )
 
 
 def contents(columns: Records, at: int = 0) -> object:

@@ -17,7 +17,7 @@ from kafkafs.format.transaction_index import ABORTED
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look, Reader
-from kafkafs.log.outcomes import Event, OpenTransactions, Outcomes, Tracker, events
+from kafkafs.log.outcomes import Event, Fate, OpenTransactions, Outcomes, Tracker, events
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.segment_units import SegmentLook, segments_of
 from tests.counting import counted
@@ -66,7 +66,7 @@ def test_an_outcome_is_that_of_the_producers_next_marker(tmp_path_factory, moves
         for at in range(0, len(run.rows), together):
             rows = run.rows[at : at + together]
             wanted = [_aborts(moves, offset) for offset in rows["last_offset"].tolist()]
-            assert outcomes.aborted(segment, rows).tolist() == wanted
+            assert (outcomes.fates(segment, rows) == Fate.ABORTED).tolist() == wanted
 
 
 def _aborts(moves: list[tuple[int, str]], at: int) -> bool:
