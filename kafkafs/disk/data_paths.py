@@ -44,6 +44,11 @@ class BucketPath(PosixPath):
         return self
 
 
+def without_links(path: Path) -> Path:
+    """The path without symbolic links. A circle of links stays in it, and whoever opens the path names the circle."""
+    return path if isinstance(path, BucketPath) else Path(os.path.realpath(path))
+
+
 def _unpickled(address: str, named_ns: int, listed: tuple[str, int] | None) -> BucketPath:
     found = BucketPath(address)
     found.named_ns, found.listed = named_ns, listed

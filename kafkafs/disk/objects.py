@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import DiskError, NotFound, UsageError
-from kafkafs.installation import install_command
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
@@ -127,6 +126,8 @@ def check_pyarrow(what: str) -> None:
     with suppress(ImportError):
         if find_spec("pyarrow") is not None:
             return
+    from kafkafs.installation import install_command  # 10 ms, for who lacks something only
+
     raise UsageError(f"{what} in a bucket takes pyarrow: {install_command('tiered')}")
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kafkafs.disk.data_file import DiskOptions
-from kafkafs.disk.data_paths import bucket_of
+from kafkafs.disk.data_paths import bucket_of, without_links
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.objects import shown
 from kafkafs.disk.roots import root_at
@@ -54,7 +54,7 @@ def _seen(paths: Sequence[Path]) -> Seen:
     for path in paths:
         far = shown(bucket_of(path))
         with suppress(*UNREADABLE, OSError):  # `make_plan` says that there is no such directory
-            directory, waiting = root_at(Path(os.path.realpath(path)), DiskOptions()), ["."]
+            directory, waiting = root_at(without_links(path), DiskOptions()), ["."]
             while waiting:
                 name = waiting.pop()
                 shown_as = f"{far}/{os.path.normpath(name)}" if far else os.path.normpath(path / name)

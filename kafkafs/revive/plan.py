@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.disk.data_file import LocalFile
+from kafkafs.disk.data_paths import without_links
 from kafkafs.disk.objects import is_bucket
 from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unanswered, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -49,15 +50,10 @@ class Disks:
     problems: tuple[str, ...]
 
 
-def _resolved(path: Path) -> Path:
-    """The path without links; a circle of links stays, and whoever opens it names it."""
-    return Path(os.path.realpath(path))
-
-
 def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
     """All of them, each once. UsageError if they are of several clusters, or a broker runs on one; Unanswered if
     a tier that was named does not answer."""
-    directories = [open_data_directory(path, options) for path in dict.fromkeys(map(_resolved, paths))]
+    directories = [open_data_directory(path, options) for path in dict.fromkeys(map(without_links, paths))]
     refuse_running(directories)
     for directory in directories:
         directory.read_together_with(directories)
@@ -138,8 +134,8 @@ class Choices:
     def request(self, paths: Sequence[Path]) -> dict[str, Any]:
         """The choices that make another command the same one."""
         return asdict(replace(self, tiered=None)) | {
-            "dataDirectories": [str(_resolved(path)) for path in paths],
-            "to": str(_resolved(self.to)),
+            "dataDirectories": [str(without_links(path)) for path in paths],
+            "to": str(without_links(self.to)),
             "tiered": None if self.tiered is None else self.tiered.shown_as,
         }
 
@@ -256,7 +252,7 @@ def _why_nothing(image: WholeImage | None, choices: Choices, sentences: Sequence
 def _node(disks: Disks, choices: Choices, image: WholeImage | None, cluster_id: str) -> Node:
     """The one node; its ids are the same whenever it is made at the same place."""
     number = choices.node_id if choices.node_id is not None else (disks.nodes or (1,))[0]
-    where = (cluster_id, str(_resolved(choices.to)), str(number))
+    where = (cluster_id, str(without_links(choices.to)), str(number))
     before = image.brokers.get(number) if image else None
     return Node(
         number, made_up_id("directory", *where), made_up_id("incarnation", *where), choices.host, choices.port,
