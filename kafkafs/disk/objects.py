@@ -126,9 +126,7 @@ def check_pyarrow(what: str) -> None:
     with suppress(ImportError):
         if find_spec("pyarrow") is not None:
             return
-    from kafkafs.installation import install_command  # 10 ms, for who lacks something only
-
-    raise UsageError(f"{what} in a bucket takes pyarrow: {install_command('tiered')}")
+    raise UsageError(f"{what} in a bucket takes pyarrow; install kafkafs with its extra [tiered], which brings it")
 
 
 def is_bucket(place: str) -> bool:

@@ -289,4 +289,4 @@ def test_a_search_ends_whose_store_falls_silent(tmp_path, store_limits, bucket_k
         store.fault = lambda _method, _key: "slow"
         code, _, reported = grep("value", tiered.left, "-o", f"tiered={store.address(tiered.tier.name)}")
     assert (code, reported.count("\n")) == (2, 1)
-    assert "did not answer in time" in reported
+    assert "did not answer in time" in reported or "sent nothing" in reported

@@ -14,7 +14,7 @@ from tests.kafka.broker import wait_until
 from tests.kafka.writer import START_MS, Record, Topic, Writer, create, delete_records, transactional
 from tests.side_by_side import RUNS_SLOW
 
-SOME = 4
+SOME = 2
 """Reads in a run of the suite."""
 
 EACH = {"0": 3, "1": -2}

@@ -114,6 +114,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_call_of_javas_prints_no_traceback():
     """Regression: py4j tells the root logger of it, in ten lines. A full run met that once."""
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=300, check=False)
