@@ -185,15 +185,15 @@ def test_the_status_is_the_same_as_json_behind_what_the_mount_says_of_itself():
 def test_descriptors_and_memory_are_those_of_this_process():
     """Who watches a daemon for a leak looks at these two."""
     metrics = Metrics()
-    gc.collect()  # what other tests have left open is not closed in between
+    gc.collect()  # most of what other tests have left open; their threads may close the rest in between
     before = samples(metrics)
-    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(50)]
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(200)]
     room = mmap.mmap(-1, 64 << 20)  # not of the heap, which may have room that is resident already
     room.write(bytes(len(room)))
     after = samples(metrics)
     for descriptor in held:
         os.close(descriptor)
-    assert after["kafkafs_open_descriptors"] - before["kafkafs_open_descriptors"] == 50
+    assert after["kafkafs_open_descriptors"] - before["kafkafs_open_descriptors"] > 100
     assert after["kafkafs_resident_bytes"] - before["kafkafs_resident_bytes"] > len(room) // 2
 
 

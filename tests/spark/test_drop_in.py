@@ -1,9 +1,8 @@
 """The same reads by Spark's own Kafka source, beside a running broker, and by `kafkafs` on that broker's directory."""
 
 import json
-import os
-import random
 
+import pytest
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -12,10 +11,6 @@ from kafkafs.format.names import REMOTE_LOG_METADATA
 from tests.kafka import jars
 from tests.kafka.broker import wait_until
 from tests.kafka.writer import START_MS, Record, Topic, Writer, create, delete_records, transactional
-from tests.side_by_side import RUNS_SLOW
-
-SOME = 2
-"""Reads in a run of the suite."""
 
 EACH = {"0": 3, "1": -2}
 LATE = START_MS + 10**9
@@ -85,6 +80,7 @@ def answer(spark: SparkSession, name: str, place: dict[str, str], options: dict[
         return None
 
 
+@pytest.mark.slow
 def test_answers_are_those_of_the_kafka_source(running_broker, spark):
     node = running_broker("4.3.1")
     topics = ("a", "b", "t", "drop-in", REMOTE_LOG_METADATA)
@@ -107,15 +103,13 @@ def test_answers_are_those_of_the_kafka_source(running_broker, spark):
     wait_until(lambda: "b 0 33" in checkpoint.read_text(), "the log start on disk")
     for jar in jars.connector().glob("*.jar"):
         spark.sql(f"ADD JAR '{jar}'")
-    # each run of the suite draws others
-    reads = READS if RUNS_SLOW in os.environ else dict(random.sample(list(READS.items()), SOME))
     theirs, ours = {}, {}
-    for name, (reported, _) in reads.items():
+    for name, (reported, _) in READS.items():
         options = {option: _option(value) for option, value in reported.items()}
         place = {"kafka.bootstrap.servers": node.address, "kafka.fetch.max.wait.ms": "20"}
         theirs[name] = answer(spark, "kafka", place, options)
         ours[name] = answer(spark, "kafkafs", {"path": str(node.data)}, options)
     assert ours == theirs
     assert {name: each is not None for name, each in ours.items()} == {
-        name: taken for name, (_, taken) in reads.items()
+        name: taken for name, (_, taken) in READS.items()
     }
