@@ -116,9 +116,10 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: FileProg
         raise UsageError(EMPTY_NAME)
     for directory, paths in groupby(_paths(named, logs_only=wanted != NO_LIMITS), _folder):
         options, open_file = _options(arguments, directory), _opener(directory, progress, keys)
-        sources = {path: _source(path, open_file) for path in paths}
-        windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows([*sources.values()], wanted, options)
-        for (path, source), window in zip(sources.items(), windows, strict=False):
+        places = list(paths)  # one may be named twice
+        sources = [_source(path, open_file) for path in places]
+        windows = repeat(WHOLE) if wanted == NO_LIMITS else _windows(sources, wanted, options)
+        for path, source, window in zip(places, sources, windows, strict=False):
             try:
                 yield from dump(source, options, findings, window)
                 if not (is_dumpable(source.name) or _is_there(path)):

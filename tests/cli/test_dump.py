@@ -43,6 +43,13 @@ def test_several_files_are_dumped_one_after_the_other(stopped: Dataset) -> None:
     assert done.returncode == 0
 
 
+def test_a_file_that_is_named_twice_is_dumped_twice(stopped: Dataset) -> None:
+    """As kafka-dump-log.sh does."""
+    name = f"segments-0/{LOG}"
+    once, done = stopped.dumps("plain")[name], dump("--files", f"{name},{name}", cwd=stopped.path)
+    assert (done.returncode, done.stdout) == (0, once * 2)
+
+
 def test_files_may_be_named_without_a_flag(stopped: Dataset) -> None:
     """As every other tool takes them, between options too; a comma is then part of a name."""
     names = [f"segments-0/{LOG}", f"nulls-0/{LOG}", "segments-0/00000000000000000000.index"]
