@@ -15,9 +15,6 @@ class HiddenMarkers(NamedTuple):
     producers: frozenset[int] | None
     """Those whose transactions these are; None if they may be anybody's."""
 
-    def __str__(self) -> str:
-        return self.place
-
     def may_be_of(self, producer: int) -> bool:
         """True if a marker of that producer may be there."""
         return self.producers is None or producer in self.producers
@@ -29,8 +26,7 @@ def hidden_markers(segment: Segment, damage: Damage) -> HiddenMarkers | None:
     Damaged bytes that are framed as batches up to the next sound one are those batches, and only their contents are
     damaged: their headers tell whose markers they are.
     """
-    producers = _by_headers(segment, damage)
-    if damage.last_offset < damage.base_offset or producers == frozenset():
+    if damage.last_offset < damage.base_offset or (producers := _by_headers(segment, damage)) == frozenset():
         return None
     place = f"{damage.size} damaged bytes at position {damage.position} of {segment.log_name}"
     return HiddenMarkers(place, damage.last_offset, producers)

@@ -99,7 +99,7 @@ class OpenTransactions:
             start = (first, Start(0, log.segments[first].base_offset)) if log.segments else None
         if start is None:
             return {}
-        for item in _batch_runs(log, *start):
+        for item in _scan_ahead(log, *start):
             if isinstance(item, BatchRun):
                 _follow(item.rows, found)
                 continue
@@ -132,7 +132,7 @@ def _follow(rows: Batches, found: dict[int, int]) -> None:
             found.setdefault(producer, int(rows["base_offset"][begun[0]]))
 
 
-def _batch_runs(log: Log, first: int, start: Start, lenient: bool = False) -> Iterator[BatchRun | HiddenMarkers]:
+def _scan_ahead(log: Log, first: int, start: Start, lenient: bool = False) -> Iterator[BatchRun | HiddenMarkers]:
     """Runs from `start` in the segment of that number on, and between them the markers that damage may hide. A
     function, no method of `Outcomes`: the two would hold each other, and a buffer, until the collector comes."""
     needed = ANY_OFFSET if lenient else 0
@@ -142,9 +142,10 @@ def _batch_runs(log: Log, first: int, start: Start, lenient: bool = False) -> It
         try:
             end, largest = log.walk_end(segment), stored_limit(_MARKER_LIMIT)
             for item in segment.walk(place, end, 0, needed, largest) if segment.is_readable() else ():
-                found = item if isinstance(item, BatchRun) else hidden_markers(segment, item)
-                if found is not None:
-                    yield found
+                if isinstance(item, BatchRun):
+                    yield item
+                elif not lenient and (hidden := hidden_markers(segment, item)) is not None:
+                    yield hidden
         except Lost as error:
             log.pass_lost(error, lenient)
 
@@ -154,7 +155,10 @@ class _Ends(NamedTuple):
 
     offsets: Numbers
     fates: Fates
-    hidden: HiddenMarkers | None = None
+
+
+def _unknown_end(hidden: HiddenMarkers) -> _Ends:
+    return _Ends(np.array([hidden.last_offset]), np.array([Fate.UNKNOWN], np.int8))
 
 
 class Outcomes:
@@ -166,7 +170,7 @@ class Outcomes:
         self._log, self._lenient = log, lenient
         self._ahead: Iterator[BatchRun | HiddenMarkers] | None = None
         self._met: dict[int, list[_Ends]] = {}
-        self._hidden: list[_Ends] = []
+        self._hidden: list[HiddenMarkers] = []
 
     def fates(self, segment: Segment, rows: Batches) -> Fates:
         """The fate of each of these batches of a segment."""
@@ -177,7 +181,7 @@ class Outcomes:
         producers, offsets = rows["producer_id"][asked], rows["last_offset"][asked]
         if self._ahead is None:
             start = Start(int(rows["position"][asked[0]]), int(rows["base_offset"][asked[0]]))
-            self._ahead = _batch_runs(self._log, self._log.segments.index(segment), start, self._lenient)
+            self._ahead = _scan_ahead(self._log, self._log.segments.index(segment), start, self._lenient)
         if len(self._met) > _PRODUCERS_KEPT:  # forget those that were passed
             self._met = {each: own for each, own in self._met.items() if own and own[-1].offsets[-1] > offsets[0]}
         for producer in set(producers.tolist()):
@@ -187,10 +191,10 @@ class Outcomes:
 
     def unknown(self, batch: Batch) -> CorruptData:
         """The error for a reader of that batch, whose fate is unknown."""
-        ends = self._met[batch.producer_id]
-        hidden = next(each.hidden for each in ends if each.hidden and each.offsets[-1] > batch.last_offset)
+        behind = (each for each in self._hidden if each.last_offset > batch.last_offset)
+        hidden = next(each for each in behind if each.may_be_of(batch.producer_id))
         return CorruptData(
-            f"{self._log.name.directory}: {hidden} may hide whether the transaction of the batch at offset"
+            f"{self._log.name.directory}: {hidden.place} may hide whether the transaction of the batch at offset"
             f" {batch.base_offset} was committed; read_uncommitted shows the batch"
         )
 
@@ -219,12 +223,12 @@ class Outcomes:
                 return
             if isinstance(item, BatchRun):
                 self._meet(item)
-            elif not self._lenient:
+            else:
                 self._meet_hidden(item)
 
     def _of(self, producer: int) -> list[_Ends]:
         if producer not in self._met:
-            self._met[producer] = [each for each in self._hidden if each.hidden and each.hidden.may_be_of(producer)]
+            self._met[producer] = [_unknown_end(each) for each in self._hidden if each.may_be_of(producer)]
         return self._met[producer]
 
     def _meet(self, run: BatchRun) -> None:
@@ -235,11 +239,10 @@ class Outcomes:
             self._of(producer).append(_Ends(rows["last_offset"][own], fates[own]))
 
     def _meet_hidden(self, hidden: HiddenMarkers) -> None:
-        ends = _Ends(np.array([hidden.last_offset]), np.array([Fate.UNKNOWN], np.int8), hidden)
         for producer, own in self._met.items():
             if hidden.may_be_of(producer):
-                own.append(ends)
-        self._hidden.append(ends)
+                own.append(_unknown_end(hidden))
+        self._hidden.append(hidden)
 
 
 EventKind = Literal["begin", "commit", "abort", "emptied"]

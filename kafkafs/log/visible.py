@@ -173,16 +173,17 @@ class Visible:
                     yield segment, item
                 continue
             rows = data_batches(self._reaching(segment, overlapping(item.rows, begin, end), start))
-            unknown = rows[:0]
+            error: CorruptData | None = None
             if outcomes is not None and len(rows):
                 fates = outcomes.fates(segment, rows)
-                unknown = chosen(rows, fates == Fate.UNKNOWN)[:1]
-                known = fates[: int(np.argmax(fates == Fate.UNKNOWN)) if len(unknown) else None]
-                rows = chosen(rows[: len(known)], known == Fate.SHOWN)
+                for first in np.flatnonzero(fates == Fate.UNKNOWN)[:1].tolist():
+                    error = outcomes.unknown(batch_at(rows, first))
+                    rows, fates = rows[:first], fates[:first]
+                rows = chosen(rows, fates == Fate.SHOWN)
             if len(rows):
                 yield segment, BatchRun(item.data, item.position, rows)
-            if outcomes is not None and len(unknown):
-                raise outcomes.unknown(batch_at(unknown, 0))
+            if error is not None:
+                raise error
 
     def _reaching(self, segment: Segment, rows: Batches, start: int) -> Batches:
         """Those that hold `start` or more, by their header or in truth."""
