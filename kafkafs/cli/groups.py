@@ -18,7 +18,6 @@ from kafkafs.cluster.groups import FoundGroup
 from kafkafs.cluster.progress import CommitProgress
 from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import NotFound, UsageError, did_you_mean, printable
-from kafkafs.format.names import GROUPS_TOPIC
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids
 from kafkafs.log.read_options import ReadOptions
@@ -67,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     is_table = arguments.form == "table" or (arguments.form is None and sys.stdout.isatty())
     wanted = {os.fsencode(name) for name in names}
     found = [each for each in cluster.groups.all() if not wanted or each.name in wanted]
-    for problem in (*cluster_ids(directories)[1], *cluster.problems(), *files.missing(cluster, GROUPS_TOPIC)):
+    for problem in (*cluster_ids(directories)[1], *cluster.problems(), *cluster.groups.missing()):
         say(problem)
     left_out = any(True for _ in cluster.groups.problems())
     if arguments.history:

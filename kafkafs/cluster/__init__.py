@@ -1,8 +1,9 @@
 """Read a cluster's internal topics: groups, transactions, metadata, schemas. The results contain no secrets.
 
 following   read an internal partition once, then follow it; report the parts that could not be read
-last_values, coordinators   the last value of each key: groups with their offsets, transactional ids
+kept_records, last_values   the last value of each key of a coordinator's partition
 group_records, transactions   decode the records of one group or one transactional id
+coordinators   a coordinator's topic: its partitions that are here, each followed
 connect   Kafka Connect's connectors
 group_history   all records about one group that are still in the log
 progress   the lag of groups, in records and in time

@@ -6,7 +6,7 @@ from functools import cached_property
 from kafkafs.cluster.topic_names import TopicNames
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.checkpoints import parse_partition_metadata
-from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, PARTITION_METADATA, TRANSACTIONS_TOPIC, PartitionName
+from kafkafs.format.names import METADATA_LOG, PARTITION_METADATA
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import of_one_cluster
 from kafkafs.log.partition import Partition
@@ -25,24 +25,21 @@ class ChosenReplicas:
         """The directories from which the state is read; empty if they are of several clusters."""
         return of_one_cluster(self._directories)
 
+    def metadata(self) -> Partition | None:
+        """The replica of the metadata log that is the furthest; None if none is here."""
+        return furthest(replicas(self.directories, METADATA_LOG))
+
     def sources(self, topic: str) -> list[Partition]:
-        """The partitions that tell about groups, transactions or metadata: those of that topic."""
-        names = (name for name, parsed in self.source_names().items() if parsed.topic == topic)
-        found = (self.source(name) for name in names)
-        return [each for each in found if each is not None]
-
-    def source(self, name: str) -> Partition | None:
-        """The replica of such a partition that is the furthest; None if none is here any more."""
-        return furthest(replicas(self.directories, name))
-
-    def source_names(self) -> dict[str, PartitionName]:
-        """All such partitions, by directory name: those of the metadata first."""
-        found = {}
-        for directory in self.directories:
-            for name, parsed in directory.names().items():
-                if not parsed.mark and (name == METADATA_LOG or parsed.topic in (GROUPS_TOPIC, TRANSACTIONS_TOPIC)):
-                    found[name] = parsed
-        return dict(sorted(found.items(), key=lambda item: (item[0] != METADATA_LOG, item[1].topic, item[1].partition)))
+        """The partitions of a topic that tells about groups or transactions, each as the replica that is the furthest,
+        by number."""
+        found = {
+            name: parsed.partition
+            for directory in self.directories
+            for name, parsed in directory.names().items()
+            if parsed.topic == topic and not parsed.mark
+        }
+        chosen = (furthest(replicas(self.directories, name)) for name in sorted(found, key=found.__getitem__))
+        return [each for each in chosen if each is not None]
 
     def all(self) -> list[Partition]:
         """All partitions that clients may write."""

@@ -10,19 +10,15 @@ from collections.abc import Iterator, Sequence
 
 from kafkafs.cluster.chosen_replicas import ChosenReplicas
 from kafkafs.cluster.connect import Connect
-from kafkafs.cluster.following import Following, Replay, until
 from kafkafs.cluster.group_history import Histories
 from kafkafs.cluster.groups import Groups
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.metadata import AsOf, Metadata
+from kafkafs.cluster.metadata import AsOf
 from kafkafs.cluster.progress import GroupProgress
 from kafkafs.cluster.topic_names import TopicNames
 from kafkafs.cluster.transactional_ids import Producers, TransactionalIds
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.errors import UNREADABLE
-from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, PartitionName
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 
 
@@ -34,15 +30,12 @@ class Cluster:
         self.directories = tuple(directories)
         self.lock = threading.Lock()
         self._options = options
-        self._until_ms = until_ms
-        self._sources: dict[str, Following] = {}
-        self._unread: dict[str, str] = {}  # by directory name, a sentence
         self._looked: CachedValue[bool] = CachedValue(options.log_fresh_s, options.clock)
-        self.topics = TopicNames(self.directories)
+        self.topics = TopicNames(self.directories, options, until_ms)
         self.replicas = ChosenReplicas(self.directories, self.topics)
         self.progress = GroupProgress(self.replicas.of, options)
-        self.groups = Groups(self.topics, Histories(options, until_ms, self.progress.ends_then), self._unread)
-        self.transactions = TransactionalIds(self.topics, self._unread, is_as_of_then=until_ms is not None)
+        self.groups = Groups(self.topics, Histories(options, until_ms, self.progress.ends_then), options, until_ms)
+        self.transactions = TransactionalIds(self.topics, options, until_ms)
         self.producers = Producers(self.replicas, self.transactions)
         self.connect = Connect(options)
 
@@ -54,54 +47,19 @@ class Cluster:
     @property
     def as_of(self) -> AsOf | None:
         """How far the metadata log was read."""
-        return self.topics.metadata.as_of if self.topics.metadata else None
+        return self.topics.as_of
 
     def look(self) -> None:
         """Brings all up to date, unless a look has begun a moment ago: one command asks several times."""
         if not self._looked.fresh():
             begun = self._options.clock()
-            self._look()
+            self.topics.look(self.replicas.metadata())
+            self.groups.look(self.replicas)
+            self.transactions.look(self.replicas)
             self._looked.store(True, fresh_until=begun + self._options.log_fresh_s)
-
-    def _look(self) -> None:
-        names = self.replicas.source_names()
-        for name in [*self._sources]:
-            if name not in names:
-                self._forget(name)
-        self._unread.clear()
-        for name, parsed in names.items():
-            chosen = self.replicas.source(name)
-            if chosen is None:
-                continue
-            known = self._sources.get(name)
-            if known is None or known.partition is not chosen:
-                known = self._sources[name] = Following(chosen, self._replay(parsed, chosen), self._options)
-            try:
-                known.catch_up()
-            except UNREADABLE as error:
-                self._unread[name] = f"{name} cannot be read: {error}"
-
-    def _replay(self, name: PartitionName, partition: Partition) -> Replay:
-        if name.directory == METADATA_LOG:
-            self.topics.metadata = Metadata(partition, self._options, until_ms=self._until_ms)
-            return until(self._until_ms, self.topics.metadata)
-        if name.topic == GROUPS_TOPIC:
-            return until(self._until_ms, self.groups.add(name.partition, partition).values)
-        return until(self._until_ms, self.transactions.add(name.partition).values)
-
-    def _forget(self, name: str) -> None:
-        partition = self._sources.pop(name).partition.name
-        if name == METADATA_LOG:
-            self.topics.metadata = None
-        elif partition.topic == GROUPS_TOPIC:
-            self.groups.remove(partition.partition)
-        else:
-            self.transactions.remove(partition.partition)
 
     def problems(self) -> Iterator[str]:
         """All that could not be read, in sentences."""
-        yield from (said for name, said in self._unread.items() if not name.startswith(f"{GROUPS_TOPIC}-"))
-        if self.topics.metadata is not None:
-            yield from self.topics.metadata.problems
+        yield from self.topics.problems()
         yield from self.groups.problems()
         yield from self.transactions.problems()

@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from kafkafs.cluster.following import Following, Problems, Replay
+from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.row_lines import Json, Row, known, text_of
 from kafkafs.disk.cached_value import same_objects
-from kafkafs.errors import UNREADABLE, KafkafsError, WouldBlock
+from kafkafs.errors import KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control, is_transactional
 from kafkafs.format.connect_secrets import (
     CONNECTOR,
@@ -31,7 +31,6 @@ from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
@@ -86,22 +85,12 @@ class _LastValues(Replay):
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._forget()
+        super().__init__()
 
     def _forget(self) -> None:
         self.values: dict[bytes, tuple[Any, int]] = {}
-        self.problems = Problems()
         self._changed: dict[bytes, int] = {}  # by key, the offset of what counts
         self._open: defaultdict[int, list[_Change]] = defaultdict(list)  # by producer
-
-    def reset(self, log: Log) -> int:
-        """Forgets all: see `Replay`."""
-        self._forget()
-        return log.start_offset
-
-    def report(self, problem: str) -> None:
-        """Keeps a sentence about something that could not be read."""
-        self.problems.add(problem)
 
     def add(self, records: Records, batches: Batches) -> None:
         """Some records in order. A value that is no JSON only ends the value before it."""
@@ -161,7 +150,7 @@ class Connect:
         self._names: list[dict[str, PartitionName]] = []
         self._candidates: list[str] = []
         self._kinds: dict[str, tuple[Partition, Kind | None]] = {}
-        self._followed: dict[str, tuple[Following, _LastValues]] = {}
+        self._followed: dict[str, Following[_LastValues]] = {}
 
     def sources(self, directories: Sequence[DataDirectory]) -> list[Partition]:
         """The partitions that tell of connectors; none without a config topic."""
@@ -215,19 +204,14 @@ class Connect:
     def _values(self, partition: Partition) -> Mapping[bytes, tuple[Any, int]]:
         name = partition.name.directory
         followed = self._followed.get(name)
-        if followed is None or followed[0].partition is not partition:
-            values = _LastValues(name)
-            followed = self._followed[name] = Following(partition, values, self._options), values
-        try:
-            followed[0].catch_up()
-        except UNREADABLE as error:
-            followed[1].report(f"{name} cannot be read: {error}")
-        return dict(followed[1].values)
+        if followed is None or followed.partition is not partition:
+            followed = self._followed[name] = Following(partition, _LastValues(name), self._options)
+        return dict(followed.look().values)
 
     def problems(self) -> Iterator[str]:
         """Sentences about records and topics that could not be read."""
-        for _, values in self._followed.values():
-            yield from values.problems
+        for each in self._followed.values():
+            yield from each.problems()
 
 
 def _kind_of(reader: Reader) -> Kind | None:

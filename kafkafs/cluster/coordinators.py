@@ -1,105 +1,183 @@
-"""The content of one partition of a coordinator's topic: its groups with their offsets, or its transactional ids.
+"""A coordinator's topic: those of its partitions that are here, each with its groups or its transactional ids.
 
 A group is read from its records when it is asked for; transactional ids are kept until one of their records changes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Generic, TypeVar
 
-from kafkafs.cluster.following import Problems
-from kafkafs.cluster.group_records import Commit, Group, Topics, read_commits, read_group
+from kafkafs.cluster.chosen_replicas import ChosenReplicas
+from kafkafs.cluster.following import Following, Problems
+from kafkafs.cluster.group_records import Commit, Group, TellProblem, Topics, read_commits, read_group
+from kafkafs.cluster.kept_records import Kept
 from kafkafs.cluster.last_values import LastValues
 from kafkafs.cluster.row_lines import text_of
+from kafkafs.cluster.topic_names import TopicNames
+from kafkafs.cluster.topic_partitions import many
 from kafkafs.cluster.transactions import Transaction, read_transaction
 from kafkafs.format.messages.topic_records import InternalTopic
 from kafkafs.format.names import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.format.strings import java_hash
+from kafkafs.log.read_options import ReadOptions
 
-_Unreadable = dict[bytes, list[tuple[int, str]]]
-"""By name the records that cannot be read: offset, and what is wrong."""
+Found = TypeVar("Found")
 
 
-class GroupPartition:
+class _Partition(LastValues, Generic[Found]):
+    """One partition, and what its records were read as."""
+
+    def __init__(self, topic: InternalTopic, where: str) -> None:
+        super().__init__(topic, where)
+        self._found: dict[bytes, Found] = {}
+        self._unreadable: dict[bytes, list[tuple[int, str]]] = {}  # offset, and what is wrong
+
+    def _current(self, read: Callable[[list[Kept], TellProblem], Found | None]) -> Mapping[bytes, Found]:
+        """The results by name. Names of which something has changed since the last time are read again."""
+        changed = self.changed()
+        if changed is None:
+            self._found.clear()
+            self._unreadable.clear()
+            changed = self.kept.by_name()
+        for name, records in changed:
+            said: list[tuple[int, str]] = []
+            found = read(records, said.append)
+            self._found.pop(name, None)
+            self._unreadable.pop(name, None)
+            if found is not None:
+                self._found[name] = found
+            if said:
+                self._unreadable[name] = said
+        return self._found
+
+    def sentences(self) -> list[str]:
+        """See `LastValues`. Thousands of records with the same problem count as one, both for a first read and for a
+        later one."""
+        found = Problems()
+        for offset, what in sorted(each for records in self._unreadable.values() for each in records):
+            found.add_record(self.where, offset, what)
+        return [*super().sentences(), *found]
+
+
+class GroupPartition(_Partition[None]):
     """One partition of `__consumer_offsets`."""
 
     def __init__(self, number: int) -> None:
-        self.number = number
-        self.values = LastValues(InternalTopic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
-        self._unreadable: _Unreadable = {}  # of groups
-
-    def names(self) -> list[bytes]:
-        """The groups that are found here, sorted."""
-        return self.values.kept.names()
+        super().__init__(InternalTopic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
 
     def group(self, name: bytes, topics: Topics) -> Group:
         """The group of that name."""
-        return read_group(self.values.kept.of(name), topics, _not_reported)
+        return read_group(self.kept.of(name), topics, _not_reported)
 
     def groups(self, topics: Topics) -> Iterator[tuple[bytes, Group]]:
         """All groups, by name."""
-        return ((name, read_group(kept, topics, _not_reported)) for name, kept in self.values.kept.by_name())
+        return ((name, read_group(kept, topics, _not_reported)) for name, kept in self.kept.by_name())
 
     def commits(self, name: bytes) -> list[Commit]:
         """The group's offsets."""
-        return read_commits(self.values.kept.of(name), _not_reported)
+        return read_commits(self.kept.of(name), _not_reported)
 
-    def problems(self, topics: Topics) -> list[str]:
-        """The records that could not be read. Reads what has changed since the last time."""
-        changed = self.values.changed()
-        if changed is None:
-            self._unreadable.clear()
-            changed = self.values.kept.by_name()
-        for name, kept in changed:
-            said: list[tuple[int, str]] = []
-            read_group(kept, topics, said.append)
-            read_commits(kept, said.append)
-            self._unreadable.pop(name, None)
-            if said:
-                self._unreadable[name] = said
-        return [*self.values.sentences(), *_sentences(self.values.where, self._unreadable)]
+    def check(self, topics: Topics) -> list[str]:
+        """Sentences about all that cannot be read. Reads what has changed since the last time."""
+
+        def read(kept: list[Kept], problem: TellProblem) -> None:
+            read_group(kept, topics, problem)
+            read_commits(kept, problem)
+
+        self._current(read)
+        return self.sentences()
 
 
 def _not_reported(_: tuple[int, str]) -> None:
-    """Do nothing: `problems` returns them."""
+    """Do nothing: `check` returns them."""
 
 
-def _sentences(where: str, unreadable: _Unreadable) -> Problems:
-    """Thousands of records with the same problem count as one, both for a first read and for a later one."""
-    found = Problems()
-    for offset, what in sorted(each for records in unreadable.values() for each in records):
-        found.add_record(where, offset, what)
-    return found
-
-
-class TransactionPartition:
+class TransactionPartition(_Partition[Transaction]):
     """One partition of `__transaction_state`."""
 
     def __init__(self, number: int) -> None:
-        self.number = number
-        self.values = LastValues(InternalTopic.TRANSACTIONS, f"{TRANSACTIONS_TOPIC}-{number}")
-        self._read: dict[bytes, Transaction | None] = {}
-        self._unreadable: _Unreadable = {}
+        super().__init__(InternalTopic.TRANSACTIONS, f"{TRANSACTIONS_TOPIC}-{number}")
 
     def transactions(self) -> list[Transaction]:
         """All transactional ids that are found here."""
-        changed = self.values.changed()
-        if changed is None:
-            self._read.clear()
-            self._unreadable.clear()
-            changed = self.values.kept.by_name()
-        for name, records in changed:
-            self._read.pop(name, None)
-            self._unreadable.pop(name, None)
-            said: list[tuple[int, str]] = []
-            for key, kept in records:
-                self._read[name] = read_transaction(key, kept, said.append)
-            if said:
-                self._unreadable[name] = said
-        return [each for each in self._read.values() if each is not None]
+        return list(self._current(_last_transaction).values())
 
-    def problems(self) -> list[str]:
-        """The records that could not be read."""
+    def check(self) -> list[str]:
+        """Sentences about all that cannot be read."""
         self.transactions()
-        return [*self.values.sentences(), *_sentences(self.values.where, self._unreadable)]
+        return self.sentences()
+
+
+def _last_transaction(records: list[Kept], problem: TellProblem) -> Transaction | None:
+    """The transactional id of these records: of several, which only a newer Kafka writes, the last one."""
+    found = None
+    for key, kept in records:
+        found = read_transaction(key, kept, problem)
+    return found
+
+
+Partition = TypeVar("Partition", GroupPartition, TransactionPartition)
+
+
+class CoordinatorTopic(Generic[Partition]):
+    """See the module. For the thread that holds the cluster's lock."""
+
+    def __init__(
+        self,
+        topic: str,
+        make: Callable[[int], Partition],
+        names: TopicNames,
+        options: ReadOptions,
+        until_ms: int | None,
+    ) -> None:
+        """`make`: a partition of a number, without records. `until_ms`: the earlier time as of which they are wanted;
+        None for now."""
+        self.topic = topic
+        self.names = names
+        self.followed: dict[int, Following[Partition]] = {}
+        self._make: Callable[[int], Partition] = make
+        self._options = options
+        self._until_ms = until_ms
+
+    def look(self, replicas: ChosenReplicas) -> None:
+        """Bring all partitions that are here up to date."""
+        found = {}
+        for replica in replicas.sources(self.topic):
+            number = replica.name.partition
+            known = self.followed.get(number)
+            if known is None or known.partition is not replica:
+                known = Following(replica, self._make(number), self._options, self._until_ms)
+            found[number] = known
+        self.followed = found
+        for each in found.values():
+            each.look()
+
+    @property
+    def partitions(self) -> list[int]:
+        """The partitions that are here."""
+        return sorted(self.followed)
+
+    @property
+    def count(self) -> int | None:
+        """How many partitions the topic has; None if that is not known."""
+        return self.names.partition_count(self.topic)
+
+    def version(self) -> object:
+        """Another one whenever records have come."""
+        return tuple((number, each.replay.version) for number, each in sorted(self.followed.items()))
+
+    def unread(self) -> list[str]:
+        """Sentences about partitions that could not be read."""
+        return [each.unread for _, each in sorted(self.followed.items()) if each.unread]
+
+    def missing(self) -> Iterator[str]:
+        """Return a sentence about the partitions that are not on these disks."""
+        here, count = self.partitions, self.count
+        if not here and self.names.image is not None and count is None:
+            yield f"the cluster has no topic {self.topic}"
+        elif not here:
+            yield f"no partition of {self.topic} is on these disks"
+        elif count is not None and (others := sorted(set(range(count)) - set(here))):
+            yield f"of {self.topic} {many(others)} of {count} {'are' if len(others) > 1 else 'is'} not on these disks"
 
 
 def partition_for(name: bytes, partitions: int) -> int:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from kafkafs.cluster import rows
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.connect import connector_row
+from kafkafs.cluster.coordinators import CoordinatorTopic
 from kafkafs.cluster.group_records import Commit, Group
 from kafkafs.cluster.groups import FoundGroup
 from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
 from kafkafs.cluster.progress import CommitProgress
 from kafkafs.cluster.row_lines import Json, Row, known, line
-from kafkafs.cluster.topic_partitions import many
 from kafkafs.format.messages.message_json import is_secret_config
 from kafkafs.format.names import GROUPS_TOPIC, INTERNAL_TOPICS, METADATA_LOG, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.meta_properties import cluster_ids, node_ids
@@ -69,8 +69,8 @@ def state(cluster: Cluster) -> Row:
             "epoch": as_of.epoch,
             "snapshot": as_of.snapshot,
         },
-        "groups": _here(cluster, cluster.groups.partitions, GROUPS_TOPIC),
-        "transactions": _here(cluster, cluster.transactions.partitions, TRANSACTIONS_TOPIC),
+        "groups": _here(cluster.groups),
+        "transactions": _here(cluster.transactions),
         "problems": list[Json](problems),
     }
 
@@ -79,29 +79,17 @@ def _problems(cluster: Cluster) -> Iterator[str]:
     yield from cluster.problems()
     cluster.connect.connectors(cluster.replicas.directories)
     yield from cluster.connect.problems()
-    if not cluster.replicas.sources(METADATA_TOPIC):
+    if cluster.replicas.metadata() is None:
         yield (
             f"no {METADATA_LOG} is on these disks: topics, configs, brokers and rights are unknown, and so is the"
             " number of partitions of a coordinator's topic"
         )
-    yield from missing(cluster, GROUPS_TOPIC)
-    yield from missing(cluster, TRANSACTIONS_TOPIC)
+    yield from cluster.groups.missing()
+    yield from cluster.transactions.missing()
 
 
-def missing(cluster: Cluster, topic: str) -> Iterator[str]:
-    """Return a sentence about the partitions of a coordinator's topic that are not on these disks."""
-    here = cluster.groups.partitions if topic == GROUPS_TOPIC else cluster.transactions.partitions
-    count = cluster.topics.partition_count(topic)
-    if not here and cluster.image is not None and count is None:
-        yield f"the cluster has no topic {topic}"
-    elif not here:
-        yield f"no partition of {topic} is on these disks"
-    elif count is not None and (others := sorted(set(range(count)) - set(here))):
-        yield f"of {topic} {many(others)} of {count} {'are' if len(others) > 1 else 'is'} not on these disks"
-
-
-def _here(cluster: Cluster, numbers: list[int], topic: str) -> Json:
-    return {"partitions": list[Json](numbers), "of": cluster.topics.partition_count(topic)} if numbers else None
+def _here(topic: CoordinatorTopic[Any]) -> Json:
+    return {"partitions": list[Json](topic.partitions), "of": topic.count} if topic.partitions else None
 
 
 def groups(cluster: Cluster) -> Iterator[bytes]:

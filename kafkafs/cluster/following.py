@@ -5,12 +5,13 @@ start has moved, the partition starts again. Sentences tell about unreadable rec
 reads, and the number of the others.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from kafkafs.errors import CorruptData, Denied, DiskError, NotFound
+from kafkafs.errors import UNREADABLE, CorruptData, Denied, DiskError, NotFound
 from kafkafs.format.batch import Batches
 from kafkafs.format.messages.topic_records import InternalTopic, Problem, Unreadable
 from kafkafs.format.records import Records, Refusal, decode
@@ -20,109 +21,6 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.reading import ask_again
 from kafkafs.log.segment import BatchRun, Damage, Segment
-
-
-class Replay(Protocol):
-    """The result of a partition's records."""
-
-    def reset(self, log: Log) -> int:
-        """Forgets all: the offset from which `log` is to be read."""
-
-    def add(self, records: Records, batches: Batches) -> None:
-        """Some records in order, control records too; their column `batch` is a row of `batches`."""
-
-    def report(self, problem: str) -> None:
-        """Something could not be read, in a sentence."""
-
-
-def until(moment_ms: int | None, replay: Replay) -> Replay:
-    """The same of what a partition had at a moment, where one is given: all before its first batch with a later record,
-    as `kafkafs revive --until` ends it."""
-    return replay if moment_ms is None else _ReplayUntil(moment_ms, replay)
-
-
-class _ReplayUntil(Replay):
-    def __init__(self, moment_ms: int, replay: Replay) -> None:
-        self._replay, self._moment_ms, self._is_over = replay, moment_ms, False
-
-    def reset(self, log: Log) -> int:
-        """See `Replay`."""
-        self._is_over = False
-        return self._replay.reset(log)
-
-    def add(self, records: Records, batches: Batches) -> None:
-        """See `Replay`."""
-        past = np.flatnonzero(batches["max_timestamp"][records.rows["batch"]] > self._moment_ms)
-        kept = 0 if self._is_over else int(past[0]) if len(past) else len(records)
-        self._is_over |= len(past) > 0
-        if kept:
-            self._replay.add(Records(records.data, records.rows[:kept]), batches)
-
-    def report(self, problem: str) -> None:
-        """See `Replay`."""
-        if not self._is_over:
-            self._replay.report(problem)
-
-
-class Following:
-    """See the module. Not for several threads at once."""
-
-    def __init__(self, partition: Partition, replay: Replay, options: ReadOptions) -> None:
-        self.partition = partition
-        self._replay = replay
-        self._options = options
-        self._read: Log | None = None
-
-    def catch_up(self) -> bool:
-        """Reads what has come; False if nothing has. NotFound if the directory is gone."""
-        return ask_again(self._catch_up, self._look_again)
-
-    def _look_again(self) -> None:
-        self._read = None
-        self.partition.look_again()
-
-    def _catch_up(self) -> bool:
-        log, before = self.partition.log(), self._read
-        if log is before:
-            return False
-        self._read = None  # until all of it is read
-        place = None
-        if before is not None and before.segments and went_on(before, log).change in (Change.GROWN, Change.ROLLED):
-            place = place_behind(before, log)
-        if place is None:
-            first = self._replay.reset(log)
-            begin = max(first, log.start_offset)  # a snapshot may be ahead of the log
-            for segment in log.segments_from(begin) if begin <= log.end_offset else ():  # unreadable: reported
-                self._segment(log, segment, log.walk_segment(segment, first), first)
-        else:
-            number, start = place
-            for at, segment in enumerate(log.segments[number:]):
-                runs = log.walk_segment(segment, segment.base_offset if at else start)
-                self._segment(log, segment, runs, log.start_offset)
-        self._read = log
-        return True
-
-    def _segment(self, log: Log, segment: Segment, runs: Iterator[BatchRun | Damage], first: int) -> None:
-        name = f"{self.partition.name.directory}/{segment.log_name}"
-        try:
-            segment.log()  # or else: of a last one that may not be read the log's end is the beginning
-            for item in runs:
-                if isinstance(item, Damage):
-                    self._replay.report(
-                        f"{name}: no valid batch in {item.size} bytes at {item.position}: offsets {item.base_offset} to"
-                        f" {item.last_offset} are missing"
-                    )
-                    continue
-                for piece in decode(item.data, item.position, item.rows, self._options.max_batch, self._options.memory):
-                    if isinstance(piece, Refusal):
-                        at = int(item.rows["base_offset"][piece.batch])
-                        self._replay.report(f"{name}: the batch at offset {at} is left out: {piece.error}")
-                    else:
-                        self._replay.add(piece.between(first, log.end_offset), item.rows)
-                    del piece  # and with it a large batch's memory, before the next is unpacked
-        except (Denied, NotFound, DiskError, CorruptData) as error:
-            self._replay.report(f"{name} cannot be read: {error}")
-
 
 MOST = 100
 
@@ -166,6 +64,146 @@ class Problems:
             yield f"{place}: offset {first}: {what}{more}"
         if self._left_out:
             yield f"{self._left_out:,} more problems like these"
+
+
+class Replay(ABC):
+    """The result of a partition's records. `problems`: what could not be read."""
+
+    def __init__(self) -> None:
+        self.problems = Problems()
+        self._forget()
+
+    def reset(self, log: Log) -> int:
+        """Forgets all: the offset from which `log` is to be read."""
+        self.problems = Problems()
+        self._forget()
+        return log.start_offset
+
+    def report(self, problem: str) -> None:
+        """Something could not be read, in a sentence."""
+        self.problems.add(problem)
+
+    @abstractmethod
+    def _forget(self) -> None:
+        """Make the result that of no record."""
+
+    @abstractmethod
+    def add(self, records: Records, batches: Batches) -> None:
+        """Some records in order, control records too; their column `batch` is a row of `batches`."""
+
+
+def until(moment_ms: int | None, replay: Replay) -> Replay:
+    """The same of what a partition had at a moment, where one is given: all before its first batch with a later record,
+    as `kafkafs revive --until` ends it."""
+    return replay if moment_ms is None else _ReplayUntil(moment_ms, replay)
+
+
+class _ReplayUntil(Replay):
+    def __init__(self, moment_ms: int, replay: Replay) -> None:
+        self._replay, self._moment_ms = replay, moment_ms
+        super().__init__()
+
+    def reset(self, log: Log) -> int:
+        """See `Replay`."""
+        self._forget()
+        return self._replay.reset(log)
+
+    def _forget(self) -> None:
+        self._is_over = False
+
+    def add(self, records: Records, batches: Batches) -> None:
+        """See `Replay`."""
+        past = np.flatnonzero(batches["max_timestamp"][records.rows["batch"]] > self._moment_ms)
+        kept = 0 if self._is_over else int(past[0]) if len(past) else len(records)
+        self._is_over |= len(past) > 0
+        if kept:
+            self._replay.add(Records(records.data, records.rows[:kept]), batches)
+
+    def report(self, problem: str) -> None:
+        """See `Replay`."""
+        if not self._is_over:
+            self._replay.report(problem)
+
+
+Result = TypeVar("Result", bound=Replay, covariant=True)
+
+
+class Following(Generic[Result]):
+    """See the module. Not for several threads at once. `unread`: why the last `look` could not read it; "" if it
+    could."""
+
+    def __init__(self, partition: Partition, replay: Result, options: ReadOptions, until_ms: int | None = None) -> None:
+        """`until_ms`: the moment up to which it is read, if one is given."""
+        self.partition = partition
+        self.replay = replay
+        self.unread = ""
+        self._fed = until(until_ms, replay)
+        self._options = options
+        self._read: Log | None = None
+
+    def look(self) -> Result:
+        """The result as of now, as far as the partition can be read."""
+        try:
+            self.catch_up()
+            self.unread = ""
+        except UNREADABLE as error:
+            self.unread = f"{self.partition.name.directory} cannot be read: {error}"
+        return self.replay
+
+    def problems(self) -> Iterator[str]:
+        """Sentences about all that could not be read."""
+        yield from self.replay.problems
+        yield from [self.unread] if self.unread else []
+
+    def catch_up(self) -> bool:
+        """Reads what has come; False if nothing has. NotFound if the directory is gone."""
+        return ask_again(self._catch_up, self._look_again)
+
+    def _look_again(self) -> None:
+        self._read = None
+        self.partition.look_again()
+
+    def _catch_up(self) -> bool:
+        log, before = self.partition.log(), self._read
+        if log is before:
+            return False
+        self._read = None  # until all of it is read
+        place = None
+        if before is not None and before.segments and went_on(before, log).change in (Change.GROWN, Change.ROLLED):
+            place = place_behind(before, log)
+        if place is None:
+            first = self._fed.reset(log)
+            begin = max(first, log.start_offset)  # a snapshot may be ahead of the log
+            for segment in log.segments_from(begin) if begin <= log.end_offset else ():  # unreadable: reported
+                self._segment(log, segment, log.walk_segment(segment, first), first)
+        else:
+            number, start = place
+            for at, segment in enumerate(log.segments[number:]):
+                runs = log.walk_segment(segment, segment.base_offset if at else start)
+                self._segment(log, segment, runs, log.start_offset)
+        self._read = log
+        return True
+
+    def _segment(self, log: Log, segment: Segment, runs: Iterator[BatchRun | Damage], first: int) -> None:
+        name = f"{self.partition.name.directory}/{segment.log_name}"
+        try:
+            segment.log()  # or else: of a last one that may not be read the log's end is the beginning
+            for item in runs:
+                if isinstance(item, Damage):
+                    self._fed.report(
+                        f"{name}: no valid batch in {item.size} bytes at {item.position}: offsets {item.base_offset} to"
+                        f" {item.last_offset} are missing"
+                    )
+                    continue
+                for piece in decode(item.data, item.position, item.rows, self._options.max_batch, self._options.memory):
+                    if isinstance(piece, Refusal):
+                        at = int(item.rows["base_offset"][piece.batch])
+                        self._fed.report(f"{name}: the batch at offset {at} is left out: {piece.error}")
+                    else:
+                        self._fed.add(piece.between(first, log.end_offset), item.rows)
+                    del piece  # and with it a large batch's memory, before the next is unpacked
+        except (Denied, NotFound, DiskError, CorruptData) as error:
+            self._fed.report(f"{name} cannot be read: {error}")
 
 
 def problem_of(record: Unreadable) -> str:

@@ -16,16 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafkafs.cluster.following import Following, Replay, until
+from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.group_records import Topics, read_group
-from kafkafs.cluster.last_values import LastValue
+from kafkafs.cluster.kept_records import LastValue
 from kafkafs.cluster.row_lines import Row, known, line
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Flags
-from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 
@@ -71,21 +70,13 @@ class HistoryReplay(Replay):
     def __init__(self, name: bytes) -> None:
         prefix = struct.pack(">h", len(name)) + name
         self._prefix = np.frombuffer(prefix, np.uint8)
-        self._forget()
+        super().__init__()
 
     def _forget(self) -> None:
         self._packed: list[bytes] = []
         self._waiting: list[_Event] = []
         self._outcomes = bytearray()
         self._open: defaultdict[int, list[int]] = defaultdict(list)  # by producer the numbers of commits
-
-    def reset(self, log: Log) -> int:
-        """Forgets all: see `Replay`."""
-        self._forget()
-        return log.start_offset
-
-    def report(self, problem: str) -> None:
-        """Do nothing: problems are reported for the partition as a whole."""
 
     def add(self, records: Records, batches: Batches) -> None:
         """Some records in order."""
@@ -148,19 +139,18 @@ class Histories:
         self._options = options
         self._until_ms = until_ms
         self._ends_then = ends_then
-        self._followed: OrderedDict[bytes, tuple[Following, HistoryReplay]] = OrderedDict()
+        self._followed: OrderedDict[bytes, Following[HistoryReplay]] = OrderedDict()
 
     def of(self, name: bytes, partition: Partition) -> "History":
         """Return the history of a group from that partition, as of now."""
         followed = self._followed.pop(name, None)
-        if followed is None or followed[0].partition is not partition:
-            replay = HistoryReplay(name)
-            followed = Following(partition, until(self._until_ms, replay), self._options), replay
-        followed[0].catch_up()
+        if followed is None or followed.partition is not partition:
+            followed = Following(partition, HistoryReplay(name), self._options, self._until_ms)
+        followed.catch_up()
         self._followed[name] = followed
         if len(self._followed) > _MOST_FOLLOWED:
             self._followed.popitem(last=False)
-        return followed[1].history(self._ends_then)
+        return followed.replay.history(self._ends_then)
 
 
 @dataclass

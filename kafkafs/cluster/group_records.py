@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from kafkafs.cluster.following import problem_of
-from kafkafs.cluster.last_values import NO_PRODUCER, OFFSET_COMMIT, LastValue, kind_of
+from kafkafs.cluster.kept_records import NO_PRODUCER, LastValue
+from kafkafs.cluster.last_values import OFFSET_COMMIT, kind_of
 from kafkafs.cluster.row_lines import known
 from kafkafs.format.messages.reading import ZERO_UUID
 from kafkafs.format.messages.schema import names_by_number

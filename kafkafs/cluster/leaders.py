@@ -8,9 +8,8 @@ same metadata names the same broker. Source: PartitionChangeBuilder.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkafs.cluster.following import Following
 from kafkafs.cluster.image import Image, PartitionState, all_but
-from kafkafs.cluster.metadata import Metadata
+from kafkafs.cluster.metadata import read_once
 from kafkafs.cluster.topic_partitions import TopicMetadata
 from kafkafs.errors import UsageError
 from kafkafs.format.names import METADATA_LOG
@@ -49,8 +48,7 @@ def leaders(directories: Iterable[DataDirectory]) -> Leaders | None:
     source = TopicMetadata(tuple(directories), options).source
     if source is None:
         return None
-    metadata = Metadata(source, options, _LeadersImage)
-    Following(source, metadata, options).catch_up()
+    metadata = read_once(source, options, _LeadersImage)
     problems = list(metadata.problems)
     if metadata.image is None:
         reason = f": {problems[0]}" if problems else ""

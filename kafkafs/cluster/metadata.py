@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.cluster.following import Following, Problems, Replay, problem_of
+from kafkafs.cluster.following import Following, Replay, problem_of
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.row_lines import known
 from kafkafs.errors import UNREADABLE, BatchMemoryFull, KafkafsError, WouldBlock
@@ -79,12 +79,14 @@ class Metadata(Replay):
         self._new_image = new_image
         self._until_ms = until_ms
         self._skipped = _SKIPPED | new_image.ignored_types
-        self.problems = Problems()
         self.is_dynamic = False
+        self._snapshot_ms: int | None = None
+        super().__init__()
+
+    def _forget(self) -> None:
         self.image: Image | None = None
         self.as_of: AsOf | None = None
         self._is_unused = False
-        self._snapshot_ms: int | None = None
         self._waiting: list[tuple[str, Message]] | None = None  # records of a transaction that has not ended
         self._next: int | None = None  # the offset from which the log goes on; None if it does not
         self._is_gap_reported = False
@@ -102,8 +104,7 @@ class Metadata(Replay):
 
     def reset(self, log: Log) -> int:
         """Forget everything: see `Replay`."""
-        self.problems, self._waiting = Problems(), None
-        self.image, self.as_of, self._next, self._is_gap_reported, self._is_unused = None, None, None, False, False
+        super().reset(log)
         snapshots = self._snapshots()
         for same in snapshots:
             if not same[0].offset and log.end_offset:
@@ -174,8 +175,8 @@ class Metadata(Replay):
         self.as_of = AsOf(last, known(timestamp), known(epoch), snapshot)
 
     def report(self, problem: str) -> None:
-        """The records that could not be read."""
-        self.problems.add(problem)
+        """See `Replay`."""
+        super().report(problem)
         self._is_gap_reported = True
 
     def _report_gaps(self, offsets: Numbers) -> None:
@@ -298,11 +299,11 @@ def _last_contained(beginning: Records) -> int | None:
     return known(header["lastContainedLogTimestamp"] if header else int(beginning.rows["timestamp"][0]))
 
 
-def read_once(partition: Partition, options: ReadOptions) -> Metadata:
+def read_once(partition: Partition, options: ReadOptions, new_image: type[Image] = Image) -> Metadata:
     """Return the state in a replica as of now: see `Metadata`. KafkafsError where its directory cannot be read."""
-    metadata = Metadata(partition, options)
-    Following(partition, metadata, options).catch_up()
-    return metadata
+    following = Following(partition, Metadata(partition, options, new_image), options)
+    following.catch_up()
+    return following.replay
 
 
 def metadata_version(path: Path) -> int | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkafs.cluster.following import Following, Problems, Replay
+from kafkafs.cluster.following import Following, Replay
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
@@ -21,7 +21,6 @@ from kafkafs.format.schemas.avro_names import SCHEMA_BYTES
 from kafkafs.format.schemas.decoders import load_libraries
 from kafkafs.format.strings import json_object
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
@@ -37,29 +36,16 @@ OVERHEAD = 1 << 10  # bytes that a schema takes besides its text
 class SchemaRecords(Replay):
     """The result of the records of `_schemas-0` so far."""
 
-    def __init__(self) -> None:
-        self._forget()
-
     def _forget(self) -> None:
         self._subjects: dict[str, dict[tuple[int, int], RegisteredSchema]] = {}  # the schemas of each by version and id
         self._texts: dict[str, str] = {}  # one text of many subjects is kept once
         self._size = 0
-        self.problems = Problems()
         self.changed = True
 
     def registry(self) -> Registry:
         """The registry that they make up."""
         self.changed = False
         return Registry(schema for versions in self._subjects.values() for schema in versions.values())
-
-    def reset(self, log: Log) -> int:
-        """See `Replay`."""
-        self._forget()
-        return log.start_offset
-
-    def report(self, problem: str) -> None:
-        """See `Replay`."""
-        self.problems.add(problem)
 
     def add(self, records: Records, batches: Batches) -> None:
         """See `Replay`. A record that is none of a registry's is a problem, and the rest counts."""
@@ -138,8 +124,7 @@ class SchemaTopic:
         self._options = options
         self._lock = threading.Lock()
         self._registry: CachedValue[Registry] = CachedValue(_FRESH_S, options.clock)
-        self._following: Following | None = None
-        self._records = SchemaRecords()
+        self._following: Following[SchemaRecords] | None = None
         self._nothing = Registry()
 
     def registry(self, *, now: bool = False) -> Registry:
@@ -159,7 +144,7 @@ class SchemaTopic:
 
     def problems(self) -> list[str]:
         """Sentences about records that could not be read."""
-        return list(self._records.problems)
+        return list(self._following.problems()) if self._following is not None else []
 
     def _look(self, now: bool) -> Registry:
         chosen = self.partition()
@@ -167,8 +152,7 @@ class SchemaTopic:
             self._following = None
             return self._nothing
         if self._following is None or self._following.partition is not chosen:
-            self._records = SchemaRecords()
-            self._following = Following(chosen, self._records, self._options)
+            self._following = Following(chosen, SchemaRecords(), self._options)
         if now:
             chosen.look_again()
         try:
@@ -176,5 +160,5 @@ class SchemaTopic:
         except NotFound:
             self._following = None
             return self._nothing
-        known = self._registry.latest
-        return self._records.registry() if self._records.changed or known is None else known
+        known, records = self._registry.latest, self._following.replay
+        return records.registry() if records.changed or known is None else known

@@ -1,27 +1,51 @@
 """Names and ids of topics, as the metadata log tells them, or else the directories on the disks at hand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from kafkafs.cluster.following import Following
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.metadata import Metadata
+from kafkafs.cluster.metadata import AsOf, Metadata
 from kafkafs.disk.cached_value import same_objects
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 
 
 class TopicNames:
-    """See the module. `metadata` is None as long as no metadata log is here."""
+    """See the module."""
 
-    def __init__(self, directories: Sequence[DataDirectory]) -> None:
+    def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None) -> None:
         self._directories = directories
-        self.metadata: Metadata | None = None
+        self._options = options
+        self._until_ms = until_ms
+        self._followed: Following[Metadata] | None = None  # as long as a metadata log is here
         self._named: dict[str, str] = {}
         self._named_of: list[dict[str, PartitionName]] = []
+
+    def look(self, source: Partition | None) -> None:
+        """Bring the metadata up to date. `source`: the log that counts; None if none is here."""
+        if source is None:
+            self._followed = None
+            return
+        if self._followed is None or self._followed.partition is not source:
+            metadata = Metadata(source, self._options, until_ms=self._until_ms)
+            self._followed = Following(source, metadata, self._options, self._until_ms)
+        self._followed.look()
 
     @property
     def image(self) -> Image | None:
         """Topics, brokers and settings; None if no metadata log is here, or it cannot be understood."""
-        return self.metadata.image if self.metadata else None
+        return self._followed.replay.image if self._followed else None
+
+    @property
+    def as_of(self) -> AsOf | None:
+        """How far the metadata log was read."""
+        return self._followed.replay.as_of if self._followed else None
+
+    def problems(self) -> Iterator[str]:
+        """Sentences about all of the metadata that could not be read."""
+        return self._followed.problems() if self._followed else iter(())
 
     def id_of(self, topic: str) -> str | None:
         """The id of a topic; None if the metadata has none of that name."""

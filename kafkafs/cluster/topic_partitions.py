@@ -80,8 +80,7 @@ class TopicMetadata:
         self._directories = tuple(directories)
         self._options = options
         self._lock = threading.Lock()
-        self._following: Following | None = None
-        self._metadata: Metadata | None = None
+        self._following: Following[Metadata] | None = None
         self._known: dict[str, tuple[Places, object, TopicPartitions]] = {}
         self._problem = ""
 
@@ -121,19 +120,14 @@ class TopicMetadata:
 
     def _image(self) -> "_TopicsImage | None":
         self._problem = ""
-        try:
-            partition = self.source
-            if partition is None:
-                return None
-            if self._following is None or self._following.partition is not partition:
-                self._metadata = Metadata(partition, self._options, _TopicsImage)
-                self._following = Following(partition, self._metadata, self._options)
-            self._following.catch_up()
-        except UNREADABLE as error:
-            self._problem = f"{METADATA_LOG} cannot be read: {error}"
+        source = self.source
+        if source is None:
             return None
-        self._problem = self._metadata.lost if self._metadata else ""
-        image = self._metadata.image if self._metadata else None
+        if self._following is None or self._following.partition is not source:
+            self._following = Following(source, Metadata(source, self._options, _TopicsImage), self._options)
+        metadata = self._following.look()
+        self._problem = self._following.unread or metadata.lost
+        image = None if self._following.unread else metadata.image
         return image if isinstance(image, _TopicsImage) else None
 
 

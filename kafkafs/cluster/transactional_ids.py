@@ -1,68 +1,45 @@
 """The transactional ids of a cluster, from all partitions of `__transaction_state` that are here, and the producers of
 partitions with the ids that they belong to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from kafkafs.cluster.chosen_replicas import ChosenReplicas
-from kafkafs.cluster.coordinators import TransactionPartition
+from kafkafs.cluster.coordinators import CoordinatorTopic, TransactionPartition
 from kafkafs.cluster.topic_names import TopicNames
 from kafkafs.cluster.transactions import Open, Owners, Producer, ProducerScans, Transaction
 from kafkafs.format.names import TRANSACTIONS_TOPIC
 from kafkafs.log.partition import Partition
+from kafkafs.log.read_options import ReadOptions
 
 
-class TransactionalIds:
+class TransactionalIds(CoordinatorTopic[TransactionPartition]):
     """See the module. For the thread that holds the cluster's lock."""
 
-    def __init__(self, topics: TopicNames, unread: Mapping[str, str], is_as_of_then: bool) -> None:
-        """`unread`: sentences about partitions that could not be read, by directory name. `is_as_of_then`: they are
-        wanted as of an earlier time."""
-        self._topics = topics
-        self._unread = unread
-        self._is_as_of_then = is_as_of_then
-        self._partitions: dict[int, TransactionPartition] = {}
-
-    def add(self, number: int) -> TransactionPartition:
-        """A partition that is here from now on, empty as yet."""
-        made = self._partitions[number] = TransactionPartition(number)
-        return made
-
-    def remove(self, number: int) -> None:
-        """That partition is not here any more."""
-        self._partitions.pop(number, None)
-
-    @property
-    def partitions(self) -> list[int]:
-        """The partitions of `__transaction_state` that are here."""
-        return sorted(self._partitions)
+    def __init__(self, names: TopicNames, options: ReadOptions, until_ms: int | None) -> None:
+        super().__init__(TRANSACTIONS_TOPIC, TransactionPartition, names, options, until_ms)
+        self._is_as_of_then = until_ms is not None
 
     def all(self) -> list[tuple[Transaction, int]]:
         """All transactional ids, each with the partition it was found in."""
-        found = [(each, number) for number, one in self._partitions.items() for each in one.transactions()]
+        found = [(each, number) for number, one in self.followed.items() for each in one.replay.transactions()]
         return sorted(found, key=lambda item: (item[0].transactional_id, item[1]))
-
-    def version(self) -> object:
-        """Another one whenever `all` may say something else."""
-        return tuple((number, each.values.version) for number, each in sorted(self._partitions.items()))
 
     def owners(self) -> Owners:
         """Return the holders of the open transactions."""
-        count = self._topics.partition_count(TRANSACTIONS_TOPIC)
-        if count is None and self._topics.image is not None and self._is_as_of_then:
+        count = self.count
+        if count is None and self.names.image is not None and self._is_as_of_then:
             return Owners([], all_here=True)  # the topic was made later
         return Owners([each for each, _ in self.all()], count is not None and self._are_whole(count))
 
     def _are_whole(self, count: int) -> bool:
         """True if all partitions of the transactions' topic are here, and could be read from end to end."""
-        if self.partitions != list(range(count)):
-            return False
-        names = (f"{TRANSACTIONS_TOPIC}-{number}" for number in range(count))
-        return not any(name in self._unread for name in names) and not any(self.problems())
+        return self.partitions == list(range(count)) and not any(self.problems())
 
     def problems(self) -> Iterator[str]:
-        """Sentences about records that could not be read."""
+        """Sentences about partitions and records that could not be read."""
+        yield from self.unread()
         for number in self.partitions:
-            yield from self._partitions[number].problems()
+            yield from self.followed[number].replay.check()
 
 
 class Producers:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from kafkafs.cluster.following import problem_of
 from kafkafs.cluster.group_records import TellProblem
-from kafkafs.cluster.last_values import LastValue
+from kafkafs.cluster.kept_records import LastValue
 from kafkafs.cluster.row_lines import known
 from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.disk.data_file import is_settled

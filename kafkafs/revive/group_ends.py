@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.cluster.last_values import HEAD, kind_of, name_of
+from kafkafs.cluster.kept_records import HEAD
+from kafkafs.cluster.last_values import kind_of, name_of
 from kafkafs.format.batch import walk
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.records import Records, Refusal, decode

@@ -86,9 +86,9 @@ class ClusterSources:
         return granted
 
     def _partitions(self, topic: str) -> list[Partition]:
-        if topic != SCHEMAS_TOPIC:
+        if topic not in (SCHEMAS_TOPIC, METADATA_TOPIC):
             return self.cluster.replicas.sources(topic)
-        partition = self.schemas.partition()
+        partition = self.schemas.partition() if topic == SCHEMAS_TOPIC else self.cluster.replicas.metadata()
         return [] if partition is None else [partition]
 
     def root(self) -> Granted:

@@ -18,7 +18,7 @@ from kafkafs.cluster.cluster import Cluster as About
 from kafkafs.cluster.files import LISTS
 from kafkafs.cluster.group_records import Topics, read_commits, read_group
 from kafkafs.cluster.image import Image
-from kafkafs.cluster.last_values import LastValue
+from kafkafs.cluster.kept_records import LastValue
 from kafkafs.cluster.metadata import metadata_version
 from kafkafs.cluster.row_lines import line
 from kafkafs.cluster.rows import Ends, group_with_members, offset_row, transaction_row

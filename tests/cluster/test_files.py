@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.cluster.files import LISTS, missing, offsets, state
+from kafkafs.cluster.files import LISTS, offsets, state
 from kafkafs.format.names import GROUPS_TOPIC, INTERNAL_TOPICS, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
@@ -92,13 +92,13 @@ def test_what_is_not_here_is_named(tmp_path):
     """Half of a coordinator's topic tells half of the groups, which nobody should take for all of them."""
     place = tmp_path / "none"
     Data(place)
-    assert list(missing(cluster(place), GROUPS_TOPIC)) == [f"no partition of {GROUPS_TOPIC} is on these disks"]
+    assert list(cluster(place).groups.missing()) == [f"no partition of {GROUPS_TOPIC} is on these disks"]
     reported = state(cluster(place))["problems"]
     assert isinstance(reported, list)
     assert [problem for problem in reported if "no __cluster_metadata-0" in str(problem)]
     place = tmp_path / "never"
     Data(place).write(METADATA, topic("t"))
-    assert list(missing(cluster(place), TRANSACTIONS_TOPIC)) == [f"the cluster has no topic {TRANSACTIONS_TOPIC}"]
+    assert list(cluster(place).transactions.missing()) == [f"the cluster has no topic {TRANSACTIONS_TOPIC}"]
 
 
 MANY = ", ".join(map(str, range(1, 11)))
@@ -114,7 +114,7 @@ def test_partitions_elsewhere_are_counted_and_the_first_named(tmp_path, count, s
     data.write(GROUPS, [commit("g", "t", 0, 5)])
     found = cluster(tmp_path)
     expected = [f"of {GROUPS_TOPIC} {sentence} not on these disks"] if sentence else []
-    assert list(missing(found, GROUPS_TOPIC)) == expected
+    assert list(found.groups.missing()) == expected
     assert state(found)["groups"] == {"partitions": [0], "of": count}
 
 

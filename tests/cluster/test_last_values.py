@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkafs.cluster.last_values import HEAD, NO_PRODUCER, KeptRecords, LastValue
+from kafkafs.cluster.kept_records import HEAD, NO_PRODUCER, KeptRecords, LastValue
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, read
@@ -130,13 +130,10 @@ class Model:
 
 
 @settings(max_examples=70, deadline=None)
-@given(st.lists(STEPS, max_size=30), st.booleans())
-def test_it_keeps_what_a_dictionary_keeps(steps: list[tuple[str, object, int | None]], cleared: bool) -> None:
+@given(st.lists(STEPS, max_size=30))
+def test_it_keeps_what_a_dictionary_keeps(steps: list[tuple[str, object, int | None]]) -> None:
     """A group's offsets are what a consumer goes on with: none may be lost, mixed up or come back."""
     kept, model = KeptRecords(), Model()
-    if cleared:
-        kept.put(HEAD.pack(1, 1) + b"x", LastValue(0, b""))
-        kept.clear()
     for offset, (what, about, producer) in enumerate(steps):
         match what, about:
             case "put", (int(kind), bytes(name), bytes(rest)):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.cluster.last_values import LastValue, LastValues
+from kafkafs.cluster.kept_records import LastValue
+from kafkafs.cluster.last_values import LastValues
 from kafkafs.disk.blocking import acquired, time_slice
 from kafkafs.errors import Unfinished
 from kafkafs.format.messages.topic_records import InternalTopic
