@@ -45,7 +45,8 @@ def audited(data: Path, meanwhile: Callable[[], object] = lambda: None) -> list[
     """What an audit finds that was planned before `meanwhile` and did its work after it."""
     units = segments_of([data])
     meanwhile()
-    return audit_job.joined([data], [audit_job.check_segment(unit, frozenset()) for unit in units]).findings
+    reports = [audit_job.check_segment(unit, frozenset()) for unit in units]
+    return audit_job.joined(audit_job.AuditReport(), [data], units, reports).findings
 
 
 @pytest.mark.parametrize("keep", KEPT.values(), ids=KEPT)

@@ -17,5 +17,5 @@ def test_a_partition_of_one_segment_is_listed_once_for_both(tmp_path):
     assert (names["t-0"], names["leader-epoch-checkpoint"]) == (1, 1)
     locations.open_directories.close()
     found: list[AuditReport] = []
-    names = opened(lambda: found.append(joined([tmp_path], reports)))
+    names = opened(lambda: found.append(joined(AuditReport(), [tmp_path], [unit], reports)))
     assert (names["t-0"], names["leader-epoch-checkpoint"], found[0].partitions) == (0, 0, 1)

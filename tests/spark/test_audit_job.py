@@ -28,8 +28,9 @@ FIRST = "00000000000000000000"
 
 def look(*paths: Path) -> list[Finding]:
     """The findings, without Spark: one unit after the other."""
-    reports = [audit_job.check_segment(unit, audit_job.clean_of(paths)) for unit in segments_of(paths)]
-    return audit_job.joined(paths, reports).findings
+    units = segments_of(paths)
+    reports = [audit_job.check_segment(unit, audit_job.clean_of(paths)) for unit in units]
+    return audit_job.joined(audit_job.AuditReport(), paths, units, reports).findings
 
 
 def test_nothing_is_wrong_with_what_brokers_write(dataset: Dataset):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafkafs.format.names import CLEANER_OFFSETS
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.spark.audit.audit_job import check_segment, joined
+from kafkafs.spark.audit.audit_job import AuditReport, check_segment, joined
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.partition_check import (
     OffsetSpan,
@@ -160,8 +160,9 @@ def test_a_small_file_that_may_not_be_read_is_a_finding_and_not_the_end(open_pat
         (open_path / checkpoint).write_text("0\n0\n")
     (open_path / name).chmod(0)
     with as_nobody():
-        reports = [check_segment(unit, frozenset({open_path})) for unit in segments_of([open_path])]
-        (finding,) = joined([open_path], reports).findings
+        units = segments_of([open_path])
+        reports = [check_segment(unit, frozenset({open_path})) for unit in units]
+        (finding,) = joined(AuditReport(), [open_path], units, reports).findings
     assert (finding.file, finding.kind) == (name, kind)
 
 
@@ -176,8 +177,9 @@ def test_what_may_not_be_read_is_one_finding_and_the_rest_is_looked_at(open_path
     refused = name.format(1)
     (open_path / refused).chmod(0)
     with as_nobody():
-        reports = [check_segment(unit, frozenset()) for unit in segments_of([open_path], refused=False)]
-        report = joined([open_path], reports)
+        units = segments_of([open_path], refused=False)
+        reports = [check_segment(unit, frozenset()) for unit in units]
+        report = joined(AuditReport(), [open_path], units, reports)
     assert [(each.file, each.kind) for each in report.findings] == [(refused, "unreadable")]
     assert report.partitions == 2
 

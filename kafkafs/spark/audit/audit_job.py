@@ -1,9 +1,10 @@
 """The audit of whole data directories: a unit of work for each segment, and the joints between them at the end."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import dropwhile
+from itertools import dropwhile, islice
 from pathlib import Path
 
 from kafkafs.cluster.topic_partitions import TopicPartitions
@@ -82,19 +83,35 @@ class SegmentReport:
     """The report on its partition, from the same process and listing. Only a segment that is alone has it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AuditReport:
-    """The whole audit."""
-
-    findings: list[Finding]
-    partitions: int
-    segments: int
-    batches: int
-    size: int
-
-
 def ignore_finding(_: Finding) -> None:
     """For a caller that waits for the whole report."""
+
+
+@dataclass(slots=True)
+class AuditReport:
+    """The whole audit of the topics, which grows. Each finding is `found` as soon as it is certain."""
+
+    topics: TopicChoice = ALL_TOPICS
+    found: Callable[[Finding], None] = ignore_finding
+    findings: list[Finding] = field(default_factory=list)
+    partitions: int = 0
+    segments: int = 0
+    batches: int = 0
+    size: int = 0
+
+    def count(self, report: SegmentReport) -> None:
+        """Counts a segment."""
+        self.segments += 1
+        self.batches += report.batches
+        self.size += report.unit.weight
+
+    def add(self, findings: Iterable[Finding]) -> None:
+        """Takes the findings about one of the topics: in a partition's directory of it, or about its line in a
+        checkpoint."""
+        for finding in findings:
+            if self.topics.is_all or (finding.topic is not None and self.topics.takes(finding.topic)):
+                self.findings.append(finding)
+                self.found(finding)
 
 
 def audit(
@@ -118,18 +135,13 @@ def audit(
         if trouble := data_directory(path, tiered).check_tier():
             raise Unanswered(trouble)
     units = segments_of(data_directories, topics, tiered, refused=False)
-    absent = missing_partitions(missing, metadata_directory(data_directories))
-    for finding in absent:
-        found(finding)
-    report = joined(data_directories, jobs.each(engine, "audit", units, task, progress, begin), topics, found, tiered)
-    report = replace(report, findings=absent + report.findings)
-    if not compare_replicas:
-        return report
-    pairs = pairs_of(data_directories, topics)
-    diverged = diverging(pairs, jobs.run(engine, "compare replicas", pairs, compare, progress))
-    for finding in diverged:
-        found(finding)
-    return replace(report, findings=[*report.findings, *diverged])
+    report = AuditReport(topics, found)
+    report.add(missing_partitions(missing, metadata_directory(data_directories)))
+    joined(report, data_directories, units, jobs.each(engine, "audit", units, task, progress, begin), tiered)
+    if compare_replicas:
+        pairs = pairs_of(data_directories, topics)
+        report.add(diverging(pairs, jobs.run(engine, "compare replicas", pairs, compare, progress)))
+    return report
 
 
 def clean_of(paths: Iterable[Path], tiered: Tiered | None = None) -> frozenset[Path]:
@@ -138,90 +150,46 @@ def clean_of(paths: Iterable[Path], tiered: Tiered | None = None) -> frozenset[P
 
 
 def joined(
+    report: AuditReport,
     data_directories: Sequence[Path],
+    units: Iterable[SegmentUnit],
     reports: Iterable[SegmentReport],
-    topics: TopicChoice = ALL_TOPICS,
-    found: Callable[[Finding], None] = ignore_finding,
     tiered: Tiered | None = None,
 ) -> AuditReport:
-    """The results of the segments, and the findings that only show in all of them together.
+    """The report with the results of the segments, and with the findings that only show in all of them together.
 
-    `reports` come in the order of `segments_of`. Each finding is `found` as soon as it is certain, in the final order.
+    The units are those of `segments_of`, and `reports` come in their order. So do the findings.
     """
     directories = [data_directory(path, tiered) for path in data_directories]
-    report = _Growing(topics, found)
-    report.add_findings([*check_twins(directories), *check_topic_ids(directories), *check_set_aside(directories)])
-    coming = _OrderedReports(reports, [directory.path for directory in directories])
+    report.add([*check_twins(directories), *check_topic_ids(directories), *check_set_aside(directories)])
+    segments = {directory.path: Counter[str]() for directory in directories}
+    for unit in units:
+        segments[unit.data_directory][unit.partition_directory] += 1
+    coming = iter(reports)
     for directory in directories:
+        counts = segments[directory.path]
+        here = {name for name, parsed in directory.names().items() if report.topics.takes(parsed.topic)}
         ends: dict[tuple[str, int], int] = {}
         names: dict[str, tuple[str, ...]] = {}
-        for name in sorted(name for name, parsed in directory.names().items() if topics.takes(parsed.topic)):
+        for name in sorted(here | counts.keys()):
             mine = []
-            for each in coming.up_to(directory.path, name):
-                report.add(each)
-                if each.unit.partition_directory == name:
-                    report.add_findings(each.findings)
-                    mine.append(each)
-            beside = mine[0].partition if len(mine) == 1 else None
-            beside = beside or _partition(directory, name, mine)
-            report.add_findings(beside.findings)
+            for each in islice(coming, counts[name]):
+                report.count(each)
+                mine.append(each)
+                if name in here:
+                    report.add(each.findings)
+            if name not in here:
+                continue  # the broker has deleted it meanwhile
+            beside = (mine[0].partition if len(mine) == 1 else None) or _partition(directory, name, mine)
+            report.add(beside.findings)
             report.partitions += 1
             if beside.names is not None:
                 names[name] = beside.names
             ends |= beside.ends
-        for each in coming.up_to(directory.path, None):  # of partitions that the broker has deleted meanwhile
-            report.add(each)
-        report.add_findings(check_names(directory, names))
-        report.add_findings(check_data_directory(directory, ends, directory.is_clean()))
-    return AuditReport(report.findings, report.partitions, report.segments, report.batches, report.size)
-
-
-class _Growing:
-    """A report while it is made."""
-
-    def __init__(self, topics: TopicChoice, found: Callable[[Finding], None]) -> None:
-        self._topics, self._found = topics, found
-        self.findings: list[Finding] = []
-        self.partitions = self.segments = self.batches = self.size = 0
-
-    def add(self, report: SegmentReport) -> None:
-        """Counts a segment."""
-        self.segments += 1
-        self.batches += report.batches
-        self.size += report.unit.weight
-
-    def add_findings(self, findings: Iterable[Finding]) -> None:
-        """Takes the findings that are of the topics."""
-        for finding in findings:
-            if self._topics.is_all or _is_of(self._topics, finding):
-                self.findings.append(finding)
-                self._found(finding)
-
-
-class _OrderedReports:
-    """Reports as they come, in the order of data directories and of partitions' directories in each."""
-
-    def __init__(self, reports: Iterable[SegmentReport], paths: Sequence[Path]) -> None:
-        self._reports = iter(reports)
-        self._numbers = {path: number for number, path in enumerate(paths)}
-        self._next = next(self._reports, None)
-
-    def up_to(self, path: Path, name: str | None) -> Iterator[SegmentReport]:
-        """Those up to a partition's; without a name all of a data directory."""
-        while self._next is not None and self._is_up_to(self._next.unit, path, name):
-            yield self._next
-            self._next = next(self._reports, None)
-
-    def _is_up_to(self, unit: SegmentUnit, path: Path, name: str | None) -> bool:
-        if unit.data_directory != path:
-            return self._numbers[unit.data_directory] < self._numbers[path]
-        return name is None or unit.partition_directory <= name
-
-
-def _is_of(topics: TopicChoice, finding: Finding) -> bool:
-    """True if a finding is about one of the topics: in a partition's directory of it, or about a line of a
-    checkpoint."""
-    return finding.topic is not None and topics.takes(finding.topic)
+        report.add(check_names(directory, names))
+        report.add(check_data_directory(directory, ends, directory.is_clean()))
+    assert next(coming, None) is None  # which also lets the engine end its work
+    return report
 
 
 def _partition(directory: DataDirectory, name: str, reports: Sequence[SegmentReport]) -> PartitionReport:
