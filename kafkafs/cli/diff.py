@@ -3,13 +3,13 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from functools import partial
 
 from kafkafs.cli.exit_codes import EXIT_USAGE, say
 from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
 from kafkafs.format.strings import compact_json
 from kafkafs.log.topic_choice import TopicChoice
-from kafkafs.spark.diff.diff_job import Totals, by_content, by_offset
+from kafkafs.spark.diff.by_offset import Totals
+from kafkafs.spark.diff.diff_job import by_content, by_offset
 from kafkafs.spark.diff.sides import Pair, paired
 
 EXIT_DIFFERENT = 1
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         sides = paired(old, new, TopicChoice.parse(arguments.topics, arguments.topic_pattern))
         is_by_content = arguments.by == "content"
         is_different = _has_one_sided(sides.pairs, by_topic=is_by_content)
-        compare = by_content if is_by_content else partial(by_offset)
+        compare = by_content if is_by_content else by_offset
         with engine(arguments, "diff", progress) as where:
             for found in compare(where, sides.pairs, progress, has_lines=not arguments.stat):
                 troubles += [each for each in found.troubles if each not in troubles]

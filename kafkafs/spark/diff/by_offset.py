@@ -15,10 +15,10 @@ from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look, Reader
-from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.overview.contents import add_up
 from kafkafs.search.cleaned import Candidates, candidates, cleaned_offsets, together
-from kafkafs.spark.diff.comparison import ComparisonStep, Tell, count_records, steps
+from kafkafs.spark.diff.comparison import ComparisonStep, count_records, steps
 from kafkafs.spark.diff.sides import Pair
 from kafkafs.tables.locations import Location, partition
 
@@ -51,16 +51,33 @@ class DiffUnit:
 
 
 @dataclass(slots=True)
-class Differences:
-    """The result of a unit. `lines`: one for each record that only one side has. `troubles`: sentences about offsets
-    that were not compared."""
+class Totals:
+    """The counts of a partition; of a topic where `partition` is None."""
 
-    unit: DiffUnit
+    topic: str
+    partition: int | None
     equal: int = 0
     only_old: int = 0
     only_new: int = 0
     cleaned: int = 0
     below_start: int = 0
+
+    @property
+    def is_equal(self) -> bool:
+        """True if neither side has a record that the other one lacks."""
+        return not self.only_old and not self.only_new
+
+    def add(self, other: "Totals") -> None:
+        """Adds the counts of another part."""
+        add_up(self, other, ("equal", "only_old", "only_new", "cleaned", "below_start"))
+
+
+@dataclass(slots=True)
+class Differences:
+    """The result of a unit. `lines`: one for each record that only one side has. `troubles`: sentences about offsets
+    that were not compared."""
+
+    totals: Totals
     lines: list[bytes] = field(default_factory=list)
     troubles: list[str] = field(default_factory=list)
 
@@ -78,42 +95,39 @@ def compare(unit: DiffUnit) -> Differences:
 def _asked(location: Location | None, question: Callable[[Reader | None], Differences]) -> Differences:
     if location is None:
         return question(None)
-    found: Partition = partition(location)
 
     def ask(log: Log) -> Differences:
         return question(Look(log, _OPTIONS).visible)
 
-    return found.answer(ask)
+    return partition(location).answer(ask)
 
 
 def _compared(unit: DiffUnit, old: Reader | None, new: Reader | None) -> Differences:
-    found, writer = Differences(unit), _Writer(unit)
-    if unit.below is not None:
-        side = old if unit.below.is_old else new
-        found.below_start = (
-            0 if side is None else count_records(side, unit.below.start, unit.below.end, found.add_sentence)
-        )
+    found, writer = Differences(Totals(*unit.pair.name)), _Writer(unit)
+    totals = found.totals
+    if unit.below is not None and (side := old if unit.below.is_old else new) is not None:
+        totals.below_start = count_records(side, unit.below.start, unit.below.end, found.add_sentence)
     if not unit.pair.is_compacted:
         for step in steps(old, new, unit.start, unit.end, found.add_sentence):
-            _count(found, step)
+            _count(totals, step)
             found.lines += writer.lines(step)
         return found
     for chunk in _chunks(unit, old, new, found):
         cleaned = cleaned_offsets(chunk.old, new), cleaned_offsets(chunk.new, old)
-        found.cleaned += len(cleaned[0]) + len(cleaned[1])
+        totals.cleaned += len(cleaned[0]) + len(cleaned[1])
         left = chunk.unlike + len(chunk.old) + len(chunk.new) - len(cleaned[0]) - len(cleaned[1])
         if left and unit.has_lines:
             for step in steps(old, new, chunk.start, chunk.end, found.add_sentence):
                 found.lines += writer.lines(step, *cleaned)
-        found.only_old -= len(cleaned[0])
-        found.only_new -= len(cleaned[1])
+        totals.only_old -= len(cleaned[0])
+        totals.only_new -= len(cleaned[1])
     return found
 
 
-def _count(found: Differences, step: ComparisonStep) -> None:
-    found.equal += step.equal
-    found.only_old += len(step.old) - int((step.old_marks == SAME).sum())
-    found.only_new += len(step.new) - int((step.new_marks == SAME).sum())
+def _count(totals: Totals, step: ComparisonStep) -> None:
+    totals.equal += step.equal
+    totals.only_old += len(step.old) - int((step.old_marks == SAME).sum())
+    totals.only_new += len(step.new) - int((step.new_marks == SAME).sum())
 
 
 class _Chunk(NamedTuple):
@@ -131,7 +145,7 @@ def _chunks(unit: DiffUnit, old: Reader | None, new: Reader | None, found: Diffe
     parts: tuple[list[Candidates], list[Candidates]] = ([], [])
     start, count, unlike = unit.start, 0, 0
     for step in steps(old, new, unit.start, unit.end, found.add_sentence):
-        _count(found, step)
+        _count(found.totals, step)
         for part, records, marks in ((parts[0], step.old, step.old_marks), (parts[1], step.new, step.new_marks)):
             alone = _only(records, marks == ALONE)
             if len(alone):
@@ -186,6 +200,3 @@ def _in_order(old: Records, old_text: bytes, new: Records, new_text: bytes) -> b
     lines = [*old_text.splitlines(True), *new_text.splitlines(True)]
     order = np.argsort(np.concatenate([old.rows["offset"], new.rows["offset"]]), kind="stable")
     return b"".join(lines[number] for number in order)
-
-
-__all__ = ["BelowStart", "DiffUnit", "Differences", "Tell", "compare"]

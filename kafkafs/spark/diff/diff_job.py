@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.errors import KafkafsError
-from kafkafs.format.differences import HASH, Hashes
+from kafkafs.format.differences import HASH
 from kafkafs.format.key_index import new_seed
 from kafkafs.log.log import Log
 from kafkafs.spark import jobs
 from kafkafs.spark.diff.by_content import MOST_RECORDS, ContentUnit, Part, count, excesses, left_over, write
-from kafkafs.spark.diff.by_offset import BelowStart, Differences, DiffUnit, compare
+from kafkafs.spark.diff.by_offset import BelowStart, DiffUnit, Totals, compare
 from kafkafs.spark.diff.sides import Pair
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.tables.locations import Location, partition
-from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionRange, pieces_of
 
 WINDOW_BYTES = 16 << 20
@@ -29,24 +29,7 @@ class Result(NamedTuple):
 
     lines: Sequence[bytes] = ()
     troubles: Sequence[str] = ()
-    totals: "Totals | None" = None
-
-
-class Totals(NamedTuple):
-    """The counts of a partition; of a topic where `partition` is None."""
-
-    topic: str
-    partition: int | None
-    equal: int = 0
-    only_old: int = 0
-    only_new: int = 0
-    cleaned: int = 0
-    below_start: int = 0
-
-    @property
-    def is_equal(self) -> bool:
-        """True if neither side has a record that the other one lacks."""
-        return not self.only_old and not self.only_new
+    totals: Totals | None = None
 
 
 def by_offset(
@@ -61,24 +44,13 @@ def by_offset(
             troubles.append(f"{pair.name}: {error}")
     if troubles:
         yield Result(troubles=troubles)
-    totals: Totals | None = None
-    for found in jobs.each(engine, "diff", units, compare, progress):
-        name = found.unit.pair.name
-        if totals is not None and (totals.topic, totals.partition) != name:
-            yield Result(totals=totals)
-            totals = None
-        totals = _added(totals or Totals(*name), found)
-        yield Result(found.lines, found.troubles)
-    if totals is not None:
+    results = jobs.each(engine, "diff", units, compare, progress)
+    for name, parts in groupby(results, lambda found: (found.totals.topic, found.totals.partition)):
+        totals = Totals(*name)
+        for found in parts:
+            totals.add(found.totals)
+            yield Result(found.lines, found.troubles)
         yield Result(totals=totals)
-
-
-def _added(totals: Totals, found: Differences) -> Totals:
-    return totals._replace(
-        equal=totals.equal + found.equal, only_old=totals.only_old + found.only_old,
-        only_new=totals.only_new + found.only_new, cleaned=totals.cleaned + found.cleaned,
-        below_start=totals.below_start + found.below_start,
-    )  # fmt: skip
 
 
 def by_content(
@@ -94,37 +66,40 @@ def by_content(
 def _topic_by_content(
     engine: Engine, topic: str, pairs: Sequence[Pair], progress: Progress, has_lines: bool
 ) -> Iterator[Result]:
-    units, troubles, records = list[ContentUnit](), list[str](), 0
-    for is_old in (True, False):
-        for location in (each for pair in pairs if (each := pair.old if is_old else pair.new) is not None):
-            try:
-                bounds = _extent(location)
-                records += bounds.end - bounds.start
-                unread = partition(location).answer(lambda log: log.unreadable(log.start_offset, log.end_offset))
-                troubles += [f"{location.name}: {each.log_name} may not be read" for each in unread]
-                units += [ContentUnit(location, is_old, *window) for window in _windows(location, bounds)]
-            except KafkafsError as error:
-                troubles.append(f"{location.name}: {error}")
+    units, troubles = _content_units(pairs)
+    records = sum(unit.end - unit.start for unit in units)
     parts, seed, totals = -(-records // MOST_RECORDS) or 1, new_seed(), Totals(topic, None)
     for number in range(parts):
-        hashes: tuple[list[Hashes], list[Hashes]] = ([], [])
+        hashes = {is_old: [np.empty(0, HASH)] for is_old in (True, False)}
         counted = jobs.each(engine, "diff", units, partial(count, seed=seed, part=Part(number, parts)), progress)
         for unit, found in zip(units, counted, strict=True):
-            hashes[not unit.is_old].append(found.hashes)
+            hashes[unit.is_old].append(found.hashes)
             troubles += [each for each in found.troubles if each not in troubles]
-        equal, *more = excesses(*(np.concatenate([np.empty(0, HASH), *each]) for each in hashes))
+        equal, old, new = excesses(np.concatenate(hashes[True]), np.concatenate(hashes[False]))
         del hashes
-        totals = totals._replace(
-            equal=totals.equal + equal, only_old=totals.only_old + int(more[0].more.sum()),
-            only_new=totals.only_new + int(more[1].more.sum()),
-        )  # fmt: skip
-        for is_old, excess in ((True, more[0]), (False, more[1])):
+        totals.add(Totals(topic, None, equal, int(old.more.sum()), int(new.more.sum())))
+        for is_old, excess in ((True, old), (False, new)):
             if has_lines and len(excess.hashes):
                 own = [unit for unit in units if unit.is_old == is_old]
                 written = jobs.each(engine, "diff", own, partial(write, seed=seed, excess=excess), progress)
                 for text in left_over(written, excess):
                     yield Result([text])
     yield Result(troubles=troubles, totals=totals)
+
+
+def _content_units(pairs: Sequence[Pair]) -> tuple[list[ContentUnit], list[str]]:
+    """The units of one topic, those of the old side first, and sentences about what cannot be compared."""
+    units, troubles = list[ContentUnit](), list[str]()
+    for is_old in (True, False):
+        for location in (each for pair in pairs if (each := pair.old if is_old else pair.new) is not None):
+            try:
+                bounds = _extent(location)
+                unread = partition(location).answer(lambda log: log.unreadable(log.start_offset, log.end_offset))
+                troubles += [f"{location.name}: {each.log_name} may not be read" for each in unread]
+                units += [ContentUnit(location, is_old, *window) for window in _windows(location, bounds)]
+            except KafkafsError as error:
+                troubles.append(f"{location.name}: {error}")
+    return units, troubles
 
 
 class _Bounds(NamedTuple):
@@ -165,12 +140,9 @@ def _units(pair: Pair, has_lines: bool) -> Iterator[DiffUnit]:
     if pair.is_compacted or larger is None:
         yield DiffUnit(pair, start, end, has_lines, weight, below)
         return
-    windows = [(low, high, size) for low, high, size in _windows(larger, max(old, new, key=lambda each: each.size))]
-    bounds = [high for low, high, _ in windows if start < high < end]
-    sizes = [size for _, high, size in windows if start < high < end]
-    for number, (low, high) in enumerate(zip([start, *bounds], [*bounds, end], strict=True)):
-        size = 2 * sizes[number] if number < len(sizes) else 0
-        yield DiffUnit(pair, low, high, has_lines, size, below if low == start else None)
-
-
-__all__ = ["Result", "TopicPartition", "Totals", "by_content", "by_offset"]
+    windows = _windows(larger, max(old, new, key=lambda each: each.size))
+    inner = [(high, size) for _, high, size in windows if start < high < end]
+    low = start
+    for high, size in (*inner, (end, 0)):
+        yield DiffUnit(pair, low, high, has_lines, 2 * size, below if low == start else None)
+        low = high
