@@ -1,17 +1,20 @@
 """Text of a size that is known before it is read: such a range is a file, with a size, to be sought in and mapped.
 
-The size costs one pass over the log. The made text is kept for the read that follows, up to a limit. So is a place to
-begin at for every megabyte of text (`streams.Marks`), so that a read anywhere makes no more than that. A text is of one
-state of the log: the same segments, of the same generations, up to one offset. If the log only grew, the next text is
-this one and the text that came behind it. A reader that has one open keeps it. A name leads to the newest.
+The size costs one pass over the log (`ExactText`). The made text is kept for the read that follows, up to a limit. So
+is a place to begin at for every megabyte of text (`streams.Marks`), so that a read anywhere makes no more than that. A
+text is of one state of the log: the same segments, of the same generations, up to one offset. If the log only grew, the
+next text is this one and the text that came behind it. A reader (`ExactContent`) keeps the text that it has open. A
+name leads to the newest.
 """
 
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
 from itertools import count
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from kafkafs.disk.blocking import acquired, check_time_slice, may_block
 from kafkafs.errors import KafkafsError, Vanished
 from kafkafs.log.lineage import Change, went_on
 from kafkafs.log.log import Log
@@ -27,9 +30,6 @@ _REPLACED = 16
 
 _AGAIN_S = 5.0
 """After so long, a text that ended in an error of a remote tier is made again."""
-
-_READERS = 4
-"""Places in one text that are read on from at a time."""
 
 _numbers = count(1)
 
@@ -113,179 +113,140 @@ def span_of(log: Log, start: int, end: int, made_by: object) -> LogSpan:
     return LogSpan(start, end, covering(log, start, end), made_by, log)
 
 
-class ExactText(Generic[From]):
-    """See the module. It is closed when neither `ExactTexts` nor a reader has it any more."""
+class ExactText(Stream, Generic[From]):
+    """A text that is made once, to its end, for its size. It keeps what it made, up to a limit, until the budget wants
+    the memory. Readers (`ExactContent`) make what is gone again, each on its own, from the marks."""
+
+    size: int
 
     def __init__(
         self, span: From, make: Callable[[Place], Pieces], budget: TextBudget, before: "ExactText[From] | None" = None
     ) -> None:
-        """`make` makes the text from an offset on, `before` is a text that this one goes on from."""
+        """`make` makes the text from a place on, `before` is a measured text that this one goes on from."""
+        super().__init__(make, span.start, budget)
         self.number = next(_numbers)
         self.span = span
-        self._make = make
-        self._budget = budget
-        self._lock = threading.Lock()
-        self._users = 1
-        self._length: int | None = None
-        self._error: KafkafsError | None = None
+        self.size = 0
+        self.length: int | None = None
+        self.error: KafkafsError | None = None
         self._failed_at = 0.0
-        first = Stream(make, span.start, budget) if before is None else before._continued(make)
-        self.readers = [first]  # the one that made it first, then whoever was read last at the end
+        self._readers = 0
+        if before is not None:
+            self._go_on_from(before)
 
-    def _continued(self, make: Callable[[Place], Pieces]) -> Stream:
-        return self.readers[0].continued(make, self._length or 0, max(self.span.start, self.span.end))
-
-    @property
-    def is_measured(self) -> bool:
-        """True if its size is known."""
-        return self._length is not None
-
-    @property
-    def ends_in_error(self) -> bool:
-        """True if the bytes behind its last one cannot be read."""
-        return self._error is not None
+    def _go_on_from(self, before: "ExactText[From]") -> None:
+        assert before.length is not None
+        with acquired(before._making), before._state:
+            self.marks, self._kept = before.marks.copy(), before._kept.copy()
+        self._place = max(before.span.start, before.span.end)
+        if (self._kept.start, self._kept.end) != (0, before.length):
+            self._kept.clear(before.length)
 
     @property
     def may_be_mended(self) -> bool:
         """True if it ended in an error some seconds ago, and a part of it is in a remote tier: its store may answer by
         now."""
-        is_old = self._error is not None and self._budget.clock() - self._failed_at > _AGAIN_S
+        is_old = self.error is not None and self._budget.clock() - self._failed_at > _AGAIN_S
         return is_old and self.span.is_remote
 
     def measure(self) -> None:
-        """Finds its size. Unfinished and the like where that takes longer; Vanished if the log has changed."""
-        if self._length is None:
-            length, error = self.readers[0].make_all(self._budget.limits.measured)
-            if isinstance(error, Vanished):
-                raise error
-            self._error, self._failed_at = error, self._budget.clock()
-            self._length = length
-
-    @property
-    def size(self) -> int:
-        """Bytes; one more, which cannot be read, where it ends in an error."""
-        return (self._length or 0) + (self._error is not None)
-
-    def reaches_error(self, offset: int, size: int) -> bool:
-        """True if a read begins in the text and goes on into its error."""
-        return self._error is not None and offset < (self._length or 0) < offset + size
-
-    def read(self, offset: int, size: int) -> bytes | memoryview:
-        """The text at byte `offset`; fewer bytes only at its end. Behind that its error, or Vanished if the log is
-        not what it was: a page that the kernel has of it must be whole."""
-        length = self._length or 0
-        if offset >= length:
-            if self._error is not None and size:
-                raise self._error.with_traceback(None)
-            return b""
-        wanted = min(size, length - offset)
-        reader = self._reader_at(offset)
-        try:
-            text = reader.read(offset, wanted)
-            if len(text) < wanted:
-                raise Vanished("the measured records are gone; open the file again")
-        except Vanished:
-            reader.release()  # it would answer so for ever: whoever opens the text again may be made it of another look
-            raise
-        return text
+        """Make it to its end, in parts (see `disk.blocking.time_slice`), to find its size. Unfinished and the like if
+        that takes longer; Vanished if the log has changed."""
+        if self.length is not None:
+            return
+        may_block()
+        with acquired(self._making):
+            until = time.monotonic() + self._limits.part_s
+            try:
+                while self._end is None and self._advance():
+                    if self._kept.end > self._limits.measured:
+                        self._forget(self._kept.end)
+                    if time.monotonic() >= until:
+                        check_time_slice()
+            finally:
+                self._report_held_bytes()
+            length, error = (self._kept.end, None) if self._error is None else self._error
+        if isinstance(error, Vanished):
+            raise error
+        self.error, self._failed_at = error, self._budget.clock()
+        self.size = length + (error is not None)  # behind an error, one byte more, which cannot be read
+        self.length = length
 
     def make_as(self, make: Callable[[Place], Pieces]) -> None:
         """From now on it is made so, of a newer look at the same offsets: an older one may need files that are gone, of
         what follows the text and shows how transactions in it ended."""
-        with self._lock:
-            self._make = make
-            for reader in self.readers:
-                reader.make_as(make)
+        self._make = make
 
-    def _reader_at(self, offset: int) -> Stream:
-        with self._lock:
-            for reader in self.readers:
-                if reader.reaches(offset):
-                    break
-            else:
-                if len(self.readers) < _READERS:
-                    reader = Stream(self._make, self.span.start, self._budget, marks=self.readers[0].marks)
-                    self.readers.append(reader)
-                else:
-                    reader = self.readers[1]
-            if reader is not self.readers[0]:
-                self.readers.remove(reader)
-                self.readers.append(reader)
-            return reader
+    def pieces(self, place: Place) -> Pieces:
+        """Make it again from a place on, of the newest look."""
+        return self._make(place)
 
-    @property
-    def prefetch_is_due(self) -> bool:
-        """See `node.Prefetching`."""
-        return any(reader.prefetch_is_due for reader in self.readers)
+    def kept(self, offset: int, size: int) -> bytes | memoryview | None:
+        """These bytes if all of them are kept."""
+        with self._state:
+            return self._kept.cut(offset, size) if self._kept.has(offset, size) else None
 
-    def prefetch(self) -> None:
-        """See `node.Prefetching`."""
-        for reader in list(self.readers):
-            if reader.prefetch_is_due:
-                return reader.prefetch()
-        return None
+    def opened(self, held: object) -> "ExactContent":
+        """A reader of it, which holds the files that it is made from."""
+        with self._state:
+            self._readers += 1
+        return ExactContent(self, self._budget, held)
 
-    def acquire(self) -> bool:
-        """One more has it, until `release`; False if it is closed already."""
-        with self._lock:
-            self._users += self._users > 0
-            return self._users > 0
-
-    def release(self, is_read: bool = False) -> None:
-        """One less has it. A text that was read to its end makes room for others. It is made in memory that is used
+    def closed(self, is_read: bool) -> None:
+        """A reader less. A text that was read to its end makes room for others: they are made in memory that is used
         again, because fresh memory would take as long as the text does."""
-        with self._lock:
-            self._users -= 1
-            left = self._users
-        if not left:
-            for reader in self.readers:
-                reader.close()
-        elif left == 1 and is_read:
-            for reader in self.readers:
-                self._budget.release(reader)
+        with self._state:
+            self._readers -= 1
+            is_last = not self._readers
+        if is_last and is_read:
+            self._budget.release(self)
 
 
-class ExactContent:
+class ExactContent(Stream):
     """A text that somebody has open, with the files that it is made from."""
 
-    follows = False
+    size: int
 
-    def __init__(self, text: ExactText[Any], held: object) -> None:
-        """`text` is in use already."""
+    def __init__(self, text: ExactText[Any], budget: TextBudget, held: object) -> None:
+        super().__init__(text.pieces, text.span.start, budget, held=held, marks=text.marks)
         self.text = text
-        self._held = held
-        self._read_to = 0
         self.size = text.size
-        self.kept_as: Hashable = None if text.ends_in_error else PagesWhileOpen(text.number)
+        self.kept_as = PagesWhileOpen(text.number) if text.error is None else None
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
-        """The bytes at `offset`. Before an error, whoever reads straight on gets what is left, and then the error; who
-        has jumped there the error alone: `tac` and `tail` take a little less than they asked for to be all there is."""
-        if offset != self._read_to and self.text.reaches_error(offset, size):
-            offset = self.size
-        data = self.text.read(offset, size)
-        self._read_to = offset + len(data)
+        """The text at byte `offset`; fewer bytes only at its end. Behind that its error, or Vanished if the log is
+        not what it was: a page that the kernel has of it must be whole.
+
+        Before an error, whoever reads straight on gets what is left, and then the error; who has jumped there the error
+        alone: `tac` and `tail` take a little less than they asked for to be all there is."""
+        length, error = self.text.length or 0, self.text.error
+        if offset >= length or (error is not None and offset != self._read_to and offset + size > length):
+            if error is not None and size:
+                raise error.with_traceback(None)
+            return b""
+        wanted = min(size, length - offset)
+        data = self.text.kept(offset, wanted)
+        try:
+            if data is None:
+                data = super().read(offset, wanted)
+            if len(data) < wanted:
+                raise Vanished("the measured records are gone; open the file again")
+        except Vanished:
+            self.release()  # it would answer so for ever: the text may be made of another look by then
+            raise
+        self._read_to = offset + wanted
         return data
-
-    @property
-    def prefetch_is_due(self) -> bool:
-        """See `node.Prefetching`."""
-        return self.text.prefetch_is_due
-
-    def prefetch(self) -> None:
-        """See `node.Prefetching`."""
-        self.text.prefetch()
 
     def close(self) -> None:
         """Free the text and the files."""
-        self._held = None
-        self.text.release(is_read=self._read_to >= self.size)
+        super().close()
+        self.text.closed(is_read=self._read_to >= self.size)
 
 
 class ExactTexts:
     """The texts of a tree that were asked for last, by what asks for them.
 
-    No `functools.lru_cache`: a text that has to go is closed by its last user, and a newer one replaces it in place.
+    No `functools.lru_cache`: a newer text replaces the older one in place, and what goes frees its memory at once.
     """
 
     def __init__(self, clock: Callable[[], float], limits: TextLimits = USUAL) -> None:
@@ -299,15 +260,13 @@ class ExactTexts:
         whole time slice. Return the text if this call has finished it; Unfinished if it takes longer."""
         with self._lock:
             text = self._known.get(key)
-        if text is None or text.is_measured or not text.acquire():
+        if text is None or text.length is not None:
             return None
         try:
             text.measure()
         except Vanished:
             self._forget(key, text)
             return None
-        finally:
-            text.release()
         return text
 
     def measured(self, key: Hashable, span: From, make: Callable[[Place], Pieces]) -> ExactText[From]:
@@ -320,29 +279,23 @@ class ExactTexts:
             except Vanished:
                 self._forget(key, text)
                 raise
-            finally:
-                text.release()
-            if text.span.end >= span.end or text.ends_in_error or not span.is_appended:
+            if text.span.end >= span.end or text.error is not None or not span.is_appended:
                 return text
 
     def _text(self, key: Hashable, span: From, make: Callable[[Place], Pieces]) -> ExactText[From]:
-        """The text to measure, in use."""
+        """The text to measure."""
         with self._lock:
             known = self._known.get(key)
-        if known is None or known.may_be_mended or not known.span.grew_to(span) or not known.acquire():
+        if known is None or known.may_be_mended or not known.span.grew_to(span):
             return self._put(key, ExactText(span, make, self.budget))
-        is_all = known.span.end == span.end or (known.ends_in_error and span.is_appended)
-        if is_all or not known.is_measured:
-            if known.span.end == span.end:
-                known.make_as(make)
+        if known.span.end == span.end:
+            known.make_as(make)
             return known
-        try:
-            return self._put(key, ExactText(span, make, self.budget, known if span.is_appended else None))
-        finally:
-            known.release()
+        if known.length is None or (known.error is not None and span.is_appended):
+            return known
+        return self._put(key, ExactText(span, make, self.budget, known if span.is_appended else None))
 
     def _put(self, key: Hashable, text: ExactText[From]) -> ExactText[From]:
-        text.acquire()
         with self._lock:
             if key in self._known:
                 self._replaced.append(self._known.pop(key))
@@ -350,13 +303,11 @@ class ExactTexts:
             gone = [self._known.popitem(last=False)[1]] if len(self._known) > self.budget.limits.texts else []
             gone += [self._replaced.popleft()] if len(self._replaced) > _REPLACED else []
         for each in gone:
-            each.release()
+            self.budget.release(each)
         return text
 
     def _forget(self, key: Hashable, text: ExactText[Any]) -> None:
         with self._lock:
-            is_known = self._known.get(key) is text
-            if is_known:
+            if self._known.get(key) is text:
                 del self._known[key]
-        if is_known:
-            text.release()
+        self.budget.release(text)

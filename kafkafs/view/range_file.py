@@ -73,11 +73,9 @@ class SizedFile(NoXattrs, Generic[State, From]):
         if shown is None:
             return self._stream(state)
         text = shown()
-        if text is None or not self._has(state, text.span) or not text.acquire():
+        if text is None or not self._has(state, text.span):
             text = self._text(state)
-            if text is None or not text.acquire():
-                return self._stream(state)
-        return ExactContent(text, self._held(state, text.span))
+        return self._stream(state) if text is None else text.opened(self._held(state, text.span))
 
 
 class RangeFile(SizedFile[Look, LogSpan]):

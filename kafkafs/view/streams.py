@@ -13,15 +13,14 @@ piece made already: `fuse` has a worker `prefetch` while the reader takes what i
 
 import os
 import threading
-import time
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from kafkafs.disk.blocking import acquired, check_time_slice, may_block
+from kafkafs.disk.blocking import may_block
 from kafkafs.disk.budget import Budget
 from kafkafs.errors import CorruptData, KafkafsError, Lost, TooLarge, Vanished, WouldBlock
 from kafkafs.view.kept_text import KeptText
@@ -123,8 +122,8 @@ class Stream:
     `_making` is held while text is made, which may take long; `_state` around `_kept` and what is known of it.
     """
 
-    size = None
-    kept_as = None
+    size: int | None = None
+    kept_as: Hashable = None
 
     def __init__(
         self,
@@ -186,43 +185,6 @@ class Stream:
                     self._report_held_bytes()
             finally:
                 self._making.release()
-
-    def make_all(self, keep: int) -> tuple[int, KafkafsError | None]:
-        """Makes it to its end, in parts (see `disk.blocking.time_slice`): its size, and the error that it ends in.
-
-        All of it is kept for who reads it, if it is no more than `keep` bytes.
-        """
-        may_block()
-        with acquired(self._making):
-            until = time.monotonic() + self._limits.part_s
-            try:
-                while self._end is None and self._advance():
-                    if self._kept.end > keep:
-                        self._forget(self._kept.end)
-                    if time.monotonic() >= until:
-                        check_time_slice()
-            finally:
-                self._report_held_bytes()
-            return (self._kept.end, None) if self._error is None else self._error
-
-    def continued(self, make: Callable[[Place], Pieces], size: int, place: Place) -> "Stream":
-        """Another stream, whose text has this one's first `size` bytes, made up to `place`, and goes on there."""
-        with acquired(self._making), self._state:
-            other = Stream(make, place, self._budget, marks=self.marks.copy())
-            other._marks_it = True
-            other._place, other._kept = place, self._kept.copy()
-            if (self._kept.start, self._kept.end) != (0, size):
-                other._kept.clear(size)
-            return other
-
-    def make_as(self, make: Callable[[Place], Pieces]) -> None:
-        """From now on, the text is made in this way. It is the same text."""
-        self._make = make
-
-    def reaches(self, offset: int) -> bool:
-        """True if a reader there goes on in the present place, rather than at a mark."""
-        with self._state:
-            return self._kept.start <= offset <= self._kept.end + self._limits.mark_every
 
     def release(self) -> bool:
         """Free the text and its source, unless a read makes more of it; see `Budget`."""

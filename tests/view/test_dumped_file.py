@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 
 from kafkafs.errors import NotFound, Vanished
+from kafkafs.view.exact import ExactContent
 from kafkafs.view.node import FileNode
 from tests.log.making import made, write_partition
 from tests.view.trees import assert_random_access, cat, node, read, tree
@@ -40,8 +41,9 @@ def test_a_small_dump_has_its_true_size_and_stays_as_it_was_opened(tmp_path, kin
         log.write(b"".join(batch.data for batch in batches[150:]))
     for file in directory.iterdir():
         file.rename(file.with_name(file.name + ".deleted"))
-    for reader in content.text.readers:  # type: ignore[attr-defined]
-        reader.release()
+    assert isinstance(content, ExactContent)
+    assert content.text.release()
+    assert content.release()
     assert_random_access(content, whole, reads=20)
     with pytest.raises(NotFound):
         dump.open()
@@ -60,8 +62,9 @@ def test_the_dump_of_a_file_that_is_written_is_the_one_that_was_reported(tmp_pat
         log.write(b"".join(batch.data for batch in batches[150:]))
     content = dump.open()
     assert read(content) == text
-    for reader in content.text.readers:  # type: ignore[attr-defined]
-        reader.release()
+    assert isinstance(content, ExactContent)
+    assert content.text.release()
+    assert content.release()
     assert_random_access(content, text, reads=20)
     assert (len(cat(root, name)) > len(text)) == (kind == "log")
 
@@ -73,7 +76,8 @@ def test_a_dump_of_another_file_is_not_the_one_that_was_reported(tmp_path):
     about, before = dump.attributes(), dump.open()
     (directory / LOG).write_bytes(made(0, [1]).data)
     assert dump.open().size != about.size
-    before.text.readers[0].release()  # type: ignore[attr-defined]
+    assert isinstance(before, ExactContent)
+    assert before.text.release()
     with pytest.raises(Vanished):
         read(before)
 

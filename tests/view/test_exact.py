@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, cast
+from weakref import ref
 
 import pytest
 from hypothesis import given, settings
@@ -60,8 +61,7 @@ def measured(texts: ExactTexts, log: Log, end: int, segments: tuple[Segment, ...
 
 
 def opened(text: ExactText[LogSpan]) -> ExactContent:
-    assert text.acquire()
-    return ExactContent(text, None)
+    return text.opened(None)
 
 
 @pytest.fixture
@@ -90,13 +90,13 @@ def test_each_text_keeps_its_size_and_bytes_while_its_name_goes_on(data):
         elif move == "rest":
             texts.budget.release_idle()
             for content, _, _ in open_texts:
-                for reader in content.text.readers:
-                    reader.release()
+                content.text.release()
+                content.release()
         else:
             texts.measured(step, log.span(len(log.lines)), log.make(len(log.lines)))
         segments = cast(tuple[Segment, ...], (Piece(f"generation {generation}"),))
         text = measured(texts, log, len(log.lines), segments)
-        wanted, fails = log.text(len(log.lines) if log.fails_at is None else log.fails_at), text.ends_in_error
+        wanted, fails = log.text(len(log.lines) if log.fails_at is None else log.fails_at), text.error is not None
         assert fails == (log.fails_at is not None)
         assert text.size == len(wanted) + fails
         open_texts.append((opened(text), wanted, fails))
@@ -127,7 +127,7 @@ def test_what_was_read_to_its_end_makes_room_once_nobody_has_it_open(texts):
     content.close()
     assert (read(other), log.made) == (log.text(1000), 1000)
     other.close()
-    assert not any(reader.kept_bytes for reader in other.text.readers)
+    assert other.text.kept_bytes == 0
     assert (texts.budget.total, measured(texts, log, 1000) is other.text) == (0, True)
     assert read(opened(other.text)) == log.text(1000)
 
@@ -150,8 +150,8 @@ def test_a_read_anywhere_makes_little_and_memory_does_not_grow_with_the_range():
         at, before = chance.randrange(len(whole)), log.made
         assert bytes(content.read(at, 4096)) == whole[at : at + 4096]
         assert log.made - before <= 2 * 1024 + 64
-    assert sum(reader.kept_bytes for reader in content.text.readers) < 12 << 20
-    assert len(content.text.readers[0].marks) <= 41
+    assert content.text.kept_bytes + content.kept_bytes < 12 << 20
+    assert len(content.text.marks) <= 41
     assert_random_access(content, whole, reads=30)
 
 
@@ -178,8 +178,7 @@ def test_a_text_that_its_log_lost_is_vanished_and_never_short():
     texts = ExactTexts(time.monotonic, TextLimits(measured=0))
     log = Log([b"x" * 999 + b"\n"] * 3000)
     content = opened(measured(texts, log, 3000))
-    for reader in content.text.readers:
-        reader.release()
+    assert content.text.release()
     del log.lines[1500:]
     assert bytes(content.read(0, 1000)) == b"x" * 999 + b"\n"
     with pytest.raises(Vanished):
@@ -209,24 +208,24 @@ def test_a_log_that_grows_while_it_is_measured_adds_nothing_to_what_there_was():
     log = Log([b"line %d\n" % number for number in range(20_000)])
     with pytest.raises(Unfinished), time_slice(0.0):
         measured(texts, log, 10_000)
-    assert texts._known["range"].readers[0].release()
+    assert texts._known["range"].release()
     text = measured(texts, log, 20_000)
     assert text.size == len(log.text(20_000))
     assert read(opened(text)) == log.text(20_000)
 
 
-def test_what_nobody_has_open_is_closed_when_it_is_pushed_out():
+def test_what_nobody_has_open_is_gone_when_it_is_pushed_out():
     texts = ExactTexts(time.monotonic, TextLimits(texts=3))
     log = Log([b"x"] * 10)
-    first = texts.measured(0, log.span(10), log.make(10))
-    content = opened(first)
+    content = opened(texts.measured(0, log.span(10), log.make(10)))
+    known = ref(content.text)
     for key in range(1, 4):
         texts.measured(key, log.span(10), log.make(10))
-    assert first.acquire()
-    first.release()
     assert read(content) == b"x" * 10
     content.close()
-    assert not first.acquire()
+    del content
+    assert known() is None
+    assert texts.budget.total == 3 * 10
 
 
 def test_other_lines_are_another_text(texts):
@@ -246,7 +245,7 @@ def test_a_text_that_ended_in_an_error_of_a_tier_is_made_again_after_a_while(key
     texts, segments = ExactTexts(lambda: now[0]), cast(tuple[Segment, ...], (Piece("first", key),))
     log.fails_at = 5
     text = measured(texts, log, 9, segments)
-    assert (text.ends_in_error, text.size) == (True, len(log.text(5)) + 1)
+    assert (text.error is not None, text.size) == (True, len(log.text(5)) + 1)
     log.fails_at = None
     now[0] += 1
     assert measured(texts, log, 9, segments) is text
