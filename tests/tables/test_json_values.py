@@ -7,8 +7,9 @@ from itertools import product
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from kafkafs.format.schemas.shape import double_bits
 from kafkafs.tables.typed import json_values
-from kafkafs.tables.typed.json_values import all_parsed, kind_of, kind_of_values, merged, parsed
+from kafkafs.tables.typed.json_values import Documents, all_parsed, kind_of, kind_of_values, merged, parsed
 
 NAMES = st.sampled_from("abc")
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([2**63, 1.5, "x", {}, []]))
@@ -53,3 +54,17 @@ def test_no_two_odd_values_join_into_others():
 def test_values_are_parsed_in_lists_of_bounded_length():
     values = [b'{"a":%d}' % number for number in range(10)]
     assert all_parsed(values, 3) == [{"a": number} for number in range(10)]
+
+
+def test_a_line_has_all_fields_of_the_type_and_the_bits_of_doubles():
+    """A JSON reader that rounds would lose them. A field that a document lacks is null in its line."""
+    values = [
+        b'{"b":[1,0.5,null],"t":true,"o":{"x":"a\\"\\n\\u007f"},"e":{},"n":null}',
+        b'{"l":-9223372036854775808,"o":{}}',
+    ]
+    lines = Documents(kind_of_values(values))
+    assert [json.loads(lines.line(each, None))["value"] for each in values] == [
+        {"b": [double_bits(1.0), double_bits(0.5), None], "e": "{}", "l": None, "n": None, "o": {"x": 'a"\n\x7f'},
+         "t": True},
+        {"b": None, "e": None, "l": -(2**63), "n": None, "o": {"x": None}, "t": None},
+    ]  # fmt: skip

@@ -20,8 +20,8 @@ from itertools import chain
 from typing import Any
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.schemas.shape import Shape, default_text
-from kafkafs.format.strings import compact_json
+from kafkafs.format.schemas.shape import Shape, double_bits
+from kafkafs.format.strings import compact_json, json_string
 
 Kind = Any
 """null, "boolean", "long", "double", "string", ["list", kind] or ["object", {name: kind}]: JSON itself."""
@@ -272,11 +272,29 @@ class Documents:
     """JSON payloads as lines of typed JSON, by one type for all of them."""
 
     def __init__(self, kind: Kind) -> None:
-        self._convert, self._shape = converter(kind), shape_of(kind)
+        self._kind, self._convert = kind, converter(kind)
 
     def line(self, payload: bytes, _: bytes | None) -> bytes:
         """A payload's line. CorruptData if it is no object of that type."""
         document = parsed(payload)
         if document is None:
             raise CorruptData("it is not a JSON object that columns can hold")
-        return f'{{"value":{default_text(self._shape, self._convert(document))}}}\n'.encode()
+        return f'{{"value":{_typed_text(self._kind, self._convert(document))}}}\n'.encode()
+
+
+def _typed_text(kind: Kind, value: Any) -> str:
+    """A value that the `converter` of its type gave, as the JSON that `format.schemas.shape` describes."""
+    if value is None:
+        return "null"
+    match kind:
+        case "boolean" | "long":
+            return json.dumps(value)
+        case "double":
+            return str(double_bits(value))
+        case ["list", inner]:
+            return f"[{','.join(_typed_text(inner, each) for each in value)}]"
+        case ["object", fields] if fields:
+            members = (f"{json_string(name)}:{_typed_text(fields[name], value.get(name))}" for name in sorted(fields))
+            return f"{{{','.join(members)}}}"
+        case _:
+            return json_string(value)
