@@ -14,6 +14,7 @@ from kafkafs.format import kernels
 from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_ALL, FIELD_SLOT, FIELD_WORDS, WAY_AVRO
 from kafkafs.format.schemas.avro_names import Json, Names, ResolvedType, record_fields, resolved_type
 from kafkafs.format.schemas.avro_program import AvroProgram, fixed_size
+from kafkafs.format.varints import signed_bytes
 
 _ROOM = 16 << 10  # bytes of text, at first
 
@@ -87,11 +88,7 @@ def _primitive(kind: str, default: Json) -> bytes:
 def _zigzag(number: int) -> bytes:
     if not -(1 << 63) <= number < 1 << 63:
         raise CorruptData("a field's default is not a number of its type")
-    raw, made = (number << 1 ^ number >> 63) & (1 << 64) - 1, bytearray()
-    while raw > 127:
-        made.append(raw & 127 | 128)
-        raw >>= 7
-    return bytes(made) + bytes([raw])
+    return signed_bytes(number)
 
 
 def _sized(content: bytes) -> bytes:

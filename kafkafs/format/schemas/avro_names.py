@@ -144,12 +144,14 @@ def _uses(schema: Json, namespace: str, depth: int) -> Iterator[tuple[str, str]]
 
 
 class ResolvedType(NamedTuple):
-    """A type with its name resolved, and the namespace that is open inside."""
+    """A type with its name resolved, and the namespace that is open inside. `uses`: how often a named type is used."""
 
     kind: str
     definition: dict[str, Json]
     namespace: str
     branches: tuple[Json, ...] = ()
+    name: str = ""
+    uses: int = 0
 
 
 def resolved_type(schema: Json, namespace: str, names: Names) -> ResolvedType:
@@ -162,13 +164,11 @@ def resolved_type(schema: Json, namespace: str, names: Names) -> ResolvedType:
         return resolved_type(kind, namespace, names)
     if not isinstance(kind, str):
         raise CorruptData("the schema has a type that Avro does not have")
-    if kind in NAMED:
-        own, name = definition.get("namespace"), definition.get("name")
-        named = names.find(str(name), own if isinstance(own, str) else namespace)
-    else:
-        named = None if kind in _UNNAMED else names.find(kind, namespace)
-        if named is None and kind not in _UNNAMED:
-            raise CorruptData(f"the schema uses a type {kind[:100]!r} that it does not define")
-    if named is None:
+    if kind in _UNNAMED:
         return ResolvedType(kind, definition, namespace)
-    return ResolvedType("record" if named.kind in RECORDS else named.kind, named.definition, named.namespace)
+    name, own = (str(definition.get("name")), definition.get("namespace")) if kind in NAMED else (kind, None)
+    named = names.find(name, own if isinstance(own, str) else namespace)
+    if named is None:
+        raise CorruptData(f"the schema uses a type {name[:100]!r} that it does not define")
+    own_kind = "record" if named.kind in RECORDS else named.kind
+    return ResolvedType(own_kind, named.definition, named.namespace, (), named.name, named.uses)

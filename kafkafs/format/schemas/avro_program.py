@@ -14,13 +14,22 @@ from kafkafs.errors import CorruptData
 from kafkafs.format.memory import Array
 from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CODE_WORDS
-from kafkafs.format.schemas.avro_names import PRIMITIVES, RECORDS, Json, Named, Names, parse_schema, record_fields
+from kafkafs.format.schemas.avro_names import (
+    PRIMITIVES,
+    Json,
+    Names,
+    ResolvedType,
+    parse_schema,
+    record_fields,
+    resolved_type,
+)
 from kafkafs.format.strings import json_string
 
 _MAX_DECIMAL_BYTES, _MAX_SCALE = 512, 2048  # what the kernel takes
 _MAX_FIXED = (1 << 31) - 1
 
 _PRIMITIVES = {
+    "null": (layout.AVRO_LITERAL, 0),
     "boolean": (layout.AVRO_BOOL, 1),
     "int": (layout.AVRO_INT, 1),
     "long": (layout.AVRO_LONG, 1),
@@ -86,7 +95,8 @@ class Compiler:
         while waiting := [name for name, at in self._routines.items() if at < 0]:
             for name in waiting:
                 self._routines[name] = len(self._code)
-                self._record(self._names.types[name])
+                shared = self._names.types[name]
+                self._record(shared.definition, shared.namespace)
                 self._emit(layout.AVRO_RETURN)
         for at, name in self._calls:
             self._code[at][1] = self._routines[name]
@@ -141,33 +151,25 @@ class Compiler:
     # ---- types
 
     def _value(self, schema: Json, namespace: str) -> None:
-        if isinstance(schema, list):
-            return self._union(schema, namespace)
-        kind: Json = schema
-        if isinstance(schema, dict):
-            kind = schema.get("type")
-            if isinstance(kind, dict | list):
-                return self._value(kind, namespace)
-        if not isinstance(kind, str):
-            raise CorruptData("the schema has a type that Avro does not have")
-        definition = schema if isinstance(schema, dict) else {}
-        if kind == "null":
-            return self._put(b"null")
-        if kind in PRIMITIVES:
-            return self._primitive(kind, definition)
-        if kind in ("array", "map"):
-            return self._items(kind, definition, namespace)
-        if kind in RECORDS or kind in ("enum", "fixed"):
-            return self._named(self._found(definition.get("name"), definition, namespace))
-        return self._named(self._found(kind, None, namespace))
-
-    def _found(self, name: Json, definition: dict[str, Json] | None, namespace: str) -> Named:
-        if definition is not None and isinstance(own := definition.get("namespace"), str):
-            namespace = own
-        found = self._names.find(name, namespace) if isinstance(name, str) else None
-        if found is None:
-            raise CorruptData(f"the schema uses a type {str(name)[:100]!r} that it does not define")
-        return found
+        found = resolved_type(schema, namespace, self._names)
+        match found.kind:
+            case "null":
+                self._put(b"null")
+            case "union":
+                self._union(found)
+            case "array" | "map":
+                self._items(found)
+            case "enum":
+                self._enum(found)
+            case "fixed":
+                self._fixed(found.definition)
+            case "record" if found.uses > 1:
+                self._routines.setdefault(found.name, -1)
+                self._calls.append((self._emit(layout.AVRO_CALL), found.name))
+            case "record":
+                self._record(found.definition, found.namespace)
+            case _:
+                self._primitive(found.kind, found.definition)
 
     def _primitive(self, kind: str, definition: dict[str, Json]) -> None:
         logical = definition.get("logicalType")
@@ -180,61 +182,49 @@ class Compiler:
         else:
             self._emit(_PRIMITIVES[kind][0])
 
-    def _items(self, kind: str, definition: dict[str, Json], namespace: str) -> None:
-        inner = definition.get("items" if kind == "array" else "values")
-        begin = self._emit(layout.AVRO_ARRAY if kind == "array" else layout.AVRO_MAP)
+    def _items(self, found: ResolvedType) -> None:
+        is_map = found.kind == "map"
+        inner = found.definition.get("values" if is_map else "items")
+        begin = self._emit(layout.AVRO_MAP if is_map else layout.AVRO_ARRAY)
         body = len(self._code)
-        self._value(inner, namespace)
+        self._value(inner, found.namespace)
         self._label()
-        least = self._bytes_of(inner, namespace) + (kind == "map")
-        how = layout.AVRO_ENTRIES if kind == "map" else layout.AVRO_ITEMS
+        least = self._bytes_of(inner, found.namespace) + is_map
+        how = layout.AVRO_ENTRIES if is_map else layout.AVRO_ITEMS
         self._code[begin][1] = self._emit(layout.AVRO_NEXT, body, least << 2 | how)
 
-    def _union(self, branches: list[Json], namespace: str) -> None:
-        choice, starts, ends = self._emit(layout.AVRO_UNION, 0, len(branches)), [], []
-        for branch in branches:
+    def _union(self, found: ResolvedType) -> None:
+        choice, starts, ends = self._emit(layout.AVRO_UNION, 0, len(found.branches)), [], []
+        for branch in found.branches:
             starts.append(len(self._code))
-            self._value(branch, namespace)
+            self._value(branch, found.namespace)
             ends.append(self._emit(layout.AVRO_JUMP))
         self._code[choice][1] = self._numbers(starts)
         for end in ends:
             self._code[end][1] = len(self._code)
 
-    def _named(self, named: Named) -> None:
-        if named.kind == "enum":
-            self._enum(named)
-        elif named.kind == "fixed":
-            self._fixed(named)
-        elif named.uses > 1:
-            self._routines.setdefault(named.name, -1)
-            self._calls.append((self._emit(layout.AVRO_CALL), named.name))
-        else:
-            self._record(named)
-
-    def _record(self, named: Named) -> None:
+    def _record(self, definition: dict[str, Json], namespace: str) -> None:
         before = b"{"
-        for one in record_fields(named.definition):
+        for one in record_fields(definition):
             self._put(before + json_string(str(one["name"])).encode() + b":")
-            self._value(one["type"], named.namespace)
+            self._value(one["type"], namespace)
             before = b","
         self._put(b"{}" if before == b"{" else b"}")
 
-    def _enum(self, named: Named) -> None:
-        symbols = named.definition.get("symbols")
-        if not isinstance(symbols, list):
-            raise CorruptData(f"the schema's enum {named.name[:100]!r} has no list of symbols")
-        key = b"\0enum " + named.name.encode("utf-8", "surrogatepass")
+    def _enum(self, found: ResolvedType) -> None:
+        symbols, key = found.definition.get("symbols"), b"\0enum " + found.name.encode("utf-8", "surrogatepass")
         if key not in self._places:
-            if not all(isinstance(symbol, str) for symbol in symbols):
-                raise CorruptData(f"the schema's enum {named.name[:100]!r} has no list of symbols")
+            if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
+                raise CorruptData(f"the schema's enum {found.name[:100]!r} has no list of symbols")
             words = [json_string(symbol).encode() for symbol in symbols]
             places = [(self._pooled(word), len(word)) for word in words]
             self._places[key] = self._numbers([number for place in places for number in place])
+        assert isinstance(symbols, list)
         self._emit(layout.AVRO_ENUM, self._places[key], len(symbols))
 
-    def _fixed(self, named: Named) -> None:
-        size, logical = fixed_size(named.definition), named.definition.get("logicalType")
-        if (scale := decimal_scale(named.definition, size)) is not None:
+    def _fixed(self, definition: dict[str, Json]) -> None:
+        size, logical = fixed_size(definition), definition.get("logicalType")
+        if (scale := decimal_scale(definition, size)) is not None:
             self._emit(layout.AVRO_FIXED_DECIMAL, scale, size)
         elif logical == "uuid" and size == 16:
             self._emit(layout.AVRO_UUID, 0, size)
@@ -247,24 +237,16 @@ class Compiler:
 
     def _bytes_of(self, schema: Json, namespace: str) -> int:
         """How many bytes a datum has at least."""
-        if isinstance(schema, list):
-            return 1
-        kind = schema.get("type") if isinstance(schema, dict) else schema
-        if isinstance(kind, dict | list):
-            return self._bytes_of(kind, namespace)
-        if kind in ("array", "map"):
-            return 1
-        if not isinstance(kind, str) or kind in PRIMITIVES:
-            return _PRIMITIVES[kind][1] if isinstance(kind, str) and kind in _PRIMITIVES else 0
-        definition = schema if isinstance(schema, dict) and (kind in RECORDS or kind in ("enum", "fixed")) else None
-        named = self._found(definition.get("name") if definition else kind, definition, namespace)
-        if named.kind != "record" and named.kind != "error":
-            return fixed_size(named.definition) if named.kind == "fixed" else 1
-        if named.name not in self._least:
-            self._least[named.name] = 0  # as long as it is not known: of one that holds itself
-            sizes = [self._bytes_of(one["type"], named.namespace) for one in record_fields(named.definition)]
-            self._least[named.name] = min(sum(sizes), _MAX_FIXED)
-        return self._least[named.name]
+        found = resolved_type(schema, namespace, self._names)
+        if found.kind == "fixed":
+            return fixed_size(found.definition)
+        if found.kind != "record":
+            return _PRIMITIVES[found.kind][1] if found.kind in PRIMITIVES else 1
+        if found.name not in self._least:
+            self._least[found.name] = 0  # as long as it is not known: of one that holds itself
+            sizes = [self._bytes_of(one["type"], found.namespace) for one in record_fields(found.definition)]
+            self._least[found.name] = min(sum(sizes), _MAX_FIXED)
+        return self._least[found.name]
 
 
 def fixed_size(definition: dict[str, Json]) -> int:
