@@ -149,15 +149,15 @@ def _check_found(names: Sequence[str], found: set[bytes], cluster: Cluster) -> N
 
 def _print_lines(groups: Iterable[Offsets], order: str) -> None:
     """The lines of each group's `offsets.jsonl`, one group after the other as its lines are made."""
-    made = ((each, files.offset_rows(each.found.name, each.commits, each.progress)) for each in groups)
+    made = ((each, files.offset_lines(each.found.name, each.commits, each.progress)) for each in groups)
     if order == "name":
         for _, offsets in made:
-            sys.stdout.buffer.write(offsets.lines(0, len(offsets.values)))
+            sys.stdout.buffer.writelines(offsets)
         return
     lines = [
-        (each.found.name, rows.lag(commit, standing.ends), standing.lag_ms, offsets.lines(number, number + 1))
+        (each.found.name, rows.lag(commit, there.ends), there.lag_ms, line)
         for each, offsets in made
-        for number, (commit, standing) in enumerate(offsets.values)
+        for commit, there, line in zip(each.commits, each.progress, offsets, strict=True)
     ]
     ordered = (
         by_lag(lines, lambda item: item[:2]) if order == "lag" else sorted(lines, key=lambda item: behind(item[2]))

@@ -1,39 +1,20 @@
-"""The files of `.cluster/`: what each one's lines are, and which topics tell it.
+"""The files of `.cluster/`: the rows of each, and which topics tell it. Whoever asks holds `Cluster.lock`."""
 
-Under `Cluster.lock` a file is a list of values, which do not change any more; a row is made of each when it is read.
-"""
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkafs.cluster import rows
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.connect import connector_row
 from kafkafs.cluster.coordinators import CoordinatorTopic
-from kafkafs.cluster.group_records import Commit, Group
+from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.groups import FoundGroup
-from kafkafs.cluster.image import TOPIC_RESOURCE, Image, PartitionState
+from kafkafs.cluster.image import Image
 from kafkafs.cluster.progress import CommitProgress
 from kafkafs.cluster.row_lines import Json, Row, known, line
-from kafkafs.format.messages.message_json import is_secret_config
-from kafkafs.format.names import GROUPS_TOPIC, INTERNAL_TOPICS, METADATA_LOG, METADATA_TOPIC, TRANSACTIONS_TOPIC
+from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.meta_properties import cluster_ids, node_ids
 from kafkafs.log.partition import Partition
-
-
-class Rows(NamedTuple):
-    """The values behind a file's lines, and how one becomes a row."""
-
-    values: Sequence[Any]
-    row: Callable[[Any], Row]
-
-    def all_lines(self) -> Iterator[bytes]:
-        """The lines, each made when it is asked for."""
-        return (line(self.row(value)) for value in self.values)
-
-    def lines(self, first: int, stop: int) -> bytes:
-        """Some of the lines."""
-        return b"".join(line(self.row(value)) for value in self.values[first:stop])
 
 
 class ListFile(NamedTuple):
@@ -43,12 +24,17 @@ class ListFile(NamedTuple):
     """
 
     topics: tuple[str, ...]
-    lines: Callable[[Cluster], Iterator[bytes] | None]
+    rows: Callable[[Cluster], Iterable[Row] | None]
     version: Callable[[Cluster], object] = lambda _: None
-    """Another one whenever the lines may be others; None if nobody can tell."""
+    """Another one whenever the rows may be others; None if nobody can tell."""
 
     sources: Callable[[Cluster], Sequence[Partition]] | None = None
     """The partitions that tell it, where their topics have any name: it is there if there are some."""
+
+    def lines(self, cluster: Cluster) -> Iterator[bytes] | None:
+        """The lines, each made when it is asked for; None if nothing is left to read them from."""
+        found = self.rows(cluster)
+        return None if found is None else map(line, found)
 
 
 def state(cluster: Cluster) -> Row:
@@ -92,124 +78,74 @@ def _here(topic: CoordinatorTopic[Any]) -> Json:
     return {"partitions": list[Json](topic.partitions), "of": topic.count} if topic.partitions else None
 
 
-def groups(cluster: Cluster) -> Iterator[bytes]:
-    """`groups.jsonl`: lines, each made when it is asked for."""
-    return (line(rows.group_row(*_parts(found))) for found in cluster.groups.all())
-
-
-def group(found: FoundGroup) -> Row:
-    """`group.json`."""
-    return rows.group_with_members(*_parts(found))
-
-
-def _parts(found: FoundGroup) -> tuple[bytes, Group, int, bool | None]:
-    return found.name, found.group, found.partition, found.stale
-
-
-def offsets(cluster: Cluster, found: FoundGroup) -> Rows:
-    """`offsets.jsonl` of a group."""
+def offsets(cluster: Cluster, found: FoundGroup) -> Iterator[bytes]:
+    """The lines of a group's `offsets.jsonl`. They are made without the cluster."""
     commits = cluster.groups.commits(found)
-    return offset_rows(found.name, commits, cluster.progress.of(commits))
+    return offset_lines(found.name, commits, cluster.progress.of(commits))
 
 
-def offset_rows(name: bytes, commits: Sequence[Commit], standings: Sequence[CommitProgress]) -> Rows:
+def offset_lines(name: bytes, commits: Iterable[Commit], progress: Iterable[CommitProgress]) -> Iterator[bytes]:
     """The lines of a group's offsets, each with where it is."""
-    return Rows(list(zip(commits, standings, strict=True)), lambda pair: rows.offset_row(name, pair[0], *pair[1]))
+    return (line(rows.offset_row(name, commit, *there)) for commit, there in zip(commits, progress, strict=True))
 
 
-def transactions(cluster: Cluster) -> Iterator[bytes]:
-    """`transactions.jsonl`: lines, each made when it is asked for."""
-    return (line(rows.transaction_row(*found)) for found in cluster.transactions.all())
-
-
-def _topics(image: Image) -> Rows:
-    found = [
-        (name, topic_id, dict(image.topics[topic_id].partitions), dict(image.configs.get((TOPIC_RESOURCE, name), {})))
-        for name, topic_id in sorted(image.ids.items())
-    ]
-    return Rows(found, lambda value: _topic_row(*value))
-
-
-def _topic_row(name: str, topic_id: str, partitions: Mapping[int, PartitionState], configs: Mapping[str, str]) -> Row:
-    return {
-        "topic": name,
-        "topicId": topic_id,
-        "partitions": len(partitions),
-        "replicationFactor": len(partitions[0].replicas) if 0 in partitions else None,
-        "internal": name in INTERNAL_TOPICS,
-        "configs": {
-            key: None if is_secret_config(TOPIC_RESOURCE, key) else value for key, value in sorted(configs.items())
-        },
-    }
-
-
-def _partitions(cluster: Cluster) -> Iterator[bytes] | None:
+def _partitions(cluster: Cluster) -> Iterator[Row] | None:
     image = cluster.image
     if image is None:
         return None
     here = {name for directory in cluster.directories for name in directory.names()}
-    found = [
-        (topic, number, state)
+    return (
+        rows.partition_row(topic, number, state, f"{topic}-{number}" in here)
         for topic, topic_id in sorted(image.ids.items())
         for number, state in sorted(image.topics[topic_id].partitions.items())
-    ]
-
-    def row(value: tuple[str, int, PartitionState]) -> Row:
-        topic, number, state = value
-        return rows.partition_row(topic, number, state, f"{topic}-{number}" in here)
-
-    return Rows(found, row).all_lines()
-
-
-def _configs(image: Image) -> Rows:
-    found = [
-        (resource, key, value)
-        for resource, values in sorted(image.configs.items())
-        for key, value in sorted(values.items())
-    ]
-    return Rows(found, lambda it: rows.config_row(it[0], it[1], it[2], is_secret_config(it[0][0], it[1])))
-
-
-def _quotas(image: Image) -> Rows:
-    by_name = sorted(image.quotas.items(), key=lambda item: [(kind, name or "") for kind, name in item[0]])
-    found = [(entity, key, value) for entity, values in by_name for key, value in sorted(values.items())]
-    return Rows(found, lambda value: rows.quota_row(*value))
-
-
-def _of_image(make: Callable[[Image], Rows]) -> ListFile:
-    """A file of the metadata, which is not there where that cannot be understood."""
-    return ListFile(
-        (METADATA_TOPIC,), lambda cluster: None if cluster.image is None else make(cluster.image).all_lines()
     )
 
 
+def _quotas(image: Image) -> Iterator[Row]:
+    by_name = sorted(image.quotas.items(), key=lambda item: [(kind, name or "") for kind, name in item[0]])
+    return (rows.quota_row(entity, key, value) for entity, values in by_name for key, value in sorted(values.items()))
+
+
+def _of_image(make: Callable[[Image], Iterable[Row]]) -> ListFile:
+    """A file of the metadata, which is not there where that cannot be understood."""
+    return ListFile((METADATA_TOPIC,), lambda cluster: None if cluster.image is None else make(cluster.image))
+
+
 LISTS: Mapping[str, ListFile] = {
-    "groups.jsonl": ListFile((GROUPS_TOPIC, METADATA_TOPIC), groups, lambda cluster: cluster.groups.version()),
-    "transactions.jsonl": ListFile((TRANSACTIONS_TOPIC,), transactions, lambda cluster: cluster.transactions.version()),
+    "groups.jsonl": ListFile(
+        (GROUPS_TOPIC, METADATA_TOPIC),
+        lambda cluster: (rows.group_row(*found) for found in cluster.groups.all()),
+        lambda cluster: cluster.groups.version(),
+    ),
+    "transactions.jsonl": ListFile(
+        (TRANSACTIONS_TOPIC,),
+        lambda cluster: (rows.transaction_row(*found) for found in cluster.transactions.all()),
+        lambda cluster: cluster.transactions.version(),
+    ),
     "open-transactions.jsonl": ListFile(
-        (), lambda cluster: Rows(cluster.producers.open_transactions(), rows.open_transaction_row).all_lines()
+        (), lambda cluster: map(rows.open_transaction_row, cluster.producers.open_transactions())
     ),
-    "producers.jsonl": ListFile(
-        (), lambda cluster: (line(rows.producer_row(each)) for each in cluster.producers.all())
-    ),
+    "producers.jsonl": ListFile((), lambda cluster: map(rows.producer_row, cluster.producers.all())),
     "connectors.jsonl": ListFile(
         (),
-        lambda cluster: Rows(cluster.connect.connectors(cluster.replicas.directories), connector_row).all_lines(),
+        lambda cluster: map(connector_row, cluster.connect.connectors(cluster.replicas.directories)),
         sources=lambda cluster: cluster.connect.sources(cluster.replicas.directories),
     ),
-    "topics.jsonl": _of_image(_topics),
+    "topics.jsonl": _of_image(lambda image: (rows.topic_row(image, name) for name in sorted(image.ids))),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),
-    "configs.jsonl": _of_image(_configs),
-    "brokers.jsonl": _of_image(
-        lambda image: Rows([each for _, each in sorted(image.brokers.items())], rows.broker_row)
+    "configs.jsonl": _of_image(
+        lambda image: (
+            rows.config_row(resource, key, value)
+            for resource, values in sorted(image.configs.items())
+            for key, value in sorted(values.items())
+        )
     ),
-    "acls.jsonl": _of_image(lambda image: Rows(sorted(image.acls.values()), rows.acl_row)),
+    "brokers.jsonl": _of_image(lambda image: (rows.broker_row(each) for _, each in sorted(image.brokers.items()))),
+    "acls.jsonl": _of_image(lambda image: map(rows.acl_row, sorted(image.acls.values()))),
     "quotas.jsonl": _of_image(_quotas),
-    "users.jsonl": _of_image(
-        lambda image: Rows([(*who, count) for who, count in sorted(image.users.items())], lambda it: rows.user_row(*it))
-    ),
+    "users.jsonl": _of_image(lambda image: (rows.user_row(*who, count) for who, count in sorted(image.users.items()))),
     "features.jsonl": _of_image(
-        lambda image: Rows(sorted(image.features.items()), lambda it: {"feature": it[0], "level": it[1]})
+        lambda image: ({"feature": name, "level": level} for name, level in sorted(image.features.items()))
     ),
 }
 """Each file of lines at the top, by its name."""

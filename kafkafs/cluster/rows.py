@@ -13,10 +13,13 @@ from kafkafs.cluster.image import (
     Acl,
     Broker,
     Entity,
+    Image,
     PartitionState,
 )
 from kafkafs.cluster.row_lines import Row, file_name, known, text_field
 from kafkafs.cluster.transactions import Open, Producer, Transaction
+from kafkafs.format.messages.message_json import is_secret_config
+from kafkafs.format.names import INTERNAL_TOPICS
 
 RESOURCES = {
     TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", 8: "broker-logger", CLIENT_METRICS_RESOURCE: "client-metrics",
@@ -52,7 +55,7 @@ class Ends(NamedTuple):
     first_here: int | None = None
 
 
-def group_row(name: bytes, group: Group, partition: int, stale: bool | None) -> Row:
+def group_row(name: bytes, partition: int, group: Group, stale: bool | None) -> Row:
     """A line of `groups.jsonl`."""
     path = file_name(name)
     return text_field("group", name) | {
@@ -70,9 +73,9 @@ def group_row(name: bytes, group: Group, partition: int, stale: bool | None) -> 
     }
 
 
-def group_with_members(name: bytes, group: Group, partition: int, stale: bool | None) -> Row:
+def group_with_members(name: bytes, partition: int, group: Group, stale: bool | None) -> Row:
     """`group.json`."""
-    return group_row(name, group, partition, stale) | {
+    return group_row(name, partition, group, stale) | {
         "members": None if group.members is None else [_member(each) for each in group.members]
     }
 
@@ -171,6 +174,22 @@ def producer_row(found: Producer) -> Row:
     }
 
 
+def topic_row(image: Image, name: str) -> Row:
+    """A line of `topics.jsonl`."""
+    topic_id, configs = image.ids[name], image.configs.get((TOPIC_RESOURCE, name), {})
+    partitions = image.topics[topic_id].partitions
+    return {
+        "topic": name,
+        "topicId": topic_id,
+        "partitions": len(partitions),
+        "replicationFactor": len(partitions[0].replicas) if 0 in partitions else None,
+        "internal": name in INTERNAL_TOPICS,
+        "configs": {
+            key: None if is_secret_config(TOPIC_RESOURCE, key) else value for key, value in sorted(configs.items())
+        },
+    }
+
+
 def partition_row(topic: str, number: int, state: PartitionState, here: bool) -> Row:
     """A line of `partitions.jsonl`."""
     return {
@@ -190,9 +209,10 @@ def partition_row(topic: str, number: int, state: PartitionState, here: bool) ->
     }
 
 
-def config_row(resource: tuple[int, str], key: str, value: str, secret: bool) -> Row:
+def config_row(resource: tuple[int, str], key: str, value: str) -> Row:
     """A line of `configs.jsonl`."""
     kind, name = resource
+    secret = is_secret_config(kind, key)
     return {
         "type": RESOURCES.get(kind, str(kind)),
         "name": name,

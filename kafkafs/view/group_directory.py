@@ -8,6 +8,7 @@ from kafkafs.cluster.group_history import History
 from kafkafs.cluster.group_records import Commit
 from kafkafs.cluster.groups import FoundGroup
 from kafkafs.cluster.row_lines import line, named_by
+from kafkafs.cluster.rows import group_with_members
 from kafkafs.errors import NotFound
 from kafkafs.view.cluster_sources import Answer, ClusterFile, ClusterNode, ClusterSources
 from kafkafs.view.node import Attributes, Content, Entry, Kind, Node
@@ -96,7 +97,7 @@ class GroupFile(ClusterFile, _GroupNode):
     """`group.json`: one line, the group with its members. NotFound if it is gone."""
 
     def _make(self) -> bytes:
-        return line(self._ask(lambda _, found: files.group(found)))
+        return line(self._ask(lambda _, found: group_with_members(*found)))
 
 
 class OffsetsFile(ClusterFile, _GroupNode):
@@ -107,8 +108,7 @@ class OffsetsFile(ClusterFile, _GroupNode):
         return self._attributes(self._sources.with_partitions((each.topic, each.partition) for each in commits))
 
     def _make(self) -> bytes:
-        offsets = self._ask(files.offsets)
-        return offsets.lines(0, len(offsets.values))
+        return b"".join(self._ask(files.offsets))
 
 
 class HistoryFile(ClusterFile, _GroupNode):

@@ -175,7 +175,7 @@ def test_no_records_of_a_coordinator_end_what_is_reported_it(offsets: list[Pair]
     """All of one group, whatever its records name, and each transactional id."""
     kept = [(key or b"", LastValue(number, value)) for number, (key, value) in enumerate(offsets) if value is not None]
     group = read_group(kept, Topics(lambda _: None, lambda _: 2), lambda _: None)
-    rows = [group_with_members(b"g", group, 0, None)]
+    rows = [group_with_members(b"g", 0, group, None)]
     rows += [offset_row(b"g", each, Ends()) for each in read_commits(kept, lambda _: None)]
     read = [read_transaction(key or b"", LastValue(0, value), lambda _: None) for key, value in transactions if value]
     rows += [transaction_row(each, 0) for each in read if each is not None]
