@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kafkafs.cli.exit_codes import say
 from kafkafs.cli.mount_options import tier_of
@@ -24,11 +24,12 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
 from kafkafs.log.replicas import read_from
 from kafkafs.log.topic_choice import TopicChoice
-from kafkafs.search.everywhere import FileTask, search_files
+from kafkafs.search.everywhere import search_files
 from kafkafs.search.record_files import NamedDirectory, left_out, record_files, takes
+from kafkafs.search.results import SearchTask
 from kafkafs.search.search_units import OPTIONS, size_of
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
-from kafkafs.search.side_by_side import SearchTask, search
+from kafkafs.search.side_by_side import search
 
 if TYPE_CHECKING:
     from kafkafs.cluster.schema_lines import LinesOf
@@ -51,8 +52,7 @@ def _logs(
     """Searches the logs as a consumer would see them."""
     partitions, problems = _chosen(directories, arguments)
     output = SearchOutput(arguments, problems)
-    lines_of, fields_of = _makers(directories, partitions, arguments)
-    task = SearchTask(selection, window, lines_of, fields_of, output.limit)
+    task = SearchTask(selection, window, *_makers(directories, arguments), output.limit)
     with output:
         for partition in partitions.left() if output.is_progress_shown else ():
             with suppress(KafkafsError):
@@ -102,8 +102,7 @@ def _everywhere(
         NamedDirectory(each, path, path if each.is_tier else "" if tier is None else tier.shown_as)
         for path, each in directories.items()
     ]
-    lines_of, fields_of = _file_makers(list(directories.values()), arguments)
-    task = FileTask(selection, window, lines_of, fields_of, output.limit)
+    task = SearchTask(selection, window, *_makers(list(directories.values()), arguments), output.limit)
     paths: dict[str, None] = {}
     with output:
         searched = set[tuple[int, int, str]]()
@@ -216,33 +215,10 @@ def _why_unknown(directory: DataDirectory) -> str:
     return ""
 
 
-class _Decoder(LineMaker, FieldMaker, Protocol):
-    """Makes the lines and fields of one partition, by its schemas."""
-
-
 def _makers(
-    directories: list[DataDirectory], partitions: Mapping[str, Partition], arguments: argparse.Namespace
-) -> tuple[Callable[[str], LineMaker] | None, Callable[[str], FieldMaker] | None]:
-    """Return the maker of a partition's lines, and the decoder of its fields. Each is None if it is not asked for."""
-    is_shown = not (arguments.count or arguments.files_with_matches)
-    if arguments.decoded:
-        decoder = _decoder(directories)
-
-        def decoded(name: str) -> _Decoder:
-            return decoder(partitions[name].name)
-
-        return decoded if is_shown else None, decoded
-
-    def plain(name: str) -> JsonLines:
-        return JsonLines(partitions[name].name.topic, partitions[name].name.partition)
-
-    return plain if is_shown else None, None
-
-
-def _file_makers(
     directories: list[DataDirectory], arguments: argparse.Namespace
 ) -> tuple[Callable[[PartitionName, str], LineMaker] | None, Callable[[PartitionName, str], FieldMaker] | None]:
-    """The same of a file's records, whose lines begin with the path."""
+    """Return the maker of a partition's lines, and the decoder of its fields. Each is None if it is not asked for."""
     is_shown = not (arguments.count or arguments.files_with_matches)
     if arguments.decoded:
         decoder = _decoder(directories)

@@ -11,7 +11,7 @@ from kafkafs.cli.progress import FileProgress
 from kafkafs.errors import DiskError
 from kafkafs.search.everywhere import Event, VanishedFile
 from kafkafs.search.record_files import LeftOut
-from kafkafs.search.side_by_side import Done, Trouble
+from kafkafs.search.results import Done, Trouble
 
 EXIT_NONE = 1
 EXIT_TROUBLE = EXIT_USAGE

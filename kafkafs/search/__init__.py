@@ -7,6 +7,7 @@
     cleaned          missing records that compaction explains, by their keys
     selection        which records a search selects: a pattern, with its *needle*, and the fields it is looked for in
     search_units     what a search reads of a partition, in *units* of some megabytes, and what is selected of each
+    results          what a search's processes are given to do, and what they tell
     side_by_side     a search through whole partitions by processes of their own, which units are handed out to in the
                      order of offsets
     record_files     every file of a data directory that holds records, leftovers too; how many a search leaves out

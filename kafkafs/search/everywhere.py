@@ -5,7 +5,7 @@ choice of replicas leaves a record out.
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -13,18 +13,17 @@ import numpy as np
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.forked import Serve
 from kafkafs.disk.in_order import Job, OrderRules, in_order
-from kafkafs.errors import KafkafsError, NotFound, Vanished
+from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, data_batches, parse_batch
-from kafkafs.format.jsonl import LineMaker
-from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records, Refusal, decode, is_left_out, stored_limit
 from kafkafs.format.tables import chosen
 from kafkafs.log.places import Between
 from kafkafs.log.segment import BatchRun, Damage, batches_of
 from kafkafs.search.record_files import RecordFile
+from kafkafs.search.results import AHEAD, Done, SearchTask, Trouble, errors_told, size_of_lines, tell_found
+from kafkafs.search.results import Event as FoundEvent
 from kafkafs.search.search_units import OPTIONS
-from kafkafs.search.selection import FieldMaker, Selection
-from kafkafs.search.side_by_side import AHEAD, Done, FoundLines, Trouble
+from kafkafs.search.selection import FieldMaker
 
 
 class VanishedFile(NamedTuple):
@@ -33,58 +32,40 @@ class VanishedFile(NamedTuple):
     partition: str
 
 
-Event = FoundLines | Trouble | Done | VanishedFile
+Event = FoundEvent | VanishedFile
 """Their `partition` is the file's path."""
 
 
-class FileTask(NamedTuple):
-    """The work on each file. Without `lines_of` records are counted only; it gets the members that come first in a
-    line. At most `most` records of each file are wanted. The window's times are milliseconds."""
-
-    selection: Selection
-    window: Between = Between()
-    lines_of: Callable[[PartitionName, str], LineMaker] | None = None
-    fields_of: Callable[[PartitionName, str], FieldMaker] | None = None
-    most: int | None = None
-
-
-def search_files(files: Sequence[RecordFile], task: FileTask, processes: int | None = None) -> Iterator[Event]:
+def search_files(files: Sequence[RecordFile], task: SearchTask, processes: int | None = None) -> Iterator[Event]:
     """Yield the results, in order within each file, and file by file within a directory."""
     jobs = (Job(os.path.dirname(file.path), number) for number, file in enumerate(files))
-    rules = OrderRules[Event](lambda event: isinstance(event, Done), _size, AHEAD)
+    rules = OrderRules[Event](lambda event: isinstance(event, Done), size_of_lines, AHEAD)
     count = processes or len(os.sched_getaffinity(0))
     with closing(in_order(jobs, _searcher(files, task), count, rules)) as events:
         for _, event in events:
             yield event
 
 
-def _size(event: Event) -> int:
-    return len(event.lines) if isinstance(event, FoundLines) else 0
-
-
-def _searcher(files: Sequence[RecordFile], task: FileTask) -> Serve[int, Event]:
+def _searcher(files: Sequence[RecordFile], task: SearchTask) -> Serve[int, Event]:
     """The work of one process."""
 
     def searched(number: int, tell: Callable[[Event], None]) -> None:
         file = files[number]
-        try:
+        with errors_told(file.path, tell):
             opened = _opened(file)
             if opened is None:
                 tell(VanishedFile(file.path))
             else:
                 _search_one(file, opened, task, tell)
-        except KafkafsError as error:
-            tell(Trouble(file.path, f"{file.path}: {error}"))
         tell(Done(file.path, file.size))
 
     return searched
 
 
 def _opened(file: RecordFile) -> DataFile | None:
-    try:
+    with suppress(Vanished, NotFound):
         return file.open()
-    except (Vanished, NotFound):
-        return None
+    return None
 
 
 def first_member(path: str) -> str:
@@ -93,27 +74,17 @@ def first_member(path: str) -> str:
     return f'"path":{json.dumps(text, ensure_ascii=False)},'
 
 
-def _search_one(file: RecordFile, opened: DataFile, task: FileTask, tell: Callable[[Event], None]) -> None:
-    first, left = first_member(file.path), task.most
-    if left == 0:
-        return
-    lines = task.lines_of(file.name, first) if task.lines_of else None
+def _search_one(file: RecordFile, opened: DataFile, task: SearchTask, tell: Callable[[Event], None]) -> None:
+    first = first_member(file.path)
     fields = task.fields_of(file.name, first) if task.fields_of else None
-    for records in _records(file, opened, task, lambda sentence: tell(Trouble(file.path, sentence))):
-        found = task.selection.of(records, fields)
-        kept = found if left is None else Records(found.data, found.rows[:left])
-        del records, found
-        if not len(kept):
-            continue
-        tell(FoundLines(file.path, len(kept), b"".join(map(bytes, lines.pieces(kept))) if lines else b""))
-        if left is not None:
-            left -= len(kept)
-            if left == 0:
-                return
+    found = _selected(file, opened, task, fields, lambda sentence: tell(Trouble(file.path, sentence)))
+    tell_found(file.path, found, task.lines_of(file.name, first) if task.lines_of else None, task.most, tell)
 
 
-def _records(file: RecordFile, opened: DataFile, task: FileTask, tell: Callable[[str], None]) -> Iterator[Records]:
-    """The records of a file that are in the window, of batches that may have a match."""
+def _selected(
+    file: RecordFile, opened: DataFile, task: SearchTask, fields: FieldMaker | None, tell: Callable[[str], None]
+) -> Iterator[Records]:
+    """The records of a file that are in the window and selected. Batches that cannot have a match are not decoded."""
     size = opened.size
     largest = stored_limit(OPTIONS.max_batch)
     walked = file.remote.walk_whole(size) if file.remote is not None else batches_of(opened, True, largest)
@@ -129,7 +100,10 @@ def _records(file: RecordFile, opened: DataFile, task: FileTask, tell: Callable[
             if isinstance(piece, Refusal):
                 tell(f"{file.path}: {piece.error}")
             elif len(kept := _within(piece, task.window)):
-                yield kept
+                found = task.selection.of(kept, fields)
+                if len(found):
+                    yield found
+                del kept, found
             del piece
 
 

@@ -8,65 +8,21 @@ the one that others wait for is always being searched, and the first match need 
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from functools import lru_cache
 from typing import NamedTuple
 
 from kafkafs.disk.forked import Serve
 from kafkafs.disk.in_order import Job, OrderRules, Ready, in_order
 from kafkafs.errors import KafkafsError
-from kafkafs.format.jsonl import LineMaker
-from kafkafs.format.records import Records
 from kafkafs.log.partition import Partition
-from kafkafs.log.places import Between
 from kafkafs.search.record_files import LeftOut, left_beside
-from kafkafs.search.search_units import UNITS, Searched, SearchUnit, UnitSizes, selected
-from kafkafs.search.selection import FieldMaker, Selection
-
-AHEAD = 64 << 20
-"""Bytes of lines that are kept before their turn."""
+from kafkafs.search.results import AHEAD, Done, Event, SearchTask, Trouble, errors_told, size_of_lines, tell_found
+from kafkafs.search.search_units import Searched, SearchUnit, selected
 
 _MOST_TOGETHER = 64
 _SHARES = 4
 """Partitions in one job, at most; and jobs for each process that those left make, at least: all end together."""
-
-
-class FoundLines(NamedTuple):
-    """Matches of a partition: how many, and their lines, empty if they are not asked for."""
-
-    partition: str
-    records: int
-    lines: bytes
-
-
-class Trouble(NamedTuple):
-    """The unit that could not be read."""
-
-    partition: str
-    sentence: str
-
-
-class Done(NamedTuple):
-    """A unit was searched: about how many bytes. `left`: the files beside logs that were not."""
-
-    partition: str
-    size: int
-    left: LeftOut = LeftOut()
-
-
-Event = FoundLines | Trouble | Done
-
-
-class SearchTask(NamedTuple):
-    """The work on each unit. Makers are those of a partition's directory name; without `lines_of` records are counted
-    only. At most `most` records of each partition are wanted."""
-
-    selection: Selection
-    window: Between = Between()
-    lines_of: Callable[[str], LineMaker] | None = None
-    fields_of: Callable[[str], FieldMaker] | None = None
-    most: int | None = None
-    sizes: UnitSizes = UNITS
 
 
 _Cut = tuple[str, int, int, int]
@@ -100,7 +56,7 @@ def search(
     further."""
     count = processes or len(os.sched_getaffinity(0))
     jobs = _Jobs(partitions, task, is_over, count)
-    rules = OrderRules[_Heard](lambda event: isinstance(event, Done | _Looked), _size, ahead)
+    rules = OrderRules[_Heard](lambda event: isinstance(event, Done | _Looked), size_of_lines, ahead)
     with closing(in_order(jobs.all(), _searcher(partitions, task), count, rules)) as events:
         for _, event in events:
             if isinstance(event, _Looked):
@@ -108,10 +64,6 @@ def search(
                 yield from [Done(event.partition, event.size, event.left)] if event.size or event.left.files else []
             elif isinstance(event, Done) or not is_over(event.partition):
                 yield event
-
-
-def _size(event: _Heard) -> int:
-    return len(event.lines) if isinstance(event, FoundLines) else 0
 
 
 class _Jobs:
@@ -173,7 +125,7 @@ def _searcher(partitions: Mapping[str, Partition], task: SearchTask) -> Serve[_S
             tell(_looked(partitions, sent, own, tell))
             return
         name, start, end, size = sent
-        with _errors_reported(name, tell):
+        with errors_told(name, tell):
             _search_one(SearchUnit(partitions[name], start, end, size), own, tell)
         tell(Done(name, size))
 
@@ -186,7 +138,7 @@ def _looked(
     """Looks at partitions, and searches those that are no larger than a unit."""
     size, large, left = 0, [], LeftOut()
     for name in names:
-        with _errors_reported(name, tell):
+        with errors_told(name, tell):
             partition = partitions[name]
             # a tier answers the process that was there before the others
             searched = None if partition.may_be_in_a_tier else Searched(partition, task.window, task.sizes)
@@ -201,30 +153,16 @@ def _looked(
     return _Looked(names[-1], size, large, left)
 
 
-@contextmanager
-def _errors_reported(name: str, tell: Callable[[Trouble], None]) -> Iterator[None]:
-    try:
-        yield
-    except KafkafsError as error:
-        tell(Trouble(name, f"{name}: {error}"))
-
-
 def _search_whole(searched: Searched, unit: SearchUnit, task: SearchTask, tell: Callable[[Event], None]) -> None:
     name = unit.partition.name.directory
-    with _errors_reported(name, tell):
+    with errors_told(name, tell):
         _search_one(unit, task, tell)
     for log_name in searched.unreadable():
         tell(Trouble(name, f"{name}: {log_name} may not be read"))
 
 
 def _search_one(unit: SearchUnit, task: SearchTask, tell: Callable[[Event], None]) -> None:
-    name, left = unit.partition.name.directory, task.most
-    fields = task.fields_of(name) if task.fields_of else None
-    for records in selected(unit, task.selection, lambda sentence: tell(Trouble(name, sentence)), fields):
-        kept = records if left is None else Records(records.data, records.rows[:left])
-        parts = [bytes(piece) for piece in task.lines_of(name).pieces(kept)] if task.lines_of else []
-        tell(FoundLines(name, len(kept), b"".join(parts)))
-        if left is not None:
-            left -= len(kept)
-            if left == 0:
-                return
+    name = unit.partition.name
+    fields = task.fields_of(name, "") if task.fields_of else None
+    found = selected(unit, task.selection, lambda sentence: tell(Trouble(name.directory, sentence)), fields)
+    tell_found(name.directory, found, task.lines_of(name, "") if task.lines_of else None, task.most, tell)

@@ -4,7 +4,7 @@ import argparse
 
 from kafkafs.cli.search_output import SearchOutput
 from kafkafs.search.everywhere import VanishedFile
-from kafkafs.search.side_by_side import Done, FoundLines, Trouble
+from kafkafs.search.results import Done, FoundLines, Trouble
 
 
 def output(count=False, names=False, most=None):

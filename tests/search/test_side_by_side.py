@@ -14,9 +14,10 @@ from kafkafs.format.memory import Buffers
 from kafkafs.format.records import Records
 from kafkafs.log.places import Between
 from kafkafs.log.segment import Segment
+from kafkafs.search.results import Done, FoundLines, SearchTask, Trouble
 from kafkafs.search.search_units import Searched, UnitSizes
 from kafkafs.search.selection import Pattern, Selection
-from kafkafs.search.side_by_side import Done, FoundLines, SearchTask, Trouble, search
+from kafkafs.search.side_by_side import search
 from tests.log.making import made, partition_of, spread, write_partition
 from tests.mounting import wait_until
 
@@ -36,7 +37,7 @@ def test_each_partition_comes_in_order(partitions, processes, ahead):
     """However many processes take part; they were forked from one that has read with the same buffers."""
     every = [unit for partition in partitions.values() for unit in Searched(partition, Between(), SIZES).units()]
     assert len(every) > 20
-    task = SearchTask(Selection(Pattern("v")), lines_of=lambda name: JsonLines("t", int(name[-1])), sizes=SIZES)
+    task = SearchTask(Selection(Pattern("v")), lines_of=lambda name, _: JsonLines("t", name.partition), sizes=SIZES)
     events = list(search(partitions, task, lambda _: False, processes, ahead))
     for name in ("t-0", "t-1"):
         lines = b"".join(each.lines for each in events if isinstance(each, FoundLines) and each.partition == name)
@@ -64,7 +65,7 @@ def test_a_process_that_is_ahead_goes_on(tmp_path):
     write_partition(tmp_path, spread([made(at * 100, [1] * 100) for at in range(11)], 1))
     partitions = {"t-0": partition_of(tmp_path)}
     task = SearchTask(
-        Selection(Pattern("v")), lines_of=lambda _: _Slow(tmp_path / "done"), sizes=UnitSizes(first=20_000)
+        Selection(Pattern("v")), lines_of=lambda *_: _Slow(tmp_path / "done"), sizes=UnitSizes(first=20_000)
     )
     events = list(search(partitions, task, lambda _: False, 2))
     assert [int(each.lines.split(b"\n")[0]) for each in events if isinstance(each, FoundLines)] == list(
@@ -81,7 +82,7 @@ class _Failing:
 
 def test_what_a_process_ends_with_is_raised_and_no_traceback_is_printed(partitions, capfd):
     """Regression: a traceback, and "was killed", which it was not."""
-    task = SearchTask(Selection(Pattern("v")), lines_of=lambda _: _Failing())
+    task = SearchTask(Selection(Pattern("v")), lines_of=lambda *_: _Failing())
     with pytest.raises(MemoryError, match="none is left"):
         list(search(partitions, task, lambda _: False, 2))
     assert capfd.readouterr().err == ""
