@@ -28,13 +28,15 @@ _OPTIONS = ReadOptions()
 _SUMS = ("stored", "unpacked", "key", "value", "header", "superseded", "tombstones", "schemas")
 
 
-def add_up(one: object, other: object, sums: Sequence[str], first: str = "", last: str = "") -> None:
-    """Add the other's fields `sums` to those of `one`. The field `first` gets the smaller value of both, and `last` the
+def add_up(
+    one: object, other: object, sums: Sequence[str], first: Sequence[str] = (), last: Sequence[str] = ()
+) -> None:
+    """Add the other's fields `sums` to those of `one`. The fields `first` get the smaller value of both, and `last` the
     larger; None is no value."""
     for name in sums:
         setattr(one, name, getattr(one, name) + getattr(other, name))
-    for name, choose in ((first, min), (last, max)):
-        if name:
+    for names, choose in ((first, min), (last, max)):
+        for name in names:
             values = (getattr(each, name) for each in (one, other))
             setattr(one, name, choose((value for value in values if value is not None), default=None))
 
@@ -60,7 +62,7 @@ class Contents:
 
     def add(self, other: "Contents") -> None:
         """Adds those of another partition."""
-        add_up(self, other, _SUMS, "oldest_ms", "newest_ms")
+        add_up(self, other, _SUMS, ("oldest_ms",), ("newest_ms",))
         self.producers |= other.producers
         self.transactional |= other.transactional
 
@@ -111,7 +113,7 @@ def _take(log: Log, run: BatchRun, found: Contents | None, replaced: Superseded)
         if len(piece):
             replaced.add(hashes_of(piece), taken[piece.rows["key_size"] >= 0])
             if found is not None:
-                _take_records(log, piece, found)
+                found.add(_of_records(log, piece))
     if found is None:
         return
     found.stored += int(run.rows["size"].sum())
@@ -127,19 +129,18 @@ def _headers(rows: Batches) -> int:
     return int((rows["magic"] >= 2).sum()) * V2.records + int(np.where(rows["magic"][is_wrapper] == 1, 34, 26).sum())
 
 
-def _take_records(log: Log, piece: Records, found: Contents) -> None:
+def _of_records(log: Log, piece: Records) -> Contents:
     rows = piece.rows
-    found.key += int(np.maximum(rows["key_size"], 0).sum(dtype=np.int64))
-    found.value += int(np.maximum(rows["value_size"], 0).sum(dtype=np.int64))
-    found.header += int(header_bytes(piece).sum())
-    found.tombstones += int(((rows["key_size"] >= 0) & (rows["value_size"] < 0)).sum())
     times = rows["timestamp"][(rows["timestamp"] >= 0) & (rows["offset"] >= log.start_offset)]
-    if len(times):
-        oldest, newest = int(times.min()), int(times.max())
-        found.oldest_ms = oldest if found.oldest_ms is None else min(found.oldest_ms, oldest)
-        found.newest_ms = newest if found.newest_ms is None else max(found.newest_ms, newest)
-    if log.name.topic not in OWN_TOPICS:
-        found.schemas.update(_schemas(piece))
+    return Contents(
+        key=int(np.maximum(rows["key_size"], 0).sum(dtype=np.int64)),
+        value=int(np.maximum(rows["value_size"], 0).sum(dtype=np.int64)),
+        header=int(header_bytes(piece).sum()),
+        tombstones=int(((rows["key_size"] >= 0) & (rows["value_size"] < 0)).sum()),
+        oldest_ms=int(times.min()) if len(times) else None,
+        newest_ms=int(times.max()) if len(times) else None,
+        schemas=Counter(_schemas(piece) if log.name.topic not in OWN_TOPICS else {}),
+    )
 
 
 def _schemas(piece: Records) -> dict[int, int]:

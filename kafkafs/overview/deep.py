@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 
-from kafkafs.disk.forked import ForkedProcess, answered
+from kafkafs.disk.in_order import Job, OrderRules, in_order
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.overview.contents import Contents, read_contents
 from kafkafs.overview.scanning import DirectoryCount
@@ -28,32 +29,19 @@ def read_all(
         for number, (_, counted) in enumerate(counts)
         for each in counted.partitions
     }
-    waiting, done, total = sorted(sizes, key=lambda task: -sizes[task]), 0, sum(sizes.values())
-    waiting.reverse()
-    started: list[ForkedProcess[_Task, _Result]] = []
+    done, total = 0, sum(sizes.values())
     found: dict[tuple[DataDirectory, str], Contents] = {}
 
     def serve(task: _Task, tell: Callable[[_Result], None]) -> None:
         number, name = task
         tell((task, read_contents(counts[number][0].partition(name))))
 
-    try:
-        for _ in range(min(processes or len(os.sched_getaffinity(0)), len(waiting))):
-            started.append(ForkedProcess(serve))
-            started[-1].give(waiting.pop())
-        busy = list(started)
-        while busy:
-            for process in answered(busy):
-                task, contents = process.received()
-                contents.transactional = {names.get(int(each), each) for each in contents.transactional}
-                found[counts[task[0]][0], task[1]] = contents
-                done += sizes[task]
-                show(done, total)
-                if waiting:
-                    process.give(waiting.pop())
-                else:
-                    busy.remove(process)
-    finally:
-        for process in started:
-            process.end()
+    jobs = (Job(f"{number}/{name}", (number, name)) for number, name in sorted(sizes, key=lambda task: -sizes[task]))
+    rules = OrderRules[_Result](lambda _: True)
+    with closing(in_order(jobs, serve, processes or len(os.sched_getaffinity(0)), rules)) as results:
+        for _, (task, contents) in results:
+            contents.transactional = {names.get(int(each), each) for each in contents.transactional}
+            found[counts[task[0]][0], task[1]] = contents
+            done += sizes[task]
+            show(done, total)
     return found

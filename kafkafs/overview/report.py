@@ -9,15 +9,18 @@ from kafkafs.cluster.image import Image
 from kafkafs.format.names import METADATA_TOPIC
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.overview.configs import BrokerSettings, TopicSettings
-from kafkafs.overview.contents import Contents
+from kafkafs.overview.contents import Contents, add_up
 from kafkafs.overview.retention import Limits, Reason, Retention, retention
-from kafkafs.overview.scanning import CountedPartition, DirectoryCount, Leftover, Tell, count
+from kafkafs.overview.scanning import CountedPartition, DirectoryCount, Leftover
 
 _OF_RAFT = TopicSettings("", Limits(False, False, -1, -1), False, ())
 """The metadata log has no topic's settings: Raft deletes what a snapshot holds."""
 
 Row = dict[str, Any]
 Value = TypeVar("Value")
+
+
+_SUMS = ("size", "log_bytes", "index_bytes", "records", "segments", "deletable", "kept")
 
 
 @dataclass
@@ -83,18 +86,13 @@ Read = Mapping[tuple[DataDirectory, str], Contents]
 """The contents of logs that were read, by data directory and the partition's directory there."""
 
 
-def report(directories: Sequence[DataDirectory], image: Image | None, question: Question, tell: Tell) -> UsageReport:
-    """Return all rows, the largest first. Report what cannot be read."""
-    return rows_of([(directory, count(directory, tell)) for directory in directories], image, question)
-
-
 def rows_of(
     counts: Sequence[tuple[DataDirectory, DirectoryCount]],
     image: Image | None,
     question: Question,
     read: Read | None = None,
 ) -> UsageReport:
-    """The rows of what was counted, with what was read of it."""
+    """The rows of what was counted, with what was read of it: the largest first."""
     replicas = replica_counts(image)
     defaults: dict[str, TopicSettings] = {}
     found: defaultdict[tuple[str, int], list[Usage]] = defaultdict(list)
@@ -161,34 +159,17 @@ def together(usages: Sequence[Usage], are_replicas: bool = False) -> Usage:
     """Their sum. Records of replicas are the same ones: those of the longest count."""
     if len(usages) == 1:
         return usages[0]
-    most = max if are_replicas else sum
-    return Usage(
-        sum(each.size for each in usages),
-        sum(each.log_bytes for each in usages),
-        sum(each.index_bytes for each in usages),
-        most([each.records for each in usages] or [0]),
-        min((each.oldest_ms for each in usages if each.oldest_ms is not None), default=None),
-        max((each.newest_ms for each in usages if each.newest_ms is not None), default=None),
-        sum(each.segments for each in usages),
-        _same(each.policy for each in usages),
-        _same(each.retention_ms for each in usages),
-        _same(each.retention_bytes for each in usages),
-        sum(each.deletable for each in usages),
-        min((each.next_deletion_ms for each in usages if each.next_deletion_ms is not None), default=None),
-        sum((each.kept for each in usages), Counter[Reason]()),
-        _added(each.contents for each in usages),
-    )
-
-
-def _added(contents: Iterable[Contents | None]) -> Contents | None:
-    """The contents together; None of none."""
-    known = [each for each in contents if each is not None]
-    if not known:
-        return None
-    added = Contents()
-    for each in known:
-        added.add(each)
-    return added
+    found = Usage()
+    for each in usages:
+        add_up(found, each, _SUMS, ("oldest_ms", "next_deletion_ms"), ("newest_ms",))
+        if each.contents is not None:
+            found.contents = found.contents or Contents()
+            found.contents.add(each.contents)
+    for name in ("policy", "retention_ms", "retention_bytes"):
+        setattr(found, name, _same(getattr(each, name) for each in usages))
+    if are_replicas:
+        found.records = max(each.records for each in usages)
+    return found
 
 
 def _same(values: Iterable[Value | None]) -> Value | None:

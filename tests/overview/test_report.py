@@ -6,7 +6,8 @@ import pytest
 
 from kafkafs.cluster.image import Image, PartitionState, TopicImage
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.overview.report import Question, report
+from kafkafs.overview.report import Question, rows_of
+from kafkafs.overview.scanning import count
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 
@@ -22,7 +23,8 @@ REASONS = {"time", "size", "compact-only", "future-timestamp", "high-watermark",
 def rows(*paths, image=None, **question):
     reported: list[str] = []
     directories = [open_data_directory(Path(path)) for path in paths]
-    found = report(directories, image, Question(question.pop("at_ms", NOW), **question), reported.append)
+    counts = [(directory, count(directory, reported.append)) for directory in directories]
+    found = rows_of(counts, image, Question(question.pop("at_ms", NOW), **question))
     assert reported == []
     return found.rows
 
@@ -96,8 +98,8 @@ def test_a_replica_without_a_high_watermark_begins_at_its_log_start(tmp_path):
 
 
 def test_replicas_add_their_bytes_but_not_their_records(tmp_path):
-    for broker, count in ((1, 3), (2, 2)):
-        write_partition(tmp_path / f"{broker}", {0: [made(number, [number]) for number in range(count)]})
+    for broker, records in ((1, 3), (2, 2)):
+        write_partition(tmp_path / f"{broker}", {0: [made(number, [number]) for number in range(records)]})
     (row, _) = rows(tmp_path / "1", tmp_path / "2", by_partition=True)
     one, other = (rows(tmp_path / f"{broker}")[0] for broker in (1, 2))
     assert (row["records"], row["segments"]) == (3, 2)

@@ -52,8 +52,8 @@ class KeptBytes:
     def add(self, other: "KeptBytes") -> None:
         """Adds those of another segment."""
         add_up(
-            self, other, ("active", "future", "below_start", "untimed", "waiting"), first="waits_since_ms",
-            last="future_until_ms",
+            self, other, ("active", "future", "below_start", "untimed", "waiting"), ("waits_since_ms",),
+            ("future_until_ms",),
         )  # fmt: skip
 
 
@@ -183,7 +183,8 @@ class Figures:
         """Adds the numbers of another segment."""
         add_up(
             self, other, ("size", "index_size", "segments", "batches", "records", "damaged", "untimed", "null_keys",
-            "tombstones", "transactional", "markers", "aborts", "record_sizes", "batch_sizes"), "first_ms", "last_ms",
+            "tombstones", "transactional", "markers", "aborts", "record_sizes", "batch_sizes"),
+            ("first_ms",), ("last_ms",),
         )  # fmt: skip
         for name, codec in other.codecs.items():
             self.codecs.setdefault(name, Codec()).add(codec)
