@@ -17,11 +17,10 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.errors import NotFound
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.format.strings import shown_json
-from kafkafs.view.cluster_sources import ClusterFile, ClusterNode, ClusterSources
+from kafkafs.view.cluster_sources import ClusterFile, ClusterNode, ClusterSources, LongClusterFile
 from kafkafs.view.group_directory import GroupsDirectory
 from kafkafs.view.made import MadeFile, MadeTexts
-from kafkafs.view.node import Attributes, Content, Entry, Kind, Node
-from kafkafs.view.streams import Stream
+from kafkafs.view.node import Attributes, Entry, Kind, Node
 
 _STATE = "state.json"
 _GROUPS = "groups"
@@ -96,7 +95,7 @@ class StateFile(ClusterFile):
         return line(self._sources.ask(files.state))
 
 
-class LinesFile(ClusterFile):
+class LinesFile(LongClusterFile):
     """One of the files of lines at the top. NotFound if nothing is left to read them from."""
 
     def __init__(self, sources: ClusterSources, topics: tuple[str, ...], name: str) -> None:
@@ -109,25 +108,11 @@ class LinesFile(ClusterFile):
             return super()._about()
         return self._attributes(self._sources.of_all(self._sources.ask(sources)))
 
-    def _make(self) -> bytes:
-        return b"".join(piece for _, piece in self._sources.lines(self._name).pieces(0))
+    def _lines(self) -> PackedLines:
+        return self._sources.lines(self._name)
 
-    def attributes(self) -> Attributes:
-        """The rights that all its sources grant, and the true size, unless it is a long file."""
-        if not self._is_long(self._sources.lines(self._name)):
-            return super().attributes()
-        self._shown = None
-        return self._about()
-
-    def open(self) -> Content:
-        """The text whose size the lookup returned; for a long file a stream of its lines as of now."""
-        lines = self._sources.lines(self._name) if self._shown is None else None
-        if lines is None or not self._is_long(lines):
-            return super().open()
-        return Stream(lines.pieces, 0, self._sources.budget)
-
-    def _is_long(self, lines: PackedLines) -> bool:
-        return lines.size > self._texts.limit
+    def _is_long(self) -> bool:
+        return self._lines().size > self._texts.limit
 
 
 About = Callable[[Kind], Attributes]

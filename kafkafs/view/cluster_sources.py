@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.files import LISTS
+from kafkafs.cluster.group_history import History
 from kafkafs.cluster.row_lines import PackedLines
 from kafkafs.cluster.schema_topic import SCHEMAS_TOPIC
 from kafkafs.disk.access import Access, common
@@ -16,8 +17,9 @@ from kafkafs.errors import NotFound
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_TOPIC
 from kafkafs.log.partition import Partition
 from kafkafs.view.made import MadeFile, MadeTexts
-from kafkafs.view.node import KEEP_S, Attributes, Kind
+from kafkafs.view.node import KEEP_S, Attributes, Content, Kind
 from kafkafs.view.resources import Resources
+from kafkafs.view.streams import Stream
 from kafkafs.view.topic_access import GONE, partition_access
 
 Answer = TypeVar("Answer")
@@ -94,7 +96,7 @@ class ClusterSources:
     def root(self) -> Granted:
         """The rights that the root of the mount grants."""
         about = self._root()
-        return Granted(Access(about.uid, about.gid, about.mode), about.mtime_ns)
+        return Granted(about.access, about.mtime_ns)
 
     def with_partitions(self, places: Iterable[tuple[str, int]]) -> Granted:
         """The rights for groups, and for these partitions, because the files show their ends as well."""
@@ -161,3 +163,30 @@ class ClusterFile(MadeFile, ClusterNode):
 
     def _about(self) -> Attributes:
         return self._attributes(self._sources.granted(self._topics))
+
+
+class LongClusterFile(ClusterFile):
+    """A file of lines that is a stream if it is long."""
+
+    def _is_long(self) -> bool:
+        raise NotImplementedError
+
+    def _lines(self) -> PackedLines | History:
+        """The lines as of now."""
+        raise NotImplementedError
+
+    def _make(self) -> bytes:
+        return b"".join(piece for _, piece in self._lines().pieces(0))
+
+    def attributes(self) -> Attributes:
+        """The rights that all its sources grant, and the true size, unless it is a long file."""
+        if not self._is_long():
+            return super().attributes()
+        self._shown = None
+        return self._about()
+
+    def open(self) -> Content:
+        """The text whose size the lookup returned; for a long file a stream of its lines as of now."""
+        if self._shown is None and self._is_long():
+            return Stream(self._lines().pieces, 0, self._sources.budget)
+        return super().open()

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Literal, Protocol
 
-from kafkafs.disk.access import Access
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import Vanished
 from kafkafs.format.jsonl import JsonLines, LineMaker
@@ -164,8 +163,7 @@ class SchemaLines:
 
         if internal_topic(view.partition.name.topic) is not None:
             return about
-        uid, gid, mode = view.resources.schema_access.restrict(Access(about.uid, about.gid, about.mode))
-        return about._replace(uid=uid, gid=gid, mode=mode)
+        return view.resources.schema_access.restricted(about)
 
 
 class _OneRecord(PointView):

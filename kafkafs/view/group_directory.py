@@ -10,9 +10,8 @@ from kafkafs.cluster.groups import FoundGroup
 from kafkafs.cluster.row_lines import line, named_by
 from kafkafs.cluster.rows import group_with_members
 from kafkafs.errors import NotFound
-from kafkafs.view.cluster_sources import Answer, ClusterFile, ClusterNode, ClusterSources
-from kafkafs.view.node import Attributes, Content, Entry, Kind, Node
-from kafkafs.view.streams import Stream
+from kafkafs.view.cluster_sources import Answer, ClusterFile, ClusterNode, ClusterSources, LongClusterFile
+from kafkafs.view.node import Attributes, Entry, Kind, Node
 
 Links = dict[str, tuple[Commit, str]]
 """By name, the committed offset that a link stands for, and where it leads."""
@@ -111,46 +110,30 @@ class OffsetsFile(ClusterFile, _GroupNode):
         return b"".join(self._ask(files.offsets))
 
 
-class HistoryFile(ClusterFile, _GroupNode):
+class HistoryFile(LongClusterFile, _GroupNode):
     """`history.jsonl`: a line for each record about the group that is left. A stream if the partition that has them is
     no small one, as ranges are. NotFound if no record is left."""
 
     def _about(self) -> Attributes:
-        if not self._is_small():  # only a read gives its partitions
+        if self._is_long():  # only a read gives its partitions
             return self._attributes(self._sources.granted(()))
-        places = self._sources.ask(lambda cluster: self._history(cluster).places())
+        places = self._lines().places()
         return self._attributes(self._sources.with_partitions(places))
 
-    def _make(self) -> bytes:
-        return b"".join(piece for _, piece in self._sources.ask(self._history).pieces(0))
+    def _lines(self) -> History:
+        return self._ask_by_name(lambda cluster, name: cluster.groups.history(name))
 
-    def attributes(self) -> Attributes:
-        """The rights that all its sources grant, and the true size of a small one."""
-        if self._is_small():
-            return super().attributes()
-        self._shown = None
-        return self._about()
+    def _is_long(self) -> bool:
+        partition = self._ask_by_name(lambda cluster, name: cluster.groups.history_source(name))
+        return sum(segment.seen[0] for segment in partition.segments()) > self._sources.exact
 
-    def open(self) -> Content:
-        """The text whose size the lookup returned; for a longer one a stream of the present records."""
-        if self._shown is not None:
-            return super().open()
-        return Stream(self._sources.ask(self._history).pieces, 0, self._sources.budget)
-
-    def _history(self, cluster: Cluster) -> History:
+    def _ask_by_name(self, question: Callable[[Cluster, bytes], Answer | None]) -> Answer:
+        """The answer about the group, which may be deleted; NotFound if there is none."""
         name = named_by(self._path)
-        found = None if name is None else cluster.groups.history(name)
-        if found is None:
+        answer = None if name is None else self._sources.ask(lambda cluster: question(cluster, name))
+        if answer is None:
             raise NotFound(f"no record about the group {self._path!r} is left")
-        return found
-
-    def _is_small(self) -> bool:
-        name = named_by(self._path)
-        partition = None if name is None else self._sources.ask(lambda cluster: cluster.groups.history_source(name))
-        if partition is None:
-            raise NotFound(f"no record about the group {self._path!r} is left")
-        sizes = (segment.seen[0] for segment in partition.segments())
-        return sum(sizes) <= self._sources.exact
+        return answer
 
 
 class LinksDirectory(_GroupNode):

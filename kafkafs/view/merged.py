@@ -34,6 +34,7 @@ what all streams may hold, or two that are read side by side would start again w
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
+Bound = TypeVar("Bound")
 
 
 class _Part(NamedTuple):
@@ -112,29 +113,16 @@ class _TopicRange(NoXattrs):
 
         found = each_there(views, of_one)
         if not found:
-            raise self._gone()
-        granted = [Access(own.uid, own.gid, own.mode) for _, own, _ in found]
-        granted += [Access(above.uid, above.gid, above.mode).for_entries_below() for above, _, _ in found]
-        uid, gid, mode = common([*dict.fromkeys(granted)])
+            raise gone(self._topic)
+        access = granted_together([own for _, own, _ in found], [above for above, _, _ in found])
         newest = max(own.mtime_ns for _, own, _ in found)
-        about = found[0][1]._replace(uid=uid, gid=gid, mode=mode & 0o444, mtime_ns=newest)
-        return about, [part for _, _, part in found]
+        return found[0][1].granting(access)._replace(mtime_ns=newest), [part for _, _, part in found]
 
     def _targeted(self) -> tuple[Sequence[PartitionView], BetweenTimes]:
         """The partitions, and what the range means for each of them now."""
-        may_block()  # as many are asked
-        views = self._views()
-        if not views:
-            raise self._gone()
+        views = all_of(self._topic, self._views)
         first, last, from_now = self._range
-        if isinstance(first, FromEnd) or isinstance(last, FromEnd):
-            newest = max(each_there(views, _newest_ms), default=0)
-            first = first.before(newest) if isinstance(first, FromEnd) else first
-            last = last.before(newest) if isinstance(last, FromEnd) else last
-        return views, BetweenTimes(first, last, from_now)
-
-    def _gone(self) -> NotFound:
-        return NotFound(f"nothing of the topic {self._topic!r} is here any more")
+        return views, BetweenTimes(settled(views, first), settled(views, last), from_now)
 
 
 class MergedRange(_TopicRange, SizedFile[Sequence[_Part], _Spans]):
@@ -158,7 +146,7 @@ class MergedRange(_TopicRange, SizedFile[Sequence[_Part], _Spans]):
         asked_of_each(views, lambda _, look: target.check_end(look, isolated=True))
         parts = _parts(views, target)
         if not parts:
-            raise self._gone()
+            raise gone(self._topic)
         return self._opened(parts)
 
     def _text(self, state: Sequence[_Part]) -> ExactText[_Spans] | None:
@@ -201,6 +189,34 @@ class MergedFollower(_TopicRange):
         return Stream(text.pieces, 0, budget, text.has_more)
 
 
+def gone(topic: str) -> NotFound:
+    """The error of a topic without a partition."""
+    return NotFound(f"nothing of the topic {topic!r} is here any more")
+
+
+def all_of(topic: str, views: Callable[[], Sequence[PartitionView]]) -> Sequence[PartitionView]:
+    """Its partitions, for questions to many of them. NotFound without any."""
+    may_block()
+    found = views()
+    if not found:
+        raise gone(topic)
+    return found
+
+
+def settled(views: Sequence[PartitionView], time: Bound | FromEnd) -> Bound | int:
+    """That time. If it counts back from the newest record, that is the newest of all partitions."""
+    if not isinstance(time, FromEnd):
+        return time
+    return time.before(max(asked_of_each(views, lambda _, look: look.milliseconds(FromEnd(0))), default=0))
+
+
+def granted_together(files: Sequence[Attributes], directories: Sequence[Attributes]) -> Access:
+    """The rights to read that all of those files and the directories above them grant."""
+    granted = [file.access for file in files] + [above.access.for_entries_below() for above in directories]
+    access = common([*dict.fromkeys(granted)])
+    return access._replace(mode=access.mode & 0o444)
+
+
 def each_there(views: Sequence[PartitionView], ask: Callable[[PartitionView], Answer]) -> list[Answer]:
     """Return the answer of each of the partitions that is still there."""
     answers = []
@@ -217,10 +233,6 @@ def asked_of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView, 
 
 def _parts(views: Sequence[PartitionView], target: BetweenTimes) -> list[_Part]:
     return asked_of_each(views, lambda view, look: _part(view, look, target))
-
-
-def _newest_ms(view: PartitionView) -> int:
-    return view.ask(lambda look: look.milliseconds(FromEnd(0)))
 
 
 def _held(parts: Sequence[_Part]) -> object:

@@ -8,14 +8,12 @@ records are equal, the partition with the larger number comes last.
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
-from kafkafs.disk.access import Access, common
-from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, DiskError, NotFound, TooLarge, Vanished
-from kafkafs.format.times import FromEnd, time_text
+from kafkafs.format.times import time_text
 from kafkafs.log.look import Look
 from kafkafs.log.places import BeforeTime, BetweenTimes
 from kafkafs.view.decoded import JsonPoint, Lines
-from kafkafs.view.merged import each_there
+from kafkafs.view.merged import all_of, each_there, granted_together, settled
 from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView
 
@@ -47,36 +45,28 @@ class MergedPoint:
 
     def attributes(self) -> Attributes:
         """The true size, and the record's time; what all partitions grant together. NotFound without a record."""
-        views = self._all()
+        views = all_of(self._topic, self._views)
         point = self._shown = self._point(views)
         own = point.attributes()
-        above = each_there(views, PartitionView.directory_attributes)
-        granted = [Access(own.uid, own.gid, own.mode)]
-        granted += [Access(each.uid, each.gid, each.mode).for_entries_below() for each in above]
-        granted += [Access(each.uid, each.gid, each.mode) for each in each_there(views, self._range_attributes)]
-        uid, gid, mode = common(granted)
-        return own._replace(uid=uid, gid=gid, mode=mode & 0o444)
+        files = [own, *each_there(views, self._range_attributes)]
+        return own.granting(granted_together(files, each_there(views, PartitionView.directory_attributes)))
 
     def open(self) -> BytesContent:
         """The line whose size `attributes` returned, or the one that is last now."""
-        return (self._shown or self._point(self._all())).open()
+        return self._last_shown().open()
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Those of the record, as in its partition."""
-        return (self._shown or self._point(self._all())).xattrs()
+        return self._last_shown().xattrs()
 
-    def _all(self) -> Sequence[PartitionView]:
-        may_block()  # as many are asked
-        views = self._views()
-        if not views:
-            raise NotFound(f"nothing of the topic {self._topic!r} is here any more")
-        return views
+    def _last_shown(self) -> JsonPoint:
+        return self._shown or self._point(all_of(self._topic, self._views))
 
     def _range_attributes(self, view: PartitionView) -> Attributes:
         return view.ask(lambda look: view.stream_attributes(look, look.log.start_offset, None))
 
     def _point(self, views: Sequence[PartitionView]) -> JsonPoint:
-        target = BeforeTime(self._time(views))
+        target = BeforeTime(settled(views, self._target.time))
 
         def last(view: PartitionView) -> _Last:
             """NotFound if the partition has none."""
@@ -91,13 +81,6 @@ class MergedPoint:
         number = max(range(len(there)), key=lambda number: (largest[number], number))
         return JsonPoint(there[number].view, target, self._lines)
 
-    def _time(self, views: Sequence[PartitionView]) -> int:
-        """The time; what counts back from the newest record means that of all partitions."""
-        time = self._target.time
-        if isinstance(time, int):
-            return time
-        return time.before(max(each_there(views, lambda view: view.ask(_newest)), default=0))
-
 
 def _named(view: PartitionView, question: Callable[[Look], Answer]) -> Answer:
     """The partition's answer; its error names the partition."""
@@ -105,10 +88,6 @@ def _named(view: PartitionView, question: Callable[[Look], Answer]) -> Answer:
         return view.ask(question)
     except (CorruptData, DiskError, TooLarge, Vanished) as error:
         raise type(error)(f"{view.shown_as}: {error}") from None
-
-
-def _newest(look: Look) -> int:
-    return look.milliseconds(FromEnd(0))
 
 
 def _largest(last: _Last, since: BetweenTimes) -> int:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from kafkafs.disk.access import Access
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.errors import DiskError, StoreError
@@ -64,8 +63,7 @@ class MissingPartitions:
     def restricted(self, about: Attributes) -> Attributes:
         """For those only who may read the metadata, too."""
         access = self._access.get(lambda: TopicAccess(lambda: self._metadata.get(self._make).source, self._clock))
-        uid, gid, mode = access.restrict(Access(about.uid, about.gid, about.mode))
-        return about._replace(uid=uid, gid=gid, mode=mode)
+        return access.restricted(about)
 
     @property
     def _clock(self) -> Callable[[], float]:

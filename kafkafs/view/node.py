@@ -20,6 +20,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+from kafkafs.disk.access import Access
+
 KEEP_S = 0.8
 """For how long the kernel may keep what does not change with every append. What was deleted is gone within a second."""
 
@@ -40,6 +42,15 @@ class Attributes(NamedTuple):
     timeout_s: float
     version: Hashable = None  # of the bytes: where it is another one, whoever has the file open has another file open
     is_fixed: bool = False  # an `open` gives this version or fails, and it never grows
+
+    @property
+    def access(self) -> Access:
+        """Owner, group and permission bits."""
+        return Access(self.uid, self.gid, self.mode)
+
+    def granting(self, access: Access) -> "Attributes":
+        """The same, with those rights."""
+        return self._replace(uid=access.uid, gid=access.gid, mode=access.mode)
 
 
 class Entry(NamedTuple):

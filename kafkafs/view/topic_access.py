@@ -10,6 +10,7 @@ from kafkafs.disk.blocking import may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.errors import Denied, DiskError, NotFound, Vanished
 from kafkafs.log.partition import Partition
+from kafkafs.view.node import Attributes
 
 GONE = (NotFound, Denied, DiskError, Vanished)
 """What a partition may answer that is deleted, or that nobody can read."""
@@ -41,14 +42,13 @@ class TopicAccess:
         self._find = find
         self._known: CachedValue[tuple[Access, ...]] = CachedValue(_KEEP_S, clock)
 
-    def restrict(self, own: Access) -> Access:
-        """Return the part of `own` that is left for users who may read the partition too. Return all of it if there is
-        no partition."""
+    def restricted(self, about: Attributes) -> Attributes:
+        """Return `about` for users only who may read the partition too. Return it as it is if there is no partition."""
         known = self._known.fresh()
         if known is None:
             may_block()
             known = self._known.store(self._look())
-        return common([own, *known])
+        return about.granting(common([about.access, *known]))
 
     def _look(self) -> tuple[Access, ...]:
         """The known rights stay while the topic cannot be looked at, because its content is remembered as well."""

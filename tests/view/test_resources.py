@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kafkafs.disk import prefetch
-from kafkafs.disk.access import Access
 from kafkafs.disk.hints import Hints
 from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.page_cache import LONG_READ, PageCache
@@ -133,7 +132,7 @@ def test_what_a_topic_grants_and_has_is_fresh_by_the_trees_clock(tmp_path):
 
     def ask() -> dict[str, int]:
         schemas.registry()
-        granted.restrict(Access(own.uid, own.gid, own.mode))
+        granted.restricted(own)
         keys.of(segment)
         return dict(looks)
 

@@ -10,6 +10,7 @@ import pytest
 from kafkafs.disk.access import Access
 from kafkafs.errors import Denied, DiskError, KafkafsError, Vanished
 from kafkafs.log.partition import Partition
+from kafkafs.view.node import Attributes
 from kafkafs.view.topic_access import TopicAccess
 from tests.kafka import registered
 from tests.mounting import wait_until
@@ -69,11 +70,13 @@ def test_without_a_registry_its_own_files_count(data: Path) -> None:
 @pytest.mark.parametrize("problem", [DiskError, Denied, Vanished])
 def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(monkeypatch, problem: type[KafkafsError]) -> None:
     """What the topic told is still remembered then."""
-    own, narrow = Access(0, 0, 0o444), Access(0, 0, 0o400)
+    own = Attributes("file", 0o444, 0, 0, 0, 0, 0, 1, 0.0)
+    access = Access(0, 0, 0o400)
+    narrow = own.granting(access)
     found: list[Partition | None] = [cast(Partition, object())]
-    monkeypatch.setattr("kafkafs.view.topic_access.partition_access", lambda _: (narrow, 0))
+    monkeypatch.setattr("kafkafs.view.topic_access.partition_access", lambda _: (access, 0))
     topic = TopicAccess(lambda: found[0], time.monotonic)
-    assert topic.restrict(own) == narrow
+    assert topic.restricted(own) == narrow
 
     looks = []
 
@@ -82,7 +85,7 @@ def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(monkeypatc
         raise problem("the disk does not answer")
 
     monkeypatch.setattr("kafkafs.view.topic_access.partition_access", fails)
-    wait_until(lambda: topic.restrict(own) == narrow and looks)
-    assert topic.restrict(own) == narrow
+    wait_until(lambda: topic.restricted(own) == narrow and looks)
+    assert topic.restricted(own) == narrow
     found[0] = None
-    wait_until(lambda: topic.restrict(own) == own)
+    wait_until(lambda: topic.restricted(own) == own)
