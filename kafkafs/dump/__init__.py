@@ -7,7 +7,7 @@
     rendering         most lines, by kernels; `single_lines` of records that `damaged` reads where others give up
     seeking           where the part of a log that is wanted begins
     entries           runs, and single headers as Kafka's tool takes them, whatever they say
-    index_dump        indexes and the producer snapshot, entry by entry
+    index_dump        indexes and the producer snapshot, entry by entry; `index_checks`: held against the log
     kafka_decoders    a key or value as text; `internal_records` those of Kafka's own topics
 
 Text is UTF-8 whatever the locale. If Kafka's tool ends with an exception, the dump has the same text up to there, and

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkafs.dump.dump_options import OffsetWindow
-from kafkafs.dump.dump_source import Source
+from kafkafs.dump.dump_source import ReadableFile, Source
 from kafkafs.errors import Vanished
 from kafkafs.format.batch import (
     FRAME,
@@ -68,6 +68,11 @@ def entry_at(header: bytes, position: int, end: int) -> Batch | UnreadableEntry 
     timestamp = int.from_bytes(header[18:26], "big", signed=True) if magic == 1 else NO_TIMESTAMP
     return Batch(position, size, magic, offset, offset, -1, crc_or_epoch & 0xFFFFFFFF, attributes,
                  timestamp, timestamp, -1, -1, NO_SEQUENCE, 1)  # fmt: skip
+
+
+def entry_in(file: ReadableFile, position: int, end: int) -> Batch | UnreadableEntry | None:
+    """The same of an open file. `position` may be any number."""
+    return entry_at(file.read(position, LARGEST_HEADER), position, end) if position >= 0 else None
 
 
 def fatal_at(header: bytes, position: int, end: int) -> str:

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkafs.dump.dump_findings import Findings
-from kafkafs.dump.dump_options import DumpOptions, OffsetWindow
-from kafkafs.dump.dump_source import Source
-from kafkafs.dump.entries import EntryRun, UnreadableEntry, within
+from kafkafs.dump.dump_findings import Dump
+from kafkafs.dump.entries import EntryRun, UnreadableEntry
 from kafkafs.dump.rendering import Text
 from kafkafs.format.batch import Batch, data_batches
 from kafkafs.format.jsonl import JsonLines, batch_lines, unreadable_line
@@ -21,32 +19,25 @@ NO_PARTITION = ("", -1)
 
 
 class JsonLog:
-    """One pass through one file. `is_past`: true if the rest is behind the window."""
+    """One pass through one file."""
 
-    def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> None:
-        self._source = source
-        self._options = options
-        self._findings = findings
-        self._window = window
-        self.is_past = False
-        name = parse_partition_name(source.absolute_path.split("/")[-2])
+    def __init__(self, asked: Dump) -> None:
+        self._asked = asked
+        self._name, self._options = asked.source.name, asked.options
+        name = parse_partition_name(asked.source.absolute_path.split("/")[-2])
         self._lines = JsonLines(*((name.topic, name.partition) if name else NO_PARTITION))
 
     def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries."""
-        run, self.is_past = within(run, self._window)
-        self._findings.check_crcs(run.rows)
         if not self._options.is_deep:
-            yield from batch_lines(self._source.name, run.rows)
+            yield from batch_lines(self._name, run.rows)
             return
-        rows = data_batches(run.rows)
-        for piece in decode(
-            run.data, run.position, np.ascontiguousarray(rows), self._options.limit, self._options.memory
-        ):
+        rows = np.ascontiguousarray(data_batches(run.rows))
+        for piece in decode(run.data, run.position, rows, self._options.limit, self._options.memory):
             if isinstance(piece, Refusal):
-                self._findings.problem(self._source, f"{piece.error}.")
+                self._asked.problem(f"{piece.error}.")
             else:
-                yield from self._lines.pieces(self._window.of(piece))
+                yield from self._lines.pieces(self._asked.window.of(piece))
 
     def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[bytes]:
         """The line of an entry that does not look sound."""
@@ -55,11 +46,11 @@ class JsonLog:
     def trailing(self, position: int, end: int, fatal: str) -> Iterator[bytes]:
         """The line of the bytes at the end of the file, in which nothing begins."""
         if fatal and not self._options.is_deep:
-            self._findings.problem(self._source, f"{fatal}.")
+            self._asked.problem(f"{fatal}.")
         return self._unreadable(position, end - position)
 
     def _unreadable(self, position: int, size: int) -> Iterator[bytes]:
         if self._options.is_deep:
-            self._findings.problem(self._source, f"the {size} bytes at position {position} are not a batch.")
+            self._asked.problem(f"the {size} bytes at position {position} are not a batch.")
         else:
-            yield unreadable_line(self._source.name, position, size)
+            yield unreadable_line(self._name, position, size)

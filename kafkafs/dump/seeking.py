@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from kafkafs.dump.damaged import records
 from kafkafs.dump.dump_options import DumpOptions, OffsetWindow
 from kafkafs.dump.dump_source import Source
-from kafkafs.dump.entries import entry_at
+from kafkafs.dump.entries import entry_in
 from kafkafs.errors import CorruptData, TooLarge
-from kafkafs.format.batch import LARGEST_HEADER, Batch
+from kafkafs.format.batch import Batch
 from kafkafs.format.index import OffsetIndex, TimeIndex
 
 
@@ -41,7 +41,7 @@ def offset_at(logs: Sequence[Source], time_ms: int, options: DumpOptions) -> int
 
 def _batches(source: Source, position: int) -> Iterator[Batch]:
     end = source.data.size
-    while (entry := entry_at(source.data.read(position, LARGEST_HEADER), position, end)) is not None:
+    while (entry := entry_in(source.data, position, end)) is not None:
         if isinstance(entry, Batch):
             yield entry
         position += entry.size

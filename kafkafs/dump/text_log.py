@@ -12,10 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from kafkafs.dump.damaged import records
-from kafkafs.dump.dump_findings import Findings
-from kafkafs.dump.dump_options import WHOLE, DumpOptions, OffsetWindow
-from kafkafs.dump.dump_source import Source
-from kafkafs.dump.entries import EntryRun, UnreadableEntry, within
+from kafkafs.dump.dump_findings import GAP, Dump
+from kafkafs.dump.dump_options import WHOLE
+from kafkafs.dump.entries import EntryRun, UnreadableEntry
 from kafkafs.dump.kafka_decoders import NUMBER_SIZES
 from kafkafs.dump.rendering import Text, has_kernels, header_lines, record_lines
 from kafkafs.dump.single_lines import DumpedRecord, record_line, unreadable_header
@@ -39,26 +38,21 @@ from kafkafs.format.tables import Flags, Numbers, copied
 
 
 class TextLog:
-    """One pass through one file. `is_past`: true if the rest is behind the window.
+    """One pass through one file.
 
     It keeps `_last_offset` from one run to the next: the offset of the record before, which shows missing offsets. It
     is -1 before the first record, and None if the record before was not looked at.
     """
 
-    def __init__(self, source: Source, options: DumpOptions, findings: Findings, window: OffsetWindow) -> None:
-        self._source = source
-        self._options = options
-        self._findings = findings
-        self._window = window
-        self.is_past = False
-        self._last_offset: int | None = -1 if window == WHOLE else None  # of a record: to find gaps
-        self._needs_python = not has_kernels(options)
+    def __init__(self, asked: Dump) -> None:
+        self._asked = asked
+        self._source, self._options, self._window = asked.source, asked.options, asked.window
+        self._last_offset: int | None = -1 if asked.window == WHOLE else None  # of a record: to find gaps
+        self._needs_python = not has_kernels(asked.options)
         self._reports_undecoded = True
 
     def texts(self, run: EntryRun) -> Iterator[Text]:
         """The lines of many entries, made by kernels where they can, else one by one."""
-        run, self.is_past = within(run, self._window)
-        self._findings.check_crcs(run.rows)
         singly = self._needs_single_lines(run.rows)
         borders = [0, *(np.flatnonzero(np.diff(singly)) + 1).tolist(), len(singly)]
         for first, stop in pairwise(borders):
@@ -74,20 +68,20 @@ class TextLog:
     def odd_entry(self, entry: Batch | UnreadableEntry) -> Iterator[Text]:
         """The lines of an entry that does not look sound."""
         if isinstance(entry, UnreadableEntry):
-            self._findings.problem(self._source, f"the entry at position {entry.position} is of no format there is.")
+            self._asked.problem(f"the entry at position {entry.position} is of no format there is.")
             yield unreadable_header(entry).encode() + b"\n"
             return
         data = self._source.data.read(entry.position, entry.size)
         is_whole = entry.magic < 2 or entry.size >= HEADER_V2.size
         is_valid = is_whole and crc_holds(replace(entry, magic=min(entry.magic, 2)), data)
         rows = rows_of(entry, is_valid=is_valid)
-        self._findings.check_crcs(rows)
+        self._asked.findings.check_crcs(rows)
         yield from self._entry(rows, data)
 
     def trailing(self, position: int, end: int, fatal: str) -> Iterator[bytes]:
         """The bytes at the end of the file, in which nothing begins."""
         if fatal:
-            self._findings.problem(self._source, f"{fatal}.")
+            self._asked.problem(f"{fatal}.")
         else:
             yield f"Found {end - position} invalid bytes at the end of {self._source.name}\n".encode()
 
@@ -166,13 +160,14 @@ class TextLog:
 
     def _follow(self, offset: int) -> None:
         if self._last_offset is not None and offset != self._last_offset + 1:
-            self._findings.gaps(self._source, [self._last_offset], [offset])
+            self._asked.disagree(GAP, self._last_offset, offset)
         self._last_offset = offset
 
     def _follow_many(self, offsets: Numbers) -> None:
         self._follow(int(offsets[0]))
         before = np.flatnonzero(np.diff(offsets) != 1)
-        self._findings.gaps(self._source, offsets[before].tolist(), offsets[before + 1].tolist())
+        gaps = zip(offsets[before].tolist(), offsets[before + 1].tolist(), strict=True)
+        self._asked.findings.disagree(GAP, self._source, gaps)
         self._last_offset = int(offsets[-1])
 
     def _report_short_numbers(self, run: EntryRun, shown: Records) -> None:
@@ -188,11 +183,11 @@ class TextLog:
         """No decoder accepts a record, and the tool ends there. Only the first is reported: all may be alike."""
         if self._reports_undecoded:
             self._reports_undecoded = False
-            self._findings.problem(self._source, f"the record of offset {offset} cannot be decoded: {reason}.")
+            self._asked.problem(f"the record of offset {offset} cannot be decoded: {reason}.")
 
     def _problem(self, batch: Batch, reason: str) -> None:
         where = f"the batch at position {batch.position} with the last offset {batch.last_offset}"
-        self._findings.problem(self._source, f"the records of {where} cannot all be read: {reason}.")
+        self._asked.problem(f"the records of {where} cannot all be read: {reason}.")
 
 
 _KRAFT = {  # label and schema

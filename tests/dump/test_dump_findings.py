@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
-from kafkafs.dump.dump_findings import Findings, Unreported
+from kafkafs.dump.dump_findings import (
+    GAP,
+    INDEX_MISMATCH,
+    OFFSET_NOT_FOUND,
+    TIME_MISMATCH,
+    TIME_OUT_OF_ORDER,
+    Findings,
+    Unreported,
+)
 from tests.dump.dumped import source_of
 
 
@@ -10,12 +18,12 @@ def test_the_report_has_the_words_of_the_tool(tmp_path: Path) -> None:
     """Monitoring looks for them."""
     source = source_of(tmp_path, "0.index")
     findings = Findings()
-    findings.index_mismatch(source, 120, 113)
-    findings.index_mismatch(source, 600, -1)
-    findings.time_mismatch(source, 5000, 1005)
-    findings.time_out_of_order(source, 4000, 5000)
-    findings.offset_not_found(source, 600, -1)
-    findings.gaps(source, [102, -1], [110, 100])
+    findings.disagree(INDEX_MISMATCH, source, [(120, 113)])
+    findings.disagree(INDEX_MISMATCH, source, [(600, -1)])
+    findings.disagree(TIME_MISMATCH, source, [(5000, 1005)])
+    findings.disagree(TIME_OUT_OF_ORDER, source, [(4000, 5000)])
+    findings.disagree(OFFSET_NOT_FOUND, source, [(600, -1)])
+    findings.disagree(GAP, source, [(102, 110), (-1, 100)])
     path = source.absolute_path
     assert list(findings.lines()) == [
         f"Mismatches in :{path}",
@@ -36,8 +44,8 @@ def test_the_report_has_the_words_of_the_tool(tmp_path: Path) -> None:
 def test_a_pair_is_reported_once(tmp_path: Path) -> None:
     """Keyed by the offset before it; the last one counts."""
     source, findings = source_of(tmp_path, "0.log"), Findings()
-    findings.gaps(source, [5, 5], [7, 9])
-    findings.gaps(source, [], [])
+    findings.disagree(GAP, source, [(5, 7), (5, 9)])
+    findings.disagree(GAP, source, [])
     assert list(findings.lines())[1:] == ["  5 is followed by 9"]
 
 
@@ -54,6 +62,6 @@ def test_problems_are_reported_at_once_and_counted(tmp_path: Path) -> None:
 def test_what_nobody_hears_is_not_kept(tmp_path: Path) -> None:
     """A compacted log has millions of gaps."""
     findings = Unreported()
-    findings.gaps(source_of(tmp_path, "0.log"), [5], [7])
+    findings.disagree(GAP, source_of(tmp_path, "0.log"), [(5, 7)])
     assert list(findings.lines()) == []
     assert not findings.is_heard
