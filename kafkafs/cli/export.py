@@ -22,6 +22,7 @@ from kafkafs.spark.export.export_plan import PLAN, Request
 from kafkafs.spark.export.iceberg import Committed, opened_table
 from kafkafs.spark.export.led_job import export_led
 from kafkafs.spark.export.output import Output, output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.led import led_by
@@ -79,12 +80,13 @@ def _whole(
 ) -> tuple[Exported, list[str], Committed | None]:
     """All partitions: the result, sentences about it, and what a table got of it."""
     with claimed(out) as claim:
+        store = PlanStore(out, request, claim.check)
         finish(out)
         settled = settle(out, request)
         table = arguments.iceberg and opened_table(arguments.iceberg, settled)
         with engine(arguments, "export", progress) as where:
-            done = export(where, out, request, settled, progress, claim.check)
-        return done, settled.gone, table.commit(out, request, settled, claim.check) if table else None
+            done = export(where, store, settled, progress)
+        return done, settled.gone, table.commit(store, settled) if table else None
 
 
 def _led(

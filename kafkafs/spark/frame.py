@@ -29,33 +29,12 @@ from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionLook, planned
 from kafkafs.tables.ranges import data_loss, records_of
 from kafkafs.tables.registries import registry_with_schemas
-from kafkafs.tables.typed.json_column import JsonColumn
 from kafkafs.tables.typed.json_values import Kind, merged, shape_of
-from kafkafs.tables.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, reader_schemas
-from kafkafs.tables.typed.registered import RegisteredColumn
-from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName, Text, column_type
+from kafkafs.tables.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, passes_over, reader_schemas
+from kafkafs.tables.typed.typed_columns import Columns, FieldName, column_type
+from kafkafs.tables.typed.typed_field import TypedField
 
 _FIELDS: tuple[FieldName, ...] = ("key", "value")
-_PASS_BYTES = 32 << 20  # of log, that a process looks through at once
-
-
-@dataclass(frozen=True)
-class Typed:
-    """Keys or values that are more than bytes: their type, and what it takes to make them."""
-
-    form: Form
-    type: pa.DataType  # as Spark takes it
-    kind: Kind = None  # of json
-    readers: Mapping[str, ReaderSchema] = field(default_factory=dict)  # of registry, by topic
-
-    def column(self, name: FieldName, topic: str, registry: Registry) -> Column:
-        """Make the columns of a topic's partition. For a topic that came later, another topic's schema counts."""
-        if self.form == "string":
-            return Text(name)
-        if self.form == "json":
-            return JsonColumn(name, self.kind, self.type)
-        reader = self.readers.get(topic) or next(iter(self.readers.values()), ReaderSchema())
-        return RegisteredColumn(name, topic, reader, registry, self.type)
 
 
 @dataclass(frozen=True)
@@ -63,7 +42,7 @@ class Frame:
     """See the module. `names` are the columns that a schema of one's own names, all where there is none."""
 
     headers: bool = False
-    typed: Mapping[FieldName, Typed] = field(default_factory=dict)
+    typed: Mapping[FieldName, TypedField] = field(default_factory=dict)
     paths: tuple[Path, ...] = ()
     names: tuple[str, ...] = ()
 
@@ -90,7 +69,7 @@ class Frame:
 
     def _columns(self, name: TopicPartition, registry: Registry) -> Columns:
         maker = BatchMaker(name.topic, name.partition, self.headers)
-        typed = {kind: each.column(kind, name.topic, registry) for kind, each in self.typed.items()}
+        typed = {field: each.column(name.topic, registry) for field, each in self.typed.items()}
         return Columns(maker, arrow.schema(self.headers), typed)
 
     def chosen(self, given: StructType) -> "Frame":
@@ -112,7 +91,7 @@ def frame_of(options: Mapping[str, str], given: StructType | None = None) -> Fra
     asked: dict[FieldName, Form] = dict(zip(_FIELDS, forms(options), strict=True))
     types = {each.name: each.dataType for each in given or ()}
     typed = {
-        name: Typed(form, pa.string())
+        name: TypedField(name, form)
         for name, form in asked.items()
         if form != "binary" and (given is None or {name, f"{name}Bytes", f"{name}Error"} & types.keys())
     }
@@ -129,14 +108,12 @@ def frame_of(options: Mapping[str, str], given: StructType | None = None) -> Fra
     return frame if given is None else frame.chosen(given)
 
 
-def _json(options: SourceOptions, name: FieldName, given: DataType | None) -> Typed:
+def _json(options: SourceOptions, name: FieldName, given: DataType | None) -> TypedField:
     """One type for all topics."""
     if given is not None:
-        kind = kind_of_type(given)
-        return Typed("json", to_arrow_type(given), kind)
+        return TypedField(name, "json", kind_of_type(given), type=to_arrow_type(given))
     _, passes = _passes(options, name)
-    kind = reduce(merged, kinds(mapped, passes, Pass.kind).values(), None)
-    return Typed("json", column_type(shape_of(kind)), kind)
+    return TypedField(name, "json", reduce(merged, kinds(mapped, passes, Pass.kind).values(), None))
 
 
 def kind_of_type(given: DataType) -> Kind:
@@ -153,14 +130,15 @@ def kind_of_type(given: DataType) -> Kind:
     raise UsageError(f"schema(...) has {given.simpleString()}, and a column of JSON is made of {has}")
 
 
-def _registered(options: SourceOptions, name: FieldName, given: DataType | None) -> Typed:
+def _registered(options: SourceOptions, name: FieldName, given: DataType | None) -> TypedField:
     """A reader schema for each topic. All of them are of one type."""
     registry = registry_with_schemas(options.paths)
     topics, passes = _passes(options, name)
-    some = candidates(registry, topics, name, passes)
     if given is None:
-        found = _with_one_kind(reader_schemas(mapped, some, passes, partial(Pass.registered_kind, registry=registry)))
+        infer = partial(Pass.registered_kind, registry=registry)
+        found = _with_one_kind(reader_schemas(mapped, registry, topics, name, passes, infer))
     else:
+        some = candidates(registry, topics, name, passes)
         found = {topic: next(_fitting(each, given), ReaderSchema()) for topic, each in some.items()}
     types = {topic: _spark_type(reader) for topic, reader in found.items() if reader.shape() != NOTHING}
     if given is not None and not types and given != StringType():
@@ -172,7 +150,7 @@ def _registered(options: SourceOptions, name: FieldName, given: DataType | None)
     for topic, another in others:
         if another != first:
             raise UsageError(f"{name}s of {one} and {topic} are of different types: read one topic at a time")
-    return Typed("registry", first, readers={topic: found[topic] for topic in types})
+    return TypedField(name, "registry", readers={topic: found[topic] for topic in types}, type=first)
 
 
 def _with_one_kind(found: Mapping[str, ReaderSchema]) -> dict[str, ReaderSchema]:
@@ -201,16 +179,13 @@ def _passes(options: SourceOptions, name: FieldName) -> tuple[set[str], list[Pas
     planning.check_named(options.starting, options.ending, locations)
 
     def passes(look: PartitionLook) -> list[Pass]:
-        each = planning.between(options.starting, options.ending, look, _passed_over)
-        pieces = () if each is None else planning.pieces_of(each, look.log, _PASS_BYTES, len(locations))
-        return [Pass(piece, size, name, options.isolation, _passed_over) for piece, size in pieces]
+        each = planning.between(
+            options.starting, options.ending, look, lambda _: None
+        )  # the read itself says if that is an error
+        return [] if each is None else passes_over(each, look, [name], len(locations))
 
     found = planned(locations, options.isolation, passes)
     return {place.topic for place in locations}, [each for some in found.values() for each in some]
-
-
-def _passed_over(_: str) -> None:
-    """Records that are gone have no type; whether that is an error the read itself says."""
 
 
 def _spark_type(reader: ReaderSchema) -> pa.DataType:

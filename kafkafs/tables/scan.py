@@ -1,7 +1,7 @@
 """`kafkafs.scan`: a topic on the disks of its brokers as a table, for notebooks."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -21,13 +21,12 @@ from kafkafs.tables.local import mapped
 from kafkafs.tables.locations import Location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.offsets import TopicPartition
-from kafkafs.tables.planning import PartitionLook, PartitionRange, checked_range, pieces_of, planned
+from kafkafs.tables.planning import PartitionLook, PartitionRange, checked_range, planned
 from kafkafs.tables.ranges import data_loss, records_of
 from kafkafs.tables.registries import registry_with_schemas
-from kafkafs.tables.typed.json_column import JsonColumn
-from kafkafs.tables.typed.kinds import Pass, ReaderSchema, candidates, kinds, reader_schemas
-from kafkafs.tables.typed.registered import RegisteredColumn
-from kafkafs.tables.typed.typed_columns import Column, Columns, FieldName, Text, column_type
+from kafkafs.tables.typed.kinds import Pass, kinds, passes_over, reader_schemas
+from kafkafs.tables.typed.typed_columns import Columns, FieldName
+from kafkafs.tables.typed.typed_field import TypedField
 from kafkafs.tables.window import Bound, TopicWindow, columns_named, offset_at
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 DataDirectories = str | PathLike[str] | Sequence[str | PathLike[str]]
 GO_ON = "pass fail_on_data_loss=False to go on without them"
 _NAME_ALL = f"name the other brokers' data directories too, or {GO_ON}"
-_PASS_BYTES = 32 << 20  # of log, that a process looks through at once
 Choosable = TypeVar("Choosable", bound=str)
 
 
@@ -56,11 +54,6 @@ class _Request:
         data_loss(self.fail_on_data_loss, GO_ON)(what)
 
 
-_MakeColumn = Callable[[], Column]
-_Typed = dict[FieldName, _MakeColumn]
-"""The factory of the typed columns. Each read makes new ones, because a column has state."""
-
-
 class Scan:
     """A part of a topic, fixed when `kafkafs.scan` was called. Each method reads it from the disks again.
 
@@ -68,8 +61,10 @@ class Scan:
     take the object itself: it is an Arrow stream.
     """
 
-    def __init__(self, request: _Request, ranges: Sequence[PartitionRange], typed: _Typed) -> None:
-        self._request, self._ranges, self._typed = request, ranges, typed
+    def __init__(
+        self, request: _Request, ranges: Sequence[PartitionRange], typed: Sequence[TypedField], registry: Registry
+    ) -> None:
+        self._request, self._ranges, self._typed, self._registry = request, ranges, typed, registry
         whole = self._columns(TopicPartition(request.topic, 0)).schema
         self._schema = pa.schema([whole.field(name) for name in request.names or whole.names])
 
@@ -121,7 +116,9 @@ class Scan:
 
     def _columns(self, name: TopicPartition) -> Columns:
         maker = BatchMaker(name.topic, name.partition, headers=True, far_as_null=True)
-        return Columns(maker, schema(True), {field: make() for field, make in self._typed.items()})
+        return Columns(
+            maker, schema(True), {each.name: each.column(name.topic, self._registry) for each in self._typed}
+        )
 
 
 def scan(
@@ -181,17 +178,17 @@ def scan(
     registry = registry_with_schemas(paths) if has_names else Registry()
 
     ranges, passes = _planned(locations, window, request)
-    typed = {
-        name: _column(name, form, topic, passes.get(name, []), registry)
+    typed = [
+        _typed(name, form, topic, [each for each in passes if each.field == name], registry)
         for name, form in wanted.items()
         if form != "binary"
-    }
-    return Scan(request, ranges, typed)
+    ]
+    return Scan(request, ranges, typed, registry)
 
 
 def _planned(
     locations: Mapping[TopicPartition, Location], window: TopicWindow, request: _Request
-) -> tuple[list[PartitionRange], dict[FieldName, list[Pass]]]:
+) -> tuple[list[PartitionRange], list[Pass]]:
     """What is read of the partitions, and the passes over it for the types of columns."""
     limits = window.limits(locations, time.time_ns() // 1_000_000)
     typed: list[FieldName] = [name for name, form in request.forms.items() if form in ("json", "registry")]
@@ -199,16 +196,10 @@ def _planned(
     def plan(look: PartitionLook) -> tuple[PartitionRange, list[Pass]] | None:
         start, end = (offset_at(limit, look) for limit in limits)
         each = checked_range(look, start, end, request.lost)
-        if each is None:
-            return None
-        pieces = pieces_of(each, look.log, _PASS_BYTES, len(locations)) if typed else ()
-        return each, [
-            Pass(piece, size, name, request.isolation, _passed_over) for name in typed for piece, size in pieces
-        ]
+        return None if each is None else (each, passes_over(each, look, typed, len(locations)))
 
     found = [each for each in planned(locations, request.isolation, plan).values() if each is not None]
-    passes = {name: [one for _, some in found for one in some if one.field == name] for name in typed}
-    return [each for each, _ in found], passes
+    return [each for each, _ in found], [one for _, some in found for one in some]
 
 
 _BESIDE: dict[Form, tuple[str, ...]] = {"json": ("Bytes",), "registry": ("Bytes", "Error")}
@@ -226,22 +217,14 @@ def _every_name(forms: dict[FieldName, Form]) -> list[str]:
     return found
 
 
-def _passed_over(_: str) -> None:
-    """Records that are gone have no type; the read itself says whether that is an error."""
-
-
-def _column(
-    name: FieldName, form: Form, topic: str, passes: Sequence[Pass], registry: Registry
-) -> Callable[[], Column]:
-    """Make the columns of keys or values, whose type is settled here."""
-    if form == "string":
-        return partial(Text, name)
+def _typed(name: FieldName, form: Form, topic: str, passes: Sequence[Pass], registry: Registry) -> TypedField:
+    """Settle the type of keys or values."""
     if form == "json":
-        return partial(JsonColumn, name, kinds(mapped, passes, Pass.kind).get(topic))
-    some = candidates(registry, [topic], name, passes)
-    found = reader_schemas(mapped, some, passes, partial(Pass.registered_kind, registry=registry))
-    reader = found.get(topic, ReaderSchema())
-    return partial(RegisteredColumn, name, topic, reader, registry, column_type(reader.shape()))
+        return TypedField(name, form, kinds(mapped, passes, Pass.kind).get(topic))
+    if form == "string":
+        return TypedField(name, form)
+    infer = partial(Pass.registered_kind, registry=registry)
+    return TypedField(name, form, readers=reader_schemas(mapped, registry, [topic], name, passes, infer))
 
 
 def _one_of(name: str, word: Choosable, words: Sequence[Choosable]) -> Choosable:

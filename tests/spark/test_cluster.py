@@ -21,6 +21,7 @@ from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.output import output
 from kafkafs.spark.export.export_plan import Request
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.tables.choice import (Choice)
@@ -40,7 +41,7 @@ with session(master, "test") as spark:
     print(len(reindex(spark, [Path(path)], Path(out, "indexes"))) > 50)
     whole = Request((Path(path),), Choice(topics=("partitions",)), AllAt(EARLIEST), AllAt(LATEST))
     place = output(f"{out}/parquet")
-    print(export(spark, place, whole, settle(place, whole)).records)
+    print(export(spark, PlanStore(place, whole), settle(place, whole)).records)
     stream = spark.readStream.format("kafkafs").option("path", path).option("subscribe", "partitions")
     places = {"path": f"{out}/table", "checkpointLocation": f"{out}/checkpoint"}
     query = stream.option("startingOffsets", "earliest").load().writeStream.format("parquet").options(**places)

@@ -21,6 +21,7 @@ from kafkafs.spark.export import export_plan, parquet
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import FileUnit, Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.spark.jobs import Engine
 from kafkafs.tables.choice import Choice
@@ -50,7 +51,7 @@ def run(engine: Engine) -> Run:
 
     def once(out: Path, wanted: Request) -> Exported:
         place = output(str(out))
-        return export(engine, place, wanted, settle(place, wanted))
+        return export(engine, PlanStore(place, wanted), settle(place, wanted))
 
     return once
 

@@ -19,6 +19,7 @@ from kafkafs.sample import unpack
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.spark.frame import frame_of
 from kafkafs.spark.session import in_one_sentence
@@ -48,7 +49,7 @@ def exported(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> P
         whole = Choice(topics=tuple(topics)), AllAt(EARLIEST), AllAt(LATEST)
         request = Request((registered.data(),), *whole, value=value)
         out = output(str(place / value))
-        assert export(spark, out, request, settle(out, request)).records > 0
+        assert export(spark, PlanStore(out, request), settle(out, request)).records > 0
     return place
 
 

@@ -16,6 +16,7 @@ from kafkafs.errors import DiskError, UsageError
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.iceberg import Committed, IcebergTable
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.tables import locations
 from kafkafs.tables.choice import Choice
@@ -46,7 +47,7 @@ def export(place: Path, records: int, by: Any = "", out: str = "out") -> Committ
     to = output(str(place / out))
     run(place / "data", to, by)
     asked = wanted(place / "data", by)
-    return IcebergTable(TABLE).commit(to, asked, settle(to, asked))
+    return IcebergTable(TABLE).commit(PlanStore(to, asked), settle(to, asked))
 
 
 def rows() -> list[tuple[str, int, int]]:
@@ -76,7 +77,7 @@ def test_the_tables_own_files_grant_no_more_than_the_exports(tmp_path, mode):
         to = replace(output(str(tmp_path / "out")), mode=mode)
         run(tmp_path / "data", to)
         asked, known = wanted(tmp_path / "data"), {*tmp_path.rglob("*")}
-        IcebergTable(TABLE).commit(to, asked, settle(to, asked))
+        IcebergTable(TABLE).commit(PlanStore(to, asked), settle(to, asked))
         assert os.umask(0) == 0
     finally:
         os.umask(before)

@@ -14,6 +14,7 @@ from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import PLAN
 from kafkafs.spark.export.output import Output, output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.spark.export.tallies import TALLIES
 from kafkafs.spark.jobs import Engine
@@ -43,7 +44,7 @@ def bucket(server: str, tmp_path) -> Output:
 
 
 def run(engine: Engine, out: Output, wanted: export_plan.Request) -> Exported:
-    return export(engine, out, wanted, settle(out, wanted))
+    return export(engine, PlanStore(out, wanted), settle(out, wanted))
 
 
 def opened(out: Output) -> tuple[fs.FileSystem, str]:

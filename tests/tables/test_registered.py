@@ -22,6 +22,7 @@ from kafkafs.errors import UsageError
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.tables import arrow
 from kafkafs.tables.arrow import BatchMaker
@@ -354,7 +355,7 @@ def test_an_export_is_the_objects_that_were_written(tmp_path: Path) -> None:
     request = Request((registered.data(),), Choice(topics=topics), AllAt(EARLIEST), AllAt(LATEST), value="registry")
     out = tmp_path / "out"
     place = output(str(out))
-    done = export(LocalEngine(2), place, request, settle(place, request))
+    done = export(LocalEngine(2), PlanStore(place, request), settle(place, request))
     assert done.records == len(registered.cases())
 
     def rows(topic: str) -> list[Any]:
@@ -385,7 +386,7 @@ def test_an_export_is_the_objects_that_were_written(tmp_path: Path) -> None:
     assert [row["value"] for row in rows("documents")][:1] == [{"a": [1, 2]}]
     read = ds.dataset(out / "topic=every", partitioning="hive").to_table(columns=["value"])
     assert pc.sum(pc.equal(pc.struct_field(read["value"], "kind"), "OLD")).as_py() == len(others) + 1
-    assert export(LocalEngine(2), place, request, settle(place, request)).written == 0
+    assert export(LocalEngine(2), PlanStore(place, request), settle(place, request)).written == 0
 
 
 def test_without_schemas_an_export_says_so(tmp_path: Path) -> None:
@@ -393,4 +394,4 @@ def test_without_schemas_an_export_says_so(tmp_path: Path) -> None:
     request = Request((data,), Choice(topics=("partitions",)), AllAt(EARLIEST), AllAt(LATEST), value="registry")
     out = output(str(tmp_path / "out"))
     with pytest.raises(UsageError, match="_schemas-0"):
-        export(LocalEngine(2), out, request, settle(out, request))
+        export(LocalEngine(2), PlanStore(out, request), settle(out, request))

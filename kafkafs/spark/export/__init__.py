@@ -5,6 +5,7 @@ goes on where it was, without duplicates or loss.
 
     export_job   from the plan to counts
     export_plan  which ranges there are, decided once and written down
+    plan_store   the plan in its place, and how it gets the types of its topics
     settling     what a run finds new, and adds to the plan
     parquet      writes the file of one range, or one for each date that it has (`dates`); `encoding` chooses how
     durations    marks columns of durations for readers, since Parquet has no such type

@@ -1,30 +1,28 @@
 """An export from plan to counts."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 from kafkafs.cluster.registry import Registry
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import Isolation
 from kafkafs.spark import jobs
-from kafkafs.spark.export import export_plan, learned, parquet
+from kafkafs.spark.export import parquet
 from kafkafs.spark.export.dates import undated
-from kafkafs.spark.export.export_plan import GONE, ExportPlan, FileUnit, Request
+from kafkafs.spark.export.export_plan import ExportPlan, FileUnit
 from kafkafs.spark.export.newer_schemas import new_misfits, newer_schemas
 from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.plan_store import FirstPass, PlanStore
 from kafkafs.spark.export.settling import check_logs
-from kafkafs.spark.export.tallies import TALLIES, Tallies
-from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress, nothing
-from kafkafs.tables.ranges import data_loss
+from kafkafs.spark.export.tallies import Tallies
+from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress
 from kafkafs.tables.registries import registry_with_schemas
-from kafkafs.tables.typed import json_values
-from kafkafs.tables.typed.json_column import JsonColumn
-from kafkafs.tables.typed.kinds import TIMES, Mapped, Pass, ReaderSchema, candidates, kinds, reader_schemas
-from kafkafs.tables.typed.registered import RegisteredColumn
-from kafkafs.tables.typed.typed_columns import Column, FieldName, column_type
+from kafkafs.tables.typed.kinds import ReaderSchema
+from kafkafs.tables.typed.typed_columns import Column, FieldName
+from kafkafs.tables.typed.typed_field import TypedField
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,48 +41,6 @@ class Exported:
         return Exported(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 
-Infer = Callable[[ExportPlan], Mapping[str, object]]
-"""The types of the topics of a plan whose values have none yet."""
-
-
-class PlanStore(Protocol):
-    """The place of plans below an output."""
-
-    @property
-    def counts(self) -> str:
-        """The name of the file with `Tallies`."""
-
-    def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
-        """The types of all topics of a plan that have none yet."""
-
-    def save(self, plan: ExportPlan) -> None:
-        """Writes the plan down."""
-
-    def is_ours(self, name: str) -> bool:
-        """True for a half written file that no other run may be writing."""
-
-
-@dataclass(frozen=True, slots=True)
-class SinglePlanStore:
-    """One plan for the whole output."""
-
-    out: Output
-    request: Request
-    counts: str = TALLIES
-
-    def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
-        """See `PlanStore`."""
-        return infer(plan)
-
-    def save(self, plan: ExportPlan) -> None:
-        """See `PlanStore`."""
-        export_plan.save(self.out, self.request, plan)
-
-    def is_ours(self, name: str) -> bool:
-        """See `PlanStore`."""
-        return bool(name)
-
-
 @dataclass(frozen=True, slots=True)
 class _Writing:
     """The writing of one unit."""
@@ -93,8 +49,7 @@ class _Writing:
     out: Output
     isolation: Isolation
     compression: str
-    kind: json_values.Kind
-    value: str
+    typed: TypedField | None
     has_place_columns: bool
 
     @property
@@ -105,12 +60,8 @@ class _Writing:
     def write(self, registry: Registry) -> None:
         """Writes its files: values as bytes, or as columns of the type that their topic was given."""
         typed: dict[FieldName, Column] = {}
-        if self.value == "json":
-            typed["value"] = JsonColumn("value", self.kind)
-        elif self.value == "registry":
-            reader = ReaderSchema.of_words(self.kind)
-            kind = column_type(reader.shape())
-            typed["value"] = RegisteredColumn("value", self.unit.topic, reader, registry, kind)
+        if self.typed is not None:
+            typed["value"] = self.typed.column(self.unit.topic, registry)
         columns = parquet.columns_of(self.unit, typed, self.has_place_columns)
         write_files = parquet.write_dated if self.unit.by else parquet.write
         write_files(self.unit, self.out, self.isolation, self.compression, columns)
@@ -120,79 +71,37 @@ def _write(registry: Shared[Registry], unit: _Writing) -> None:
     unit.write(registry.value)
 
 
-def _infer(registry: Shared[Registry], each: Pass) -> json_values.Kind:
-    return each.registered_kind(registry.value)
-
-
-def export(
-    engine: Engine,
-    out: Output,
-    request: Request,
-    settled: ExportPlan,
-    progress: Progress = no_progress,
-    still_ours: Callable[[], None] = nothing,
-    books: PlanStore | None = None,
-) -> Exported:
-    """Writes what is missing of a request and its plan below `out`, as long as that is `still_ours` (`claims`)."""
-    book: PlanStore = books or SinglePlanStore(out, request)
+def export(engine: Engine, store: PlanStore, settled: ExportPlan, progress: Progress = no_progress) -> Exported:
+    """Writes what is missing of a plan below the output of its store."""
+    out, request = store.out, store.request
     registry = registry_with_schemas(request.paths) if request.value == "registry" else Registry()
-    shared, fresh = jobs.shared(engine, registry), set[str]()
-    untyped = settled.new_units() if books is None and request.value in ("json", "registry") else []
-    if untyped:
-        still_ours()
-        book.save(settled)  # with the ranges whose results `learned` keeps
-    if untyped or not settled.is_saved:
-        mapped: Mapped = partial(jobs.run, engine, "schema", progress=progress)
-        mapped = learned.remembering(out, mapped) if untyped else mapped
-
-        def infer(plan: ExportPlan) -> Mapping[str, object]:
-            found = _types(plan, request, registry, shared, mapped)
-            fresh.update(found)
-            return found
-
-        settled.value_types |= book.agree(settled, infer)
-        still_ours()
-        book.save(settled)
-    if untyped:
-        learned.forget(out)
+    shared = jobs.shared(engine, registry)
+    first = FirstPass(request, registry, shared, partial(jobs.run, engine, "schema", progress=progress))
+    store.settle_types(settled, first)
     if request.value == "registry":
         settled.gone += newer_schemas(registry, settled.value_types)
-    tallies = Tallies(out, book.counts)
+    tallies = Tallies(out, store.counts)
     todo = _left(out, settled, tallies)
+    typed = {topic: _typed(request.value, topic, settled) for topic in {unit.topic for unit in todo}}
     writing = [
-        _Writing(
-            unit, out, request.isolation, request.compression, settled.value_types.get(unit.topic), request.value,
-            settled.has_place_columns,
-        )
+        _Writing(unit, out, request.isolation, request.compression, typed[unit.topic], settled.has_place_columns)
         for unit in todo
-    ]  # fmt: skip
+    ]
     jobs.run(engine, "export", writing, partial(_write, shared), progress)
     check_logs(request, settled)  # a log created again since the plan may be in some files
-    still_ours()
-    out.tidy(book.is_ours)
+    store.still_ours()
+    out.tidy(store.is_ours)
     done = _exported(out, settled, todo, tallies)
-    settled.gone += new_misfits(_as_bytes(out, [unit for unit in todo if unit.topic not in fresh], tallies))
+    settled.gone += new_misfits(_as_bytes(out, [unit for unit in todo if unit.topic not in first.fresh], tallies))
     return done
 
 
-def _types(
-    plan: ExportPlan,
-    request: Request,
-    registry: Registry,
-    shared: Shared[Registry],
-    mapped: Mapped,
-) -> Mapping[str, object]:
-    lost = data_loss(fail=True, advice=GONE)
-    passes = [Pass(unit.range, unit.weight, "value", request.isolation, lost) for unit in plan.new_units()]
-    if request.value == "json":
-        return kinds(mapped, passes, Pass.kind)
-    if request.value == "registry":
-        topics = {each.topic for each in passes}
-        some = candidates(registry, topics, "value", passes)
-        found = reader_schemas(mapped, some, passes, partial(_infer, shared))
-        times = ("Timestamp",) if request.for_iceberg else TIMES  # an Iceberg table has no type for a Duration
-        return {topic: replace(each, times=each.times and times).words() for topic, each in found.items()}
-    return {}
+def _typed(value: str, topic: str, settled: ExportPlan) -> TypedField | None:
+    """A topic's values by the type that the plan has for them; None for bytes."""
+    kind: Any = settled.value_types.get(topic)
+    if value == "registry":
+        return TypedField("value", "registry", readers={topic: ReaderSchema.of_words(kind)})
+    return TypedField("value", "json", kind) if value == "json" else None
 
 
 def _left(out: Output, settled: ExportPlan, tallies: Tallies) -> list[FileUnit]:

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,11 +21,10 @@ import pyarrow.parquet as pq
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.installation import install_command
-from kafkafs.spark.export import export_plan
-from kafkafs.spark.export.export_plan import ExportPlan, FileUnit, Request
+from kafkafs.spark.export.export_plan import ExportPlan, FileUnit
 from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.tallies import Tallies
-from kafkafs.spark.jobs import nothing
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -79,19 +78,18 @@ class IcebergTable:
                 " name a new directory for an export"
             )
 
-    def commit(
-        self, out: Output, request: Request, plan: ExportPlan, still_ours: Callable[[], None] = nothing
-    ) -> Committed:
+    def commit(self, store: PlanStore, plan: ExportPlan) -> Committed:
         """Adds the plan's files that the table has not taken. All of them are written."""
         from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
 
         self.check(plan)
+        out = store.out
         if plan.table != self._name:
             plan.table = self._name
-            export_plan.save(out, request, plan)  # from here on nothing else rewrites these files
+            store.save(plan)  # from here on nothing else rewrites these files
         more: dict[str, str] = {}
         for _ in range(ATTEMPTS):
-            still_ours()
+            store.still_ours()
             with self._errors_named("was not changed"), _new_files_of(out.mode):
                 table = self._opened(out, plan)
                 taken = _taken(table, plan.id)

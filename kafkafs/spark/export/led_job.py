@@ -47,7 +47,7 @@ def export_led(
             raise UsageError(_busy(out, left, busy))
         plans.check()
         settled = plans.settle(led, held)
-        result.done += export(engine, out, request, settled, progress, claim.check, plans)
+        result.done += export(engine, plans, settled, progress)
         result.warnings += settled.gone
         claim.release(map(str, held))
         left -= set(held)

@@ -25,9 +25,9 @@ from kafkafs.spark.export import export_plan
 from kafkafs.spark.export.claims import CLAIM, OutputClaim
 from kafkafs.spark.export.compacting import finish, journal_of
 from kafkafs.spark.export.dates import undated
-from kafkafs.spark.export.export_job import Infer
 from kafkafs.spark.export.export_plan import DONE, LED, PLAN, ExportPlan, FileUnit, Request
 from kafkafs.spark.export.output import Output
+from kafkafs.spark.export.plan_store import FirstPass, PlanStore
 from kafkafs.spark.export.settling import extended_plan
 from kafkafs.tables.led import LedPartitions
 from kafkafs.tables.locations import Location
@@ -58,13 +58,12 @@ def partition_of(file: str) -> TopicPartition | None:
     return None
 
 
-class LedPlans:
+class LedPlans(PlanStore):
     """The plans of the partitions that this process has claimed."""
 
     def __init__(self, out: Output, request: Request, claim: OutputClaim) -> None:
+        super().__init__(out, request, claim.check)
         self.counts = f"_kafkafs_export.counts-led-by-{request.led_by}"
-        self._out = out
-        self._request = request
         self._claim = claim
         self._held: frozenset[TopicPartition] = frozenset()
         self._written: dict[TopicPartition, tuple[int, bool]] = {}
@@ -75,13 +74,13 @@ class LedPlans:
         there = self._there()
         if PLAN in there:
             raise UsageError(
-                f"{str(self._out)!r} holds an export without --led-by; name another directory, or leave the option out"
+                f"{str(self.out)!r} holds an export without --led-by; name another directory, or leave the option out"
             )
         if not any(name.startswith(f"{LED}/") for name in there) and there:
-            raise UsageError(f"{str(self._out)!r} holds other files; name a new directory for an export")
-        words = self._shared(_REQUEST, "request", self._request.words)
-        if words != self._request.words():
-            export_plan.parsed(self._out, _REQUEST, json.dumps({"request": words}).encode(), self._request)
+            raise UsageError(f"{str(self.out)!r} holds other files; name a new directory for an export")
+        words = self._shared(_REQUEST, "request", self.request.words)
+        if words != self.request.words():
+            export_plan.parsed(self.out, _REQUEST, json.dumps({"request": words}).encode(), self.request)
 
     def settle(self, led: LedPartitions, held: Iterable[TopicPartition]) -> ExportPlan:
         """The plans of claimed partitions, as one, and what is new since. UsageError as of `settling.settle`."""
@@ -89,7 +88,7 @@ class LedPlans:
         there = self._there()
         journals = [each for each in sorted(self._held) if journal_of(plan_name(each)) in there]
         for each in journals:
-            finish(self._out, plan_name(each))
+            finish(self.out, plan_name(each))
         if journals:
             there = self._there()
         names = [each for each in sorted(self._held) if plan_name(each) in there]
@@ -97,24 +96,26 @@ class LedPlans:
             found = dict(zip(names, pool.map(self._load, names), strict=True))
         self._written = {name: (len(plan.units), name in plan.settled_ends) for name, plan in found.items()}
         before = _as_one(found, led)
-        export_plan.check_files(self._out, [name for name in there if partition_of(name) in self._held], before.units)
+        export_plan.check_files(self.out, [name for name in there if partition_of(name) in self._held], before.units)
         locations = {name: led.locations[name] for name in sorted(self._held)}
-        before, locations = _without_laggards(self._request, before, locations, led.named)
-        if self._request.ending != AllAt(LATEST):
+        before, locations = _without_laggards(self.request, before, locations, led.named)
+        if self.request.ending != AllAt(LATEST):
             before.is_saved &= locations.keys() <= found.keys()
-        return extended_plan(self._request, before, locations)
+        return extended_plan(self.request, before, locations)
 
-    def agree(self, plan: ExportPlan, infer: Infer) -> Mapping[str, object]:
-        """The types of all topics of a plan, which the first machine has settled or settles now.
+    def settle_types(self, plan: ExportPlan, first: FirstPass) -> None:
+        """See `PlanStore`. The first machine that has a topic settles its type, and the others take it.
 
         UsageError if a topic was created again since then.
         """
+        if plan.is_saved:
+            return
         ids = _ids(plan)
         topics = sorted({unit.topic for unit in plan.units})
 
         def settled(some: Sequence[str]) -> _Topics:
             units = [unit for unit in plan.units if unit.topic in some]
-            types = {**plan.value_types, **infer(replace(plan, units=units))}
+            types = {**plan.value_types, **first.types(replace(plan, units=units))}
             return {topic: {"topicId": ids.get(topic), "valueType": types.get(topic)} for topic in some}
 
         found = self._agreed(topics, settled)
@@ -125,14 +126,17 @@ class LedPlans:
                     f"{topic} was deleted and created again: its topic id was {known} and is {now}; name a new"
                     " directory for an export"
                 )
-        return {topic: saved["valueType"] for topic, saved in found.items() if saved["valueType"] is not None}
+        types = {topic: saved["valueType"] for topic, saved in found.items()}
+        plan.value_types |= {topic: kind for topic, kind in types.items() if kind is not None}
+        self.save(plan)
 
     def save(self, plan: ExportPlan) -> None:
         """Writes the plan of each partition that has new files down. A plan with an end says so without files, too."""
+        self.still_ours()
         units: dict[TopicPartition, list[FileUnit]] = {}
         for unit in plan.units:
             units.setdefault(unit.range.location.name, []).append(unit)
-        settles = self._held if self._request.ending != AllAt(LATEST) else units.keys()
+        settles = self._held if self.request.ending != AllAt(LATEST) else units.keys()
         now = {name: (len(units.get(name, ())), name in plan.settled_ends) for name in sorted(settles)}
         changed = [name for name in now if now[name] != self._written.get(name)]
 
@@ -143,7 +147,7 @@ class LedPlans:
             list(pool.map(write, changed))
 
     def is_ours(self, name: str) -> bool:
-        """True for what a claimed partition has."""
+        """See `PlanStore`: true for what a claimed partition has."""
         return partition_of(name) in self._held
 
     def _save(self, name: TopicPartition, units: list[FileUnit], plan: ExportPlan) -> None:
@@ -152,16 +156,16 @@ class LedPlans:
         ends = {name: plan.settled_ends[name]} if name in plan.settled_ends else {}
         units = _placed(units, Location(Path(export_plan.LED_DIRECTORY), name))
         alone = replace(plan, units=units, value_types=types, logs=logs, settled_ends=ends)
-        export_plan.save(self._out, self._request, alone, plan_name(name))
+        export_plan.save(self.out, self.request, alone, plan_name(name))
 
     def _there(self) -> dict[str, int]:
-        return {name: size for name, size in self._out.sizes().items() if not name.startswith(CLAIM)}
+        return {name: size for name, size in self.out.sizes().items() if not name.startswith(CLAIM)}
 
     def _load(self, name: TopicPartition) -> ExportPlan:
         file = plan_name(name)
-        plan = export_plan.parsed(self._out, file, self._out.read(file) or b"", self._request)
+        plan = export_plan.parsed(self.out, file, self.out.read(file) or b"", self.request)
         if {*plan.logs, *plan.settled_ends, *(unit.range.location.name for unit in plan.units)} - {name}:
-            raise UsageError(f"'{self._out}/{file}' is not the plan of {name}; name a new directory for an export")
+            raise UsageError(f"'{self.out}/{file}' is not the plan of {name}; name a new directory for an export")
         return plan
 
     def _agreed(self, topics: Sequence[str], settled: Callable[[Sequence[str]], _Topics]) -> _Topics:
@@ -187,7 +191,7 @@ class LedPlans:
 
     def _topics(self, topics: Sequence[str]) -> _Topics:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            texts = pool.map(lambda topic: self._out.read(_topic_name(topic)), topics)
+            texts = pool.map(lambda topic: self.out.read(_topic_name(topic)), topics)
             return {
                 topic: self._parsed(_topic_name(topic), text)
                 for topic, text in zip(topics, texts, strict=True)
@@ -196,9 +200,9 @@ class LedPlans:
 
     def _shared(self, file: str, part: str, made: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
         """Return the content of a file that all machines share; the first machine writes it."""
-        while (text := self._out.read(file)) is None:
+        while (text := self.out.read(file)) is None:
             if not self._claim.claim([part]):
-                if self._out.read(file) is None:
+                if self.out.read(file) is None:
                     self._write(file, made())
                 self._claim.release([part])
             else:
@@ -206,8 +210,8 @@ class LedPlans:
         return self._parsed(file, text)
 
     def _write(self, file: str, saved: Mapping[str, Any]) -> None:
-        self._claim.check()
-        with self._out.writing(file) as sink:
+        self.still_ours()
+        with self.out.writing(file) as sink:
             sink.write(json.dumps(saved).encode())
 
     def _parsed(self, file: str, text: bytes) -> dict[str, Any]:
@@ -217,7 +221,7 @@ class LedPlans:
                 return dict(saved)
         except (ValueError, TypeError, AttributeError, RecursionError):
             pass
-        raise UsageError(f"'{self._out}/{file}' is not what an export wrote; name a new directory for an export")
+        raise UsageError(f"'{self.out}/{file}' is not what an export wrote; name a new directory for an export")
 
 
 def _topic_name(topic: str) -> str:

@@ -6,9 +6,9 @@ schema is the newest version of `<topic>-value` (`-key`); without such a subject
 one. The plan of an export keeps it, so that a later one writes the same columns.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache, reduce
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kafkafs.cluster.registry import DEFAULT_CONTEXT, RegisteredSchema, Registry, split_subject
@@ -23,7 +23,7 @@ from kafkafs.format.schemas.decoders import INSTALL, Decoder, refusing
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.log.read_options import Isolation
-from kafkafs.tables.planning import PartitionRange
+from kafkafs.tables.planning import PartitionLook, PartitionRange, pieces_of
 from kafkafs.tables.ranges import records_of
 from kafkafs.tables.typed import json_values
 from kafkafs.tables.typed.json_shapes import kind_of_records
@@ -115,20 +115,26 @@ def _protobuf_reader(text: str, references: References, message: str, times: tup
     return ProtobufReader(text, references, message, times)
 
 
-One = tuple[RegisteredSchema, bytes, bytes | None]
-Named = Iterable[One]
-"""Keys or values in order, with the schemas that they name, and with what a header holds behind the id."""
+class NamedPayload(NamedTuple):
+    """A key or value without its prefix, the schema that it names, and what a header holds behind the id."""
+
+    schema: RegisteredSchema
+    payload: bytes
+    header: bytes | None
 
 
-def reader_schemas_of(registry: Registry, topic: str, field: FieldName, named: Named) -> Iterator[ReaderSchema]:
-    """Those that a topic could have, by all versions of its subject, the newest first, deleted ones last."""
+def reader_schemas_of(
+    registry: Registry, topic: str, field: FieldName, named: Iterable[NamedPayload]
+) -> Iterator[ReaderSchema]:
+    """Those that a topic could have, by all versions of its subject, the newest first, deleted ones last. If it has no
+    subject, that of the first of its `named` keys or values counts."""
     first = next(iter(named), None)
     own = f"{topic}-{field}"
     subjects = {schema.subject for schema in registry if split_subject(schema.subject)[1] == own}
     if subjects:
         subject = min(subjects, key=lambda each: (split_subject(each)[0] != DEFAULT_CONTEXT, each))
     elif first is not None:
-        subject = first[0].subject
+        subject = first.schema.subject
     else:
         return
     versions = [schema for schema in registry if schema.subject == subject and schema.text is not None]
@@ -136,7 +142,7 @@ def reader_schemas_of(registry: Registry, topic: str, field: FieldName, named: N
         yield _reader_schema(registry, schema, first)
 
 
-def _reader_schema(registry: Registry, schema: RegisteredSchema, first: One | None) -> ReaderSchema:
+def _reader_schema(registry: Registry, schema: RegisteredSchema, first: NamedPayload | None) -> ReaderSchema:
     try:
         references = () if schema.type == "JSON" else tuple(registry.references(schema))
         message = _message(registry, schema, references, first) if schema.type == "PROTOBUF" else ""
@@ -148,18 +154,17 @@ def _reader_schema(registry: Registry, schema: RegisteredSchema, first: One | No
     )  # fmt: skip
 
 
-def _message(registry: Registry, newest: RegisteredSchema, references: References, first: One | None) -> str:
+def _message(registry: Registry, newest: RegisteredSchema, references: References, first: NamedPayload | None) -> str:
     """The full name of the message that the first value is; of the text's first message where that is not to be had."""
     try:
-        from kafkafs.format.schemas import protobuf  # the same
+        from kafkafs.format.schemas import protobuf  # takes what an extra installs
     except ImportError:
         raise Unsupported(f"decoding Protobuf takes {INSTALL}") from None
     assert newest.text is not None
-    if first is not None and first[0].type == "PROTOBUF" and first[0].text is not None:
-        schema, payload, header = first
+    if first is not None and first.schema.type == "PROTOBUF" and first.schema.text is not None:
         try:
-            writer = protobuf.ProtobufSchema(first[0].text, registry.references(schema))
-            return writer.message_of(payload, header)[0].DESCRIPTOR.full_name
+            writer = protobuf.ProtobufSchema(first.schema.text, registry.references(first.schema))
+            return writer.message_of(first.payload, first.header)[0].DESCRIPTOR.full_name
         except CorruptData:
             pass
     return protobuf.ProtobufSchema(newest.text, references).message_of(b"\0", None)[0].DESCRIPTOR.full_name
@@ -167,14 +172,6 @@ def _message(registry: Registry, newest: RegisteredSchema, references: Reference
 
 _MOST_ASKED = 100
 """Ranges in whose first records a topic's first schema is sought."""
-
-
-class NamedPayload(NamedTuple):
-    """A key or value without its prefix, the schema that it names, and what a header holds behind the id."""
-
-    schema: RegisteredSchema
-    payload: bytes
-    header: bytes | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +195,25 @@ class Pass:
 
     def registered_kind(self, registry: Registry) -> json_values.Kind:
         """The same of those that name a schema of the registry."""
-        pieces = records_of(self.range, self.isolation, self.lost)
-        return _kind(
-            [each.payload for each in named_payloads(piece, registry, self.topic, self.field)] for piece in pieces
-        )
+        kind: json_values.Kind = None
+        for piece in records_of(self.range, self.isolation, self.lost):
+            payloads = [each.payload for each in named_payloads(piece, registry, self.topic, self.field)]
+            kind = json_values.merged(kind, json_values.kind_of_values(payloads))
+        return kind
 
 
-def _kind(parts: Iterator[list[bytes | None]]) -> json_values.Kind:
-    return reduce(json_values.merged, map(json_values.kind_of_values, parts), None)
+PASS_BYTES = 32 << 20
+"""Bytes of log that a process looks through at once."""
+
+
+def passes_over(each: PartitionRange, look: PartitionLook, fields: Sequence[FieldName], partitions: int) -> list[Pass]:
+    """The passes over the fields of a range. `partitions`: how many the plan has."""
+    pieces = pieces_of(each, look.log, PASS_BYTES, partitions) if fields else ()
+    return [Pass(piece, size, field, look.isolation, _passed_over) for field in fields for piece, size in pieces]
+
+
+def _passed_over(_: str) -> None:
+    """Records that are gone have no type. The read itself says whether that is an error."""
 
 
 Infer = Callable[[Pass], json_values.Kind]
@@ -222,10 +230,11 @@ def kinds(mapped: Mapped, passes: Sequence[Pass], infer: Infer) -> dict[str, jso
 
 
 def reader_schemas(
-    mapped: Mapped, candidates: Mapping[str, Iterable[ReaderSchema]], passes: Sequence[Pass], infer: Infer
+    mapped: Mapped, registry: Registry, topics: Iterable[str], field: FieldName, passes: Sequence[Pass], infer: Infer
 ) -> dict[str, ReaderSchema]:
-    """That of each topic, the first of its `candidates`; JSON takes a pass over them all."""
-    found = {topic: next(iter(some), ReaderSchema()) for topic, some in candidates.items()}
+    """That of each topic, the first of its `candidates`; JSON takes a pass over all that is there."""
+    some = candidates(registry, topics, field, passes)
+    found = {topic: next(each, ReaderSchema()) for topic, each in some.items()}
     types = kinds(mapped, [each for each in passes if found[each.topic].type == "JSON"], infer)
     return {topic: replace(reader, kind=types.get(topic)) for topic, reader in found.items()}
 

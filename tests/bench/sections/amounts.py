@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.spark.jobs import Engine
 from kafkafs.tables.choice import Choice
@@ -92,6 +93,6 @@ def _exporting(bench: Bench, engine: Engine, amount: int) -> Callable[[Path], No
 
     def once(out: Path) -> None:
         place = output(str(out))
-        assert export(engine, place, request, settle(place, request)).records == amount
+        assert export(engine, PlanStore(place, request), settle(place, request)).records == amount
 
     return once

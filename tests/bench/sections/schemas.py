@@ -20,6 +20,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.tables.choice import Choice
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
@@ -103,7 +104,7 @@ def _export(bench: Bench, rounds: int) -> Iterator[Result]:
             place = Path(tempfile.mkdtemp(prefix="kafkafs-bench-"))
             try:
                 out = output(str(place / "out"))
-                took = seconds(lambda: export(spark, out, request, settle(out, request)))
+                took = seconds(lambda: export(spark, PlanStore(out, request), settle(out, request)))
                 return count / took / 1e6
             finally:
                 shutil.rmtree(place)

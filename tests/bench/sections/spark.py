@@ -20,6 +20,7 @@ from kafkafs.spark.audit.audit_job import audit, check_segment
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
+from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.spark.jobs import Engine
 from kafkafs.spark.segment_units import segments_of
@@ -126,7 +127,7 @@ def _exporting(spark: SparkSession, bench: Bench, topic: str, value: str = "byte
 
     def once(out: Path) -> None:
         place = output(str(out))
-        done = export(spark, place, request, settle(place, request))
+        done = export(spark, PlanStore(place, request), settle(place, request))
         assert done.records == bench.records(topic)
 
     return once

@@ -21,6 +21,7 @@ from kafkafs.spark import register  # noqa: E402
 from kafkafs.spark.export.export_job import export  # noqa: E402
 from kafkafs.spark.export.export_plan import Request  # noqa: E402
 from kafkafs.spark.export.output import output  # noqa: E402
+from kafkafs.spark.export.plan_store import PlanStore  # noqa: E402
 from kafkafs.spark.export.settling import settle  # noqa: E402
 from kafkafs.tables.choice import Choice  # noqa: E402
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt  # noqa: E402
@@ -74,7 +75,7 @@ with contextlib.ExitStack() as stack:
         "executors": spark.sparkContext.parallelize([0], 1).map(where).collect(),
         "batch": read.count(),
         "filtered": read.where("partition = 0 AND offset >= 5").count(),
-        "export": export(spark, place, whole, settle(place, whole)).records,
+        "export": export(spark, PlanStore(place, whole), settle(place, whole)).records,
         "once": answer(lambda: stream(spark, "once", {"once": True})),
         "now": answer(lambda: stream(spark, "now", {"availableNow": True})),
         "limited": answer(lambda: stream(spark, "limited", {"availableNow": True}, maxOffsetsPerTrigger="1000")),
