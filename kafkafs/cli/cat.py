@@ -18,8 +18,11 @@ _LOOK_S = 0.1
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes all paths' contents, one behind the other: 1 if one of them failed."""
-    tree = unmounted.open_tree(arguments)
-    return unmounted.for_each("cat", unmounted.expanded(tree, arguments.paths), lambda path: _cat(tree, path))
+    tree, failures = unmounted.open_tree(arguments), unmounted.Failures("cat")
+    for path in unmounted.expanded(tree, arguments.paths):
+        with failures.at(path):
+            _cat(tree, path)
+    return failures.code
 
 
 def _cat(tree: Tree, path: str) -> None:

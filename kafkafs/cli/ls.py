@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple, cast
 
 from kafkafs.cli import unmounted
@@ -67,22 +66,20 @@ def run(arguments: argparse.Namespace) -> int:
     with suppress(locale.Error):
         locale.setlocale(locale.LC_ALL, "")
     look = _look(arguments)
-    tree = unmounted.open_tree(arguments)
+    tree, failures = unmounted.open_tree(arguments), unmounted.Failures("ls")
     files: list[Line] = []
     directories: list[Line] = []
-
-    def find(path: str) -> None:
-        node = resolve(tree, path, follow=not arguments.long)
-        is_listed = hasattr(node, "entries") and not arguments.directory
-        (directories if is_listed else files).append(Line(path, node, node.attributes()))
-
     paths = unmounted.expanded(tree, arguments.paths or [""])
-    failed = unmounted.for_each("ls", paths, find)
+    for path in paths:
+        with failures.at(path):
+            node = resolve(tree, path, follow=not arguments.long)
+            is_listed = hasattr(node, "entries") and not arguments.directory
+            (directories if is_listed else files).append(Line(path, node, node.attributes()))
     show(ordered(files, look), look)
     listing = _Listing(look, arguments.all, arguments.recursive and not arguments.directory, bool(files))
-    for path, node, _ in ordered(directories, look):
-        failed |= listing.show(path or ".", cast(DirectoryNode, node), headed=len(paths) > 1)
-    return 2 if failed else listing.failed
+    for line in ordered(directories, look):
+        listing.show(line.name or ".", cast(DirectoryNode, line.node), failures, headed=len(paths) > 1)
+    return 2 if failures.code else listing.below.code
 
 
 def _look(arguments: argparse.Namespace) -> ListingStyle:
@@ -100,24 +97,18 @@ class _Listing:
     def __init__(self, look: ListingStyle, all_names: bool, recursive: bool, begun: bool) -> None:
         self._look, self._all, self._recursive = look, all_names, recursive
         self._begun = begun  # true if lines were printed: a blank line separates the next directory
-        self.failed = 0  # 1 once something that was listed could not be looked at, which was said
+        self.below = unmounted.Failures("ls")  # what was listed and could not be looked at
 
-    def show(self, path: str, directory: DirectoryNode, headed: bool = True) -> int:
-        """Prints a directory, then with `-R` those in it: 1 if it could not be listed itself, which was said."""
+    def show(self, path: str, directory: DirectoryNode, failures: unmounted.Failures, *, headed: bool = True) -> None:
+        """Print a directory, then with `-R` those in it. `failures`: where it counts if it cannot be listed."""
         if headed or self._recursive:
             print(("\n" if self._begun else "") + f"{printable_name(path)}:")
         self._begun = True
-        below: list[Line] = []
-        failed = unmounted.for_each("ls", [path], lambda _: below.extend(self._list(directory)))
-        for line in below:
-            deeper = f"{path.rstrip('/')}/{line.name}"
-            if unmounted.for_each("ls", [deeper], partial(self._show_below, directory, line)):
-                self.failed = 1
-        return failed
-
-    def _show_below(self, directory: DirectoryNode, line: Line, path: str) -> None:
-        if self.show(path, cast(DirectoryNode, line.node or directory.child(line.name))):
-            self.failed = 1
+        with failures.at(path):
+            for line in self._list(directory):
+                deeper = f"{path.rstrip('/')}/{line.name}"
+                with self.below.at(deeper):
+                    self.show(deeper, cast(DirectoryNode, line.node or directory.child(line.name)), self.below)
 
     def _list(self, directory: DirectoryNode) -> list[Line]:
         """Prints what is in it; answers the directories that are to follow."""
@@ -126,25 +117,21 @@ class _Listing:
         if self._all:
             lines += [Line(dots, directory, None) for dots in (".", "..")]
         if self._look.needs_attributes:
-            lines = [found for line in lines if (found := self._looked_up(directory, line)) is not None]
+            lines = self._looked_up(directory, lines)
         lines = ordered(lines, self._look)
         if self._look.long:
             print(total(lines, self._look))
         show(lines, self._look)
         return [line for line in lines if self._recursive and kinds.get(line.name) == "directory"]
 
-    def _looked_up(self, directory: DirectoryNode, line: Line) -> Line | None:
-        """The line with the node behind its name; None, after a word, where that is gone or cannot be looked at."""
-        found: list[Line] = []
-        if unmounted.for_each("ls", [line.name], partial(_look_up, directory, line, found)):
-            self.failed = 1
-        return found[0] if found else None
-
-
-def _look_up(directory: DirectoryNode, line: Line, found: list[Line], name: str) -> None:
-    """Looks one name up: one that is gone since it was listed is an error of its own."""
-    node = line.node or directory.child(name)
-    found.append(Line(name, node, node.attributes()))
+    def _looked_up(self, directory: DirectoryNode, lines: Sequence[Line]) -> list[Line]:
+        """The lines with the nodes behind their names, without those that are gone or cannot be looked at."""
+        found = list[Line]()
+        for line in lines:
+            with self.below.at(line.name):
+                node = line.node or directory.child(line.name)
+                found.append(Line(line.name, node, node.attributes()))
+        return found
 
 
 def time_style(word: str) -> tuple[str, str] | None:

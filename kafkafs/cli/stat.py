@@ -14,8 +14,11 @@ _WORDS = {"directory": "directory", "file": "regular file", "symlink": "symbolic
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints a few lines for each path, of a link those of itself: 1 if one of them failed."""
-    tree = unmounted.open_tree(arguments)
-    return unmounted.for_each("stat", unmounted.expanded(tree, arguments.paths), lambda path: _stat(tree, path))
+    tree, failures = unmounted.open_tree(arguments), unmounted.Failures("stat")
+    for path in unmounted.expanded(tree, arguments.paths):
+        with failures.at(path):
+            _stat(tree, path)
+    return failures.code
 
 
 def _stat(tree: Tree, path: str) -> None:

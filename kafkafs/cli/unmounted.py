@@ -8,7 +8,8 @@ import argparse
 import os
 import shlex
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import inf
 
@@ -76,24 +77,24 @@ def mode_text(about: Attributes) -> str:
     return stat.filemode(_KINDS[about.kind] | about.mode)
 
 
-def for_each(command: str, paths: list[str], work: Callable[[str], None]) -> int:
-    """Does the work on one path after the other: 1 if one failed, which is said and stops none of the others."""
-    code = 0
-    for path in paths:
+class Failures:
+    """The paths that a command could not show: each is said, and stops none of the others. `code` is 1 after one."""
+
+    def __init__(self, command: str) -> None:
+        self._command, self.code = command, 0
+
+    @contextmanager
+    def at(self, path: str) -> Iterator[None]:
+        """Say `cat: PATH: the reason: No such file or directory` if the block fails. The last words are those of the
+        error below a mount point; a mount has no room for those before them."""
         try:
-            work(path)
+            yield
         except (KafkafsError, OSError) as error:
             if isinstance(error, BrokenPipeError) or is_unwritable(error):
                 raise
-            print_error(command, path, error)
-            code = 1
-    return code
-
-
-def print_error(command: str, path: str, error: Exception) -> None:
-    """Says `cat: PATH: the reason: No such file or directory`: the words that the error has below a mount point, and
-    before them what a mount has no room for."""
-    if isinstance(error, OSError):
-        return say(f"{command}: {path}: {os.strerror(error.errno or 0)}")
-    cure = "; `-o corrupt=skip` reads past it" if isinstance(error, CorruptData) else ""
-    return say(f"{command}: {path}: {error}{cure}: {os.strerror(ERRNO[type(error)])}")  # type: ignore[index]
+            self.code = 1
+            if isinstance(error, OSError):
+                say(f"{self._command}: {path}: {os.strerror(error.errno or 0)}")
+                return
+            cure = "; `-o corrupt=skip` reads past it" if isinstance(error, CorruptData) else ""
+            say(f"{self._command}: {path}: {error}{cure}: {os.strerror(ERRNO[type(error)])}")  # type: ignore[index]
