@@ -23,13 +23,13 @@ class SearchOutput:
     `limit`: records of each partition or file that are wanted; None for all.
     """
 
-    def __init__(self, arguments: argparse.Namespace, problems: list[str]) -> None:
+    def __init__(self, arguments: argparse.Namespace) -> None:
         self.limit: int | None = arguments.max_count
         if arguments.files_with_matches:
             self.limit = 1 if self.limit is None else min(self.limit, 1)
         self._names_only: bool = arguments.files_with_matches
         self._counts_only: bool = arguments.count and not arguments.files_with_matches
-        self._problems = problems
+        self._problems = list[str]()
         self._found: Counter[str] = Counter()
         self.left = LeftOut()
         """The files beside logs that were not searched."""

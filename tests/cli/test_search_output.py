@@ -8,7 +8,7 @@ from kafkafs.search.results import Done, FoundLines, Trouble
 
 
 def output(count=False, names=False, most=None):
-    return SearchOutput(argparse.Namespace(count=count, files_with_matches=names, max_count=most), [])
+    return SearchOutput(argparse.Namespace(count=count, files_with_matches=names, max_count=most))
 
 
 def test_lines_names_and_counts(capfdbinary):
