@@ -97,4 +97,4 @@ class Failures:
                 say(f"{self._command}: {path}: {os.strerror(error.errno or 0)}")
                 return
             cure = "; `-o corrupt=skip` reads past it" if isinstance(error, CorruptData) else ""
-            say(f"{self._command}: {path}: {error}{cure}: {os.strerror(ERRNO[type(error)])}")  # type: ignore[index]
+            say(f"{self._command}: {path}: {error}{cure}: {os.strerror(ERRNO[type(error)])}")

@@ -57,6 +57,10 @@ class Claim:
         """The option that lets it count; None if it does not exist."""
         return next((f"--include {word}" for word, mark in MARKS.items() if mark == self.mark), None)
 
+    def left_out(self, why: str) -> str:
+        """The sentence about a directory that does not count."""
+        return f"{self.place} is left out ({contents([self])}): {why}"
+
     def partition(self) -> Partition:
         """The content of the directory."""
         return self.directory.partition(self.name)

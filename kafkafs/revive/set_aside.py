@@ -48,23 +48,18 @@ class SetAside:
             sentences.append(f"{name} is revived from {chosen.place} ({contents([chosen])}): {chosen.act}")
         for each in self._aside[number]:
             if each.mark != "future" or RankedReplica(each.replica()).missing_from(RankedReplica(replica)):
-                sentences.append(f"{each.place} is left out ({contents([each])}): {_why(each)}; {_way(each, name)}")
+                sentences.append(_left_out(each, name))
         return replica, sentences
 
     def beside(self, name: str, number: int, without: str) -> list[str]:
         """Sentences about directories of a partition that none counts for. `without` says what the partition is."""
-        return [
-            f"{name}: {each.place} is left out ({contents([each])}): {_why(each)}; {_way(each, name)}, without it the"
-            f" partition {without}" for each in self._aside[number]
-        ]  # fmt: skip
+        aside = (_left_out(each, name) for each in self._aside[number])
+        return [f"{name}: {sentence}, without it the partition {without}" for sentence in aside]
 
     def beyond(self, topic: str, count: int) -> list[str]:
         """Sentences about directories of partitions that the topic does not have."""
-        return [
-            f"{each.place} is left out ({contents([each])}): {_why(each)}; {_way(each, f'{topic}-{number}')}"
-            for number in sorted(self._aside) if number >= count
-            for each in self._aside[number]
-        ]  # fmt: skip
+        numbers = (number for number in sorted(self._aside) if number >= count)
+        return [_left_out(each, f"{topic}-{number}") for number in numbers for each in self._aside[number]]
 
 
 def _refuse_twins(name: str, claims: Sequence[Claim]) -> None:
@@ -79,10 +74,12 @@ def _refuse_twins(name: str, claims: Sequence[Claim]) -> None:
         )
 
 
-def _why(claim: Claim) -> str:
-    if claim.topic_id is None:
-        return f"{claim.act}, and the id of its topic is unknown"
-    return f"{claim.act}, though its topic id is that of {claim.topic}"
+def _left_out(claim: Claim, name: str) -> str:
+    """The sentence about a directory of a known topic. `name`: the directory of its partition, if it were in use."""
+    id_of_topic = "and the id of its topic is unknown"
+    if claim.topic_id is not None:
+        id_of_topic = f"though its topic id is that of {claim.topic}"
+    return claim.left_out(f"{claim.act}, {id_of_topic}; {_way(claim, name)}")
 
 
 def _way(claim: Claim, name: str) -> str:
@@ -101,19 +98,14 @@ def of_unknown_topic(
     if in_use:
         summary = contents(in_use)
         sentences.append(f"{in_use[0].topic}: its directories are left out ({summary}), the topic was deleted")
-    sentences += [
-        f"{each.place} is left out ({contents([each])}): its topic was deleted{_way_back(each)}"
-        for each in gone
-        if each.mark
-    ]
+    sentences += [each.left_out(f"its topic was deleted{_way_back(each)}") for each in gone if each.mark]
     left = [each for each in claims if each not in gone]
     if any(each.mark in marks for each in left):
         return left
     known = "the metadata do not know its topic" if image else "no directory in use is of its topic"
     sentences += [
-        f"{each.place} is left out ({contents([each])}): {each.act}, and {known}; {_way(each, _plain(each))}"
-        for each in left
-    ]  # fmt: skip
+        each.left_out(f"{each.act}, and {known}; {_way(each, f'{each.topic}-{each.number}')}") for each in left
+    ]
     return []
 
 
@@ -121,7 +113,3 @@ def _way_back(claim: Claim) -> str:
     if claim.option is None:
         return ""
     return f"; to bring it back, use {claim.option} and --until a moment before the deletion (if the metadata have it)"
-
-
-def _plain(claim: Claim) -> str:
-    return f"{claim.topic}-{claim.number}"

@@ -7,7 +7,7 @@ lost topic is worse than one too many.
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState, TopicImage
 from kafkafs.errors import CorruptData, UsageError, did_you_mean
@@ -23,7 +23,7 @@ from kafkafs.format.names import (
 )
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.revive.claims import MARKS, Claim, contents, find_claims
+from kafkafs.revive.claims import MARKS, Claim, find_claims
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.refused_settings import is_taken
 from kafkafs.revive.set_aside import SetAside, of_unknown_topic
@@ -74,57 +74,189 @@ class RevivedTopic:
     partitions: tuple[RevivedPartition, ...]
 
 
-@dataclass(slots=True)
-class Chosen:
-    """The topics, by name, and in sentences what was left out or made up. `directories`: where they are looked for."""
-
-    directories: Sequence[DataDirectory]
-    topics: list[RevivedTopic] = field(default_factory=list)
-    sentences: list[str] = field(default_factory=list)
-
-
 def choose_topics(
     directories: Sequence[DataDirectory],
     image: WholeImage | None,
     wanted: Sequence[str] | None,
     cluster_id: str,
     include: Collection[str] = (),
-) -> Chosen:
+) -> "Chosen":
     """All topics, or those of the `wanted` names and Kafka's own. `include`: words of `claims.MARKS`, for directories
     that count although a broker has set them aside. CorruptData if two topics claim one id."""
-    chosen, marks = Chosen(directories), {"", *(MARKS[word] for word in include)}
-    claims = {topic: _allowed(topic, each, chosen) for topic, each in find_claims(directories, image).items()}
-    _refuse_shared_ids([[each for each in some if each.mark in marks] for some in claims.values()], image)
-    names = sorted({*claims, *(image.ids if image else ())})
-    if wanted is not None:
-        names = _wanted(names, wanted, chosen)
-    compacted = {topic for each in directories for topic, _ in each.cleaner_offsets() or ()}
-    for name in names:
+    chosen = Chosen(directories, image, cluster_id, {"", *(MARKS[word] for word in include)})
+    chosen.choose(wanted)
+    return chosen
+
+
+class Chosen:
+    """The `topics`, by name, and in `sentences` what was left out or made up."""
+
+    def __init__(
+        self, directories: Sequence[DataDirectory], image: WholeImage | None, cluster_id: str, marks: Collection[str]
+    ) -> None:
+        """`marks`: of the directories that count; "" is none."""
+        self.topics, self.sentences = list[RevivedTopic](), list[str]()
+        self._directories, self._image, self._cluster_id, self._marks = directories, image, cluster_id, marks
+        self._compacted = {topic for each in directories for topic, _ in each.cleaner_offsets() or ()}
+
+    def choose(self, wanted: Sequence[str] | None) -> None:
+        """See `choose_topics`."""
+        found, image = find_claims(self._directories, self._image), self._image
+        claims = {topic: self._without_cut(topic, each) for topic, each in found.items()}
+        self._refuse_shared_ids([each for some in claims.values() for each in some if each.mark in self._marks])
+        names = sorted({*claims, *(image.ids if image else ())})
+        for name in names if wanted is None else self._wanted(names, wanted):
+            self._add(name, claims.get(name, []))
+
+    def _without_cut(self, topic: str, claims: Sequence[Claim]) -> list[Claim]:
+        """The claims without those that cannot be of a topic: the whole name of their topic is unknown."""
+        why = f"the name of its topic is cut off after {len(topic)} characters, and the whole name is unknown"
+        self.sentences += [each.left_out(why) for each in claims if each.is_cut]
+        return [each for each in claims if not each.is_cut]
+
+    def _refuse_shared_ids(self, claims: Iterable[Claim]) -> None:
+        topics = self._image.topics if self._image else {}
+        owners = {topic_id: (topic.name, "the metadata") for topic_id, topic in topics.items()}
+        for each in (each for each in claims if each.topic_id is not None):
+            topic, other = owners.setdefault(str(each.topic_id), (each.topic, each.place))
+            if topic != each.topic:
+                raise CorruptData(
+                    f"the topic id {each.topic_id} is claimed by {topic} ({other}) and by {each.topic} ({each.place});"
+                    " move one of the directories away"
+                )
+
+    def _wanted(self, names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+        """The names that are wanted, and Kafka's own. UsageError for a wanted name that is not there."""
+        for name in wanted:
+            if name not in names:
+                raise UsageError(f"there is no topic {name!r} on these disks{did_you_mean(name, names)}")
+        kept = [name for name in names if name in wanted or name in INTERNAL_TOPICS]
+        left = [repr(name) for name in names if name not in kept]
+        if left:
+            more = f" and {len(left) - _MOST_NAMED:,} more" if len(left) > _MOST_NAMED else ""
+            self.sentences.append(
+                f"topics that --topics does not name are left out: {', '.join(left[:_MOST_NAMED])}{more}"
+            )
+        return kept
+
+    def _add(self, name: str, claims: Sequence[Claim]) -> None:
+        """Add the topic of that name, if it can be revived. `claims`: the directories that say to be of it."""
+        image, sentences = self._image, self.sentences
         known = image.topics[image.ids[name]] if image and name in image.ids else None
         if (fault := _fault(name, known)) is not None:
-            chosen.sentences.append(fault)
-            continue
-        mine = _made_by_then(claims.get(name, []), image, chosen)
-        if known is not None and image is not None:
-            found, topic_id, states = _of_topic(mine, known.topic_id, image, chosen), known.topic_id, known.partitions
-            configs: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, name), {})
+            sentences.append(fault)
+            return
+        claims = self._made_by_then(claims)
+        configs: Mapping[str, str] = image.configs.get((TOPIC_RESOURCE, name), {}) if image else {}
+        if known is not None:
+            topic_id, states = known.topic_id, known.partitions
+            claims = self._of_topic(claims, topic_id)
         else:
-            found = of_unknown_topic(mine, image, marks, chosen.sentences)
-            if not found:
-                continue
-            topic_id = _id_of([each for each in found if each.mark in marks], image, cluster_id, chosen)
-            found = _of_topic(found, topic_id, image, chosen)
-            own = image.configs.get((TOPIC_RESOURCE, name), {}) if image else {}  # damage took its first record alone
-            configs = {**_own_configs(name, compacted), **own}
-            if image and not own and name not in INTERNAL_TOPICS:
+            claims = of_unknown_topic(claims, image, self._marks, sentences)
+            if not claims:
+                return
+            topic_id, states = self._id_of([each for each in claims if each.mark in self._marks]), {}
+            claims, is_unset = self._of_topic(claims, topic_id), not configs
+            configs = {**self._own_configs(name), **configs}  # damage took its first record alone
+            if image and is_unset and name not in INTERNAL_TOPICS:
                 shown = ", ".join(f"{key}={value}" for key, value in configs.items()) or "those of a new topic"
-                chosen.sentences.append(f"{name}: its settings are unknown, so it gets {shown}")
-            states = {}
-        _add(
-            chosen, RevivedTopic(name, topic_id, _kept_configs(name, configs, chosen), ()), SetAside(found, marks),
-            states,
-        )  # fmt: skip
-    return chosen
+                sentences.append(f"{name}: its settings are unknown, so it gets {shown}")
+        configs = self._kept_configs(name, configs)
+        partitions = self._partitions(name, topic_id, SetAside(claims, self._marks), states)
+        self.topics.append(RevivedTopic(name, topic_id, configs, partitions))
+
+    def _made_by_then(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Those of partitions that there were at the moment that was asked for."""
+        later = [each for each in claims if self._image and (each.topic_id, each.number) in self._image.later]
+        self.sentences += [each.left_out("it was made after the moment that was asked for") for each in later]
+        return [each for each in claims if each not in later]
+
+    def _of_topic(self, claims: Sequence[Claim], topic_id: str) -> list[Claim]:
+        """Those of this very topic: one of the same name was deleted, and a disk that was away did not hear of it."""
+        mine, image = [], self._image
+        for each in claims:
+            if each.topic_id in (None, topic_id):
+                mine.append(each)
+            elif _is_misspelt(each.topic_id, topic_id):
+                mine.append(each)
+                self.sentences.append(
+                    f"{each.place} says that it is of the topic {each.topic_id}, and is taken for one of {topic_id}:"
+                    " ids of two topics are never so much alike"
+                )
+            else:
+                way = "" if image is None or each.topic_id in image.removed else (
+                    "; named as a partition of a topic that does not exist yet, in a copy of that disk, it is revived"
+                )  # fmt: skip
+                self.sentences.append(each.left_out(f"it is of another topic of that name ({each.topic_id}){way}"))
+        return mine
+
+    def _id_of(self, claims: Sequence[Claim]) -> str:
+        ids = sorted({each.topic_id for each in claims if each.topic_id is not None})
+        name = claims[0].topic
+        if len(ids) > 1:
+            raise CorruptData(
+                f"{name} has {len(ids)} topic ids on these disks ({', '.join(ids)}) and no metadata says which is its"
+                " own; name the data directories of one of them"
+            )
+        if ids:
+            why = "no metadata tell of it" if self._image is None else "the metadata do not know it"
+            self.sentences.append(f"{name}: {why}, so its id is that of its directories")
+            return ids[0]
+        self.sentences.append(f"{name}: its id is unknown, so it gets a new id")
+        return made_up_id(self._cluster_id, name)
+
+    def _own_configs(self, name: str) -> Mapping[str, str]:
+        return _BROKERS_OWN.get(name, _COMPACT if name in self._compacted else {})
+
+    def _kept_configs(self, name: str, configs: Mapping[str, str]) -> Mapping[str, str]:
+        refused = {key: value for key, value in configs.items() if not is_taken(key, value)}
+        self.sentences += [
+            f"the setting {key}={value!r} of {name} is left out: no Kafka takes such a value"
+            for key, value in refused.items()
+        ]  # fmt: skip
+        kept = {key: value for key, value in configs.items() if key not in refused}
+        if kept.get(_TIERED) == "true":
+            del kept[_TIERED]
+            is_named = self._directories[0].options.tiered
+            lost = "" if is_named else ", so segments that are only in the tier are missing; --tiered adds them"
+            self.sentences.append(f"{name}: {_TIERED} is left out{lost}")
+        return kept
+
+    def _partitions(
+        self, topic: str, topic_id: str, there: SetAside, states: Mapping[int, PartitionState]
+    ) -> tuple[RevivedPartition, ...]:
+        numbers = {*there.numbers, *states}
+        count = max(numbers, default=-1) + 1
+        if count - len(numbers) > _LARGEST_GAP:
+            advice = f"move the directories of {topic}-{count - 1} away" if count - 1 in there.numbers else (
+                "the metadata name it"
+            )  # fmt: skip
+            lacking = f"{topic} has a partition {count - 1}, and {count - len(numbers):,} before it"
+            raise CorruptData(f"{lacking} are on no disk; {advice}")
+        partitions = []
+        for number in range(count):
+            name, state = f"{topic}-{number}", states.get(number)
+            replica, sentences = there.choose(name, number, state)
+            self.sentences += sentences
+            if replica is None:
+                replica = self._in_tier(TierPartition(topic, number, topic_id))
+                end = None if replica is None else replica.partition.log().end_offset
+                without = "is empty" if end is None else f"is what the tier has, up to offset {end}"
+                outcome = "so it begins empty" if end is None else f"and the tier ends at offset {end}"
+                aside = there.beside(name, number, without)
+                self.sentences += aside or [f"{name}: no disk has a replica, {outcome}"]
+            partitions.append(RevivedPartition(number, replica, state))
+        self.sentences += there.beyond(topic, count)
+        return tuple(partitions)
+
+    def _in_tier(self, name: TierPartition) -> Replica | None:
+        """A partition that no disk has; None if no tier has it either."""
+        directory = self._directories[0]
+        tier = directory.options.tiered
+        if tier is None or name.topic in OWN_TOPICS:
+            return None
+        partition = directory.lost_partition(name)
+        return Replica(directory, partition, tier.shown_as) if partition.segments() else None
 
 
 def _fault(name: str, known: TopicImage | None) -> str | None:
@@ -141,153 +273,12 @@ def _fault(name: str, known: TopicImage | None) -> str | None:
     return None
 
 
-def _allowed(topic: str, claims: Sequence[Claim], chosen: Chosen) -> list[Claim]:
-    """Without those that cannot be of a topic: the whole name of their topic is unknown."""
-    cut = [each for each in claims if each.is_cut]
-    chosen.sentences += [
-        f"{each.place} is left out ({contents([each])}): the name of its topic is cut off after {len(topic)}"
-        " characters, and the whole name is unknown" for each in cut
-    ]  # fmt: skip
-    return [each for each in claims if not each.is_cut]
-
-
-def _wanted(names: Sequence[str], wanted: Sequence[str], chosen: Chosen) -> list[str]:
-    for name in wanted:
-        if name not in names:
-            raise UsageError(f"there is no topic {name!r} on these disks{did_you_mean(name, names)}")
-    kept = [name for name in names if name in wanted or name in INTERNAL_TOPICS]
-    left = [repr(name) for name in names if name not in kept]
-    if left:
-        more = f" and {len(left) - _MOST_NAMED:,} more" if len(left) > _MOST_NAMED else ""
-        chosen.sentences.append(
-            f"topics that --topics does not name are left out: {', '.join(left[:_MOST_NAMED])}{more}"
-        )
-    return kept
-
-
-def _refuse_shared_ids(claims: Iterable[Sequence[Claim]], image: WholeImage | None) -> None:
-    owners = {topic_id: (topic.name, "the metadata") for topic_id, topic in (image.topics if image else {}).items()}
-    for each in (each for some in claims for each in some if each.topic_id is not None):
-        topic, other = owners.setdefault(str(each.topic_id), (each.topic, each.place))
-        if topic != each.topic:
-            raise CorruptData(
-                f"the topic id {each.topic_id} is claimed by {topic} ({other}) and by {each.topic} ({each.place}); move"
-                " one of the directories away"
-            )
-
-
-def _made_by_then(claims: Sequence[Claim], image: WholeImage | None, chosen: Chosen) -> list[Claim]:
-    """Those of partitions that there were at the moment that was asked for."""
-    later = [each for each in claims if image and (each.topic_id, each.number) in image.later]
-    chosen.sentences += [
-        f"{each.place} is left out ({contents([each])}): it was made after the moment that was asked for"
-        for each in later
-    ]
-    return [each for each in claims if each not in later]
-
-
-def _of_topic(claims: Sequence[Claim], topic_id: str, image: WholeImage | None, chosen: Chosen) -> list[Claim]:
-    """Those of this very topic: one of the same name was deleted, and a disk that was away did not hear of it."""
-    mine = []
-    for each in claims:
-        if each.topic_id in (None, topic_id):
-            mine.append(each)
-        elif _is_misspelt(each.topic_id, topic_id):
-            mine.append(each)
-            chosen.sentences.append(
-                f"{each.place} says that it is of the topic {each.topic_id}, and is taken for one of {topic_id}: ids of"
-                " two topics are never so much alike"
-            )
-        else:
-            way = "" if image is None or each.topic_id in image.removed else (
-                "; named as a partition of a topic that does not exist yet, in a copy of that disk, it is revived"
-            )  # fmt: skip
-            chosen.sentences.append(
-                f"{each.place} is left out ({contents([each])}): it is of another topic of that name"
-                f" ({each.topic_id}){way}"
-            )
-    return mine
-
-
 def _is_misspelt(topic_id: str, other: str) -> bool:
     """True if the ids differ in a letter or two, as after a bit flip in `partition.metadata`."""
     return sum(one != two for one, two in zip(topic_id, other, strict=True)) <= _MOST_MISSPELT
-
-
-def _id_of(claims: Sequence[Claim], image: WholeImage | None, cluster_id: str, chosen: Chosen) -> str:
-    ids = sorted({each.topic_id for each in claims if each.topic_id is not None})
-    name = claims[0].topic
-    if len(ids) > 1:
-        raise CorruptData(
-            f"{name} has {len(ids)} topic ids on these disks ({', '.join(ids)}) and no metadata says which is its"
-            " own; name the data directories of one of them"
-        )
-    if ids:
-        why = "no metadata tell of it" if image is None else "the metadata do not know it"
-        chosen.sentences.append(f"{name}: {why}, so its id is that of its directories")
-        return ids[0]
-    chosen.sentences.append(f"{name}: its id is unknown, so it gets a new id")
-    return made_up_id(cluster_id, name)
 
 
 def made_up_id(*parts: str) -> str:
     """An id that the same parts always give, in Kafka's spelling."""
     raw = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
     return uuid_text(raw[:16])
-
-
-def _own_configs(name: str, compacted: set[str]) -> Mapping[str, str]:
-    return _BROKERS_OWN.get(name, _COMPACT if name in compacted else {})
-
-
-def _kept_configs(name: str, configs: Mapping[str, str], chosen: Chosen) -> Mapping[str, str]:
-    refused = {key: value for key, value in configs.items() if not is_taken(key, value)}
-    chosen.sentences += [
-        f"the setting {key}={value!r} of {name} is left out: no Kafka takes such a value"
-        for key, value in refused.items()
-    ]  # fmt: skip
-    configs = {key: value for key, value in configs.items() if key not in refused}
-    if configs.get(_TIERED) != "true":
-        return configs
-    lost = (
-        ""
-        if chosen.directories[0].options.tiered
-        else ", so segments that are only in the tier are missing; --tiered adds them"
-    )
-    chosen.sentences.append(f"{name}: {_TIERED} is left out{lost}")
-    return {key: value for key, value in configs.items() if key != _TIERED}
-
-
-def _in_tier(directory: DataDirectory, name: TierPartition) -> Replica | None:
-    """A partition that no disk has; None if no tier has it either."""
-    tier = directory.options.tiered
-    if tier is None or name.topic in OWN_TOPICS:
-        return None
-    partition = directory.lost_partition(name)
-    return Replica(directory, partition, tier.shown_as) if partition.segments() else None
-
-
-def _add(chosen: Chosen, topic: RevivedTopic, there: SetAside, states: Mapping[int, PartitionState]) -> None:
-    numbers = {*there.numbers, *states}
-    count = max(numbers, default=-1) + 1
-    if count - len(numbers) > _LARGEST_GAP:
-        advice = f"move the directories of {topic.name}-{count - 1} away" if count - 1 in there.numbers else (
-            "the metadata name it"
-        )  # fmt: skip
-        lacking = f"{topic.name} has a partition {count - 1}, and {count - len(numbers):,} before it"
-        raise CorruptData(f"{lacking} are on no disk; {advice}")
-    partitions = []
-    for number in range(count):
-        name, state = f"{topic.name}-{number}", states.get(number)
-        replica, sentences = there.choose(name, number, state)
-        chosen.sentences += sentences
-        if replica is None:
-            replica = _in_tier(chosen.directories[0], TierPartition(topic.name, number, topic.topic_id))
-            end = None if replica is None else replica.partition.log().end_offset
-            without = "is empty" if end is None else f"is what the tier has, up to offset {end}"
-            outcome = "so it begins empty" if end is None else f"and the tier ends at offset {end}"
-            aside = there.beside(name, number, without)
-            chosen.sentences += aside or [f"{name}: no disk has a replica, {outcome}"]
-        partitions.append(RevivedPartition(number, replica, state))
-    chosen.sentences += there.beyond(topic.name, count)
-    chosen.topics.append(RevivedTopic(topic.name, topic.topic_id, topic.configs, tuple(partitions)))
