@@ -23,7 +23,8 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
                  its own; `copying` makes those that are shared with the old file, or have another source
     beyond       the end of the report: groups that have read too far; `staleness` detects metadata older than the logs
     node_files   all other files: checkpoints, metadata and settings, and the last files, without which no broker starts
-    metadata_snapshot   the snapshot from which the new controller starts; `refused_rights`: what no controller takes
+    metadata_snapshot   the snapshot from which the new controller starts: `kept_configs` and `kept_rights` choose what
+                 goes along
     settings     server.properties, and the files that identify the directory
     place        the new directory. Only this module, `writing` and `copying` write
 """

@@ -32,7 +32,7 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
         scans = PartitionScans(plan, choices, progress)
         for each in scans.scans({}):
             scans.only_scan(each)
-        node = NodeFiles(plan, choices, choices.to)
+        node = NodeFiles(plan, choices)
         needed = room(plan, choices.method or "copy", plan.size)
         report = {"state": "planned", **plan.report(), "neededBytes": needed, "revived": scans.revived()}
         report["leftOut"] += [*node.sentences, *_behind_metadata(plan, scans)]
@@ -58,7 +58,7 @@ def revive(paths: Sequence[Path], choices: Choices, progress: Progress = no_prog
 def _revive(
     plan: Plan, choices: Choices, place: NewDirectory, progress: Progress, check_disks: Callable[[], None]
 ) -> dict[str, Any]:
-    node = NodeFiles(plan, choices, place.path)
+    node = NodeFiles(plan, choices)
     node.remove_last_files(place)
     method = choose_method(plan, choices.method, place)
     scans = PartitionScans(plan, choices, progress)

@@ -3,7 +3,6 @@ to start."""
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from kafkafs.cluster.cluster import Cluster
@@ -20,7 +19,9 @@ from kafkafs.format.names import (
 )
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.revive.metadata_snapshot import Config, State, kept_configs, snapshot_bytes, snapshot_name
+from kafkafs.revive.kept_configs import Config, kept_configs
+from kafkafs.revive.kept_rights import kept_rights
+from kafkafs.revive.metadata_snapshot import State, snapshot_bytes, snapshot_name
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.plan import Choices, Plan, next_block
 from kafkafs.revive.settings import (
@@ -44,18 +45,20 @@ Reports = Mapping[str, Mapping[str, Any]]
 
 
 class NodeFiles:
-    """`sentences`: the configs that the cluster does not keep. `without_retention`: the topics without a retention time
-    of their own. They get one, because any further broker may have another default."""
+    """`sentences`: the configs and rights that the cluster does not keep. `without_retention`: the topics without a
+    retention time of their own. They get one, because any further broker may have another default."""
 
-    def __init__(self, plan: Plan, choices: Choices, to: Path) -> None:
+    def __init__(self, plan: Plan, choices: Choices) -> None:
         metadata, topics = plan.metadata, list(plan.topics)
         node_settings = settings(
-            plan.node, to.resolve(), topics,
+            plan.node, choices.to.resolve(), topics,
             is_dynamic=metadata.is_dynamic, has_acls=bool(metadata.image and metadata.image.acls),
             has_shares=plan.release.has_new_groups,
         )  # fmt: skip
         fixed = frozenset((*node_settings, *OFF))
         configs, self.sentences = kept_configs(metadata.image, topics, plan.node.number, fixed, plan.release)
+        self._rights, refused = kept_rights(metadata.image) if metadata.image else ([], [])
+        self.sentences += refused
         unset = [each.name for each in topics if _RETENTION not in each.configs]
         self.without_retention = unset if choices.retention == "off" else []
         self._configs = [*configs, *(Config(TOPIC_RESOURCE, each, _RETENTION, "-1") for each in self.without_retention)]
@@ -76,7 +79,7 @@ class NodeFiles:
         timestamp_ms = as_of.timestamp if as_of and as_of.timestamp is not None else time.time_ns() // 1_000_000
         epochs = {name: each["leaderEpoch"] for name, each in reports.items()}
         state = State(
-            plan.node, plan.features, plan.topics, epochs, self._configs, metadata.image,
+            plan.node, plan.features, plan.topics, epochs, self._configs, self._rights,
             max(plan.next_producer_id, next_block(used) if used >= 0 else 0), timestamp_ms,
             max(1, as_of.epoch or 1) if as_of else 1, metadata.is_dynamic,
         )  # fmt: skip

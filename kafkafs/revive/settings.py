@@ -13,7 +13,9 @@ from pathlib import Path
 
 from kafkafs.cluster.image import BROKER_RESOURCE
 from kafkafs.format.names import GROUPS_TOPIC, LARGEST_NODE, SHARE_TOPIC, TRANSACTIONS_TOPIC
-from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, TOKEN_KEY, Config, Node
+from kafkafs.revive.kept_configs import Config
+from kafkafs.revive.kept_rights import TOKEN_KEY
+from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, Node
 from kafkafs.revive.topics import RevivedTopic
 
 SERVER_PROPERTIES, SECOND_PROPERTIES = "server.properties", "second.properties"

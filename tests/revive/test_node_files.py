@@ -16,7 +16,7 @@ def test_topics_without_a_retention_time_get_one_unless_it_is_to_stay(tmp_path, 
     """Any further broker may have another default, and delete what was just revived."""
     choices = Choices(to=tmp_path / "new", retention=retention)
     plan = make_plan([disk(tmp_path / "a", 1, {"t-0": Made([(0, 60)])}).path], choices)
-    node = NodeFiles(plan, choices, choices.to)
+    node = NodeFiles(plan, choices)
     assert node.without_retention == (["t"] if retention == "off" else [])
 
 
@@ -25,7 +25,7 @@ def test_no_broker_starts_before_the_last_files(tmp_path):
     choices = Choices(to=tmp_path / "new")
     plan = make_plan([disk(tmp_path / "a", 1, {"t-0": Made([(0, 60)])}).path], choices)
     place = NewDirectory(choices.to, {})
-    node = NodeFiles(plan, choices, place.path)
+    node = NodeFiles(plan, choices)
     node.write_settings(place)
     assert not (place.path / META_PROPERTIES).exists()
     node.write_last_files(place)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, Config, Node
+from kafkafs.revive.kept_configs import Config
+from kafkafs.revive.metadata_snapshot import BROKER_EPOCH, Node
 from kafkafs.revive.settings import (
     OFF,
     clean_shutdown,

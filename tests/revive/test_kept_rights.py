@@ -1,7 +1,7 @@
-"""Rights that no Kafka makes: left out of the snapshot, and named."""
+"""Rights that no Kafka makes: they are left out of the snapshot, and named."""
 
 from kafkafs.cluster.image import Acl, Entity
-from kafkafs.revive.refused_rights import refused_rights
+from kafkafs.revive.kept_rights import kept_rights
 from kafkafs.revive.whole_image import WholeImage
 
 
@@ -12,16 +12,19 @@ def test_what_keeps_a_broker_from_applying_the_others_is_named():
     sound: list[Entity] = [(("user", "a/../b"), ("client-id", None)), (("ip", "::1%eth0"),), (("ip", None),)]
     bad: list[Entity] = [(("ip", "../../evil"),), (("host", "a"),), ()]
     image.quotas = {each: {"producer_byte_rate": 1.0} for each in [*sound, *bad]}
-    image.credentials = {("u", 1): {}, ("u", 2): {}, ("u", 7): {}}
     token = {"owner": "User:o", "requester": "User:r", "renewers": ["User:n"]}
     image.tokens = {"good": token, **{key: {**token, key: "x"} for key in ("owner", "requester")}}
     image.tokens["renewers"] = {**token, "renewers": ["User:n", "x"]}
-    found = refused_rights(image)
-    assert found.quotas == frozenset(bad)
-    assert found.credentials == frozenset({("u", 7)})
-    assert found.tokens == {"owner", "requester", "renewers"}
-    assert len(found.sentences) == 7
-    assert "the quotas of {'ip': '../../evil'} are left out: Kafka does not allow such a name" in found.sentences
+    image.credentials = {("u", number): {"mechanism": number} for number in (1, 2, 7)}
+    kept, sentences = kept_rights(image)
+    entities = [fields["entity"] for name, fields in kept if name == "ClientQuotaRecord"]
+    assert [tuple((each["entityType"], each["entityName"]) for each in entity) for entity in entities] == sound
+    assert [fields["mechanism"] for name, fields in kept if name == "UserScramCredentialRecord"] == [1, 2]
+    assert [fields for name, fields in kept if name == "DelegationTokenRecord"] == [token]
+    *sentences, copied = sentences
+    assert copied.startswith("1 delegation tokens are copied")
+    assert len(sentences) == 7
+    assert "the quotas of {'ip': '../../evil'} are left out: Kafka does not allow such a name" in sentences
 
 
 def test_a_right_with_which_nobody_could_list_the_rights_is_named():
@@ -34,7 +37,14 @@ def test_a_right_with_which_nobody_could_list_the_rights_is_named():
         "principal": sound._replace(principal="nobody"),
     }  # fmt: skip
     image.acls = {"good": sound, "prefixed": sound._replace(pattern_type=4, operation=15, permission=2), **bad}
-    found = refused_rights(image)
-    assert found.acls == bad.keys()
-    assert len(found.sentences) == len(bad)
-    assert "the right of 'nobody' to 't' is left out: Kafka does not allow such a right" in found.sentences
+    kept, sentences = kept_rights(image)
+    assert [fields["id"] for _, fields in kept] == ["good", "prefixed"]
+    assert len(sentences) == len(bad)
+    assert "the right of 'nobody' to 't' is left out: Kafka does not allow such a right" in sentences
+
+
+def test_tokens_without_their_key_are_reported():
+    image = WholeImage()
+    image.tokens = {"x": {"owner": "User:a", "requester": "User:a", "renewers": []}}
+    _, (sentence,) = kept_rights(image)
+    assert "delegation.token.secret.key" in sentence
