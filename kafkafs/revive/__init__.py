@@ -3,7 +3,8 @@
 docs/revive.md shows how to use it. If several disks have a partition, the directory whose log reaches furthest is the
 *replica* that is revived. The part of its log that is copied is *kept*.
 
-    plan         the plan, as a value: the data directories, a check that they may be used, and the parts below
+    disks        the data directories, and a check that they may be used
+    plan         the plan, as a value, with the parts below; `room`: the way logs are made, and the room that they take
     metadata_log the cluster's metadata, from the metadata logs of all disks together
     whole_image  the image of that metadata, secrets included
     topics       the topics, and the replica for each partition: `claims` finds the directories that may be a replica,

@@ -18,7 +18,7 @@ from kafkafs.disk.objects import shown
 from kafkafs.disk.roots import root_at
 from kafkafs.errors import UNREADABLE, Vanished
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.revive.plan import refuse_running
+from kafkafs.revive.disks import refuse_running
 
 _NAMED = 5
 Seen = dict[str, bytes]

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kafkafs.disk.data_file import LONG_SIZE, DataFile, LocalFile
-from kafkafs.disk.directory import Directory
 from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.page_cache import RWF_DONTCACHE
 from kafkafs.errors import UsageError, Vanished
@@ -58,9 +57,8 @@ def make_log(
         os.utime(descriptor, ns=(mtime_ns, mtime_ns))
 
 
-def link_log(root: Directory, source: DataFile, target: Target, name: str) -> None:
+def link_log(root: LocalDirectory, source: DataFile, target: Target, name: str) -> None:
     """The same file under another name. UsageError if that cannot be; Vanished if the name is another's now."""
-    assert isinstance(root, LocalDirectory)  # of a bucket, every log is copied
     try:
         os.link(source.name, name, src_dir_fd=root.descriptor, dst_dir_fd=target.descriptor, follow_symlinks=False)
     except OSError as error:

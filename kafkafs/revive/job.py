@@ -15,7 +15,8 @@ from kafkafs.revive.node_files import NodeFiles, cluster_of
 from kafkafs.revive.partition_scans import PartitionScans, Progress
 from kafkafs.revive.partitions import PartitionWriter
 from kafkafs.revive.place import NewDirectory, check_target
-from kafkafs.revive.plan import Choices, Plan, check_room, choose_method, make_plan, room
+from kafkafs.revive.plan import Choices, Plan, make_plan
+from kafkafs.revive.room import check_room, choose_method, room
 from kafkafs.revive.staleness import behind_metadata
 from kafkafs.revive.writing import Writing
 
@@ -35,7 +36,7 @@ def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_pro
         node = NodeFiles(plan, choices)
         needed = room(plan, choices.method or "copy", plan.size)
         report = {"state": "planned", **plan.report(), "neededBytes": needed, "revived": scans.revived()}
-        report["leftOut"] += [*node.sentences, *_behind_metadata(plan, scans)]
+        report["leftOut"] += [*node.sentences, *behind_metadata(plan, scans.reports)]
         report["leftOut"] += offsets_beyond(plan.cluster, plan, scans.ends(), choices.topics)
         report["retentionAdded"] = node.without_retention
         check()
@@ -78,7 +79,7 @@ def _revive(
                 place.note(scans.with_fingerprint(report))
     scans.refuse_damage()
     report = {**plan.report(), "method": method, "madeAgain": scans.made_again, "revived": scans.revived()}
-    report["leftOut"] += [*node.sentences, *_behind_metadata(plan, scans)]
+    report["leftOut"] += [*node.sentences, *behind_metadata(plan, scans.reports)]
     report["leftOut"] += [f"{name} is no longer on these disks, and was taken away again" for name in gone]
     report["retentionAdded"] = node.without_retention
     report["nextProducerId"] = node.write_cluster(place, scans.reports)
@@ -88,7 +89,3 @@ def _revive(
     place.settle()
     node.write_last_files(place)
     return report
-
-
-def _behind_metadata(plan: Plan, scans: PartitionScans) -> list[str]:
-    return behind_metadata(plan.disks.directories, plan.metadata, plan.topics, scans.reports)

@@ -2,8 +2,6 @@
 to start."""
 
 import time
-from collections.abc import Mapping
-from typing import Any
 
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.image import TOPIC_RESOURCE
@@ -22,6 +20,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.kept_configs import Config, kept_configs
 from kafkafs.revive.kept_rights import kept_rights
 from kafkafs.revive.metadata_snapshot import State, snapshot_bytes, snapshot_name
+from kafkafs.revive.partitions import Reports
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.plan import Choices, Plan, next_block
 from kafkafs.revive.settings import (
@@ -39,9 +38,6 @@ from kafkafs.revive.settings import (
 )
 
 _RETENTION = "retention.ms"
-
-Reports = Mapping[str, Mapping[str, Any]]
-"""The report about each partition, by the name of its directory."""
 
 
 class NodeFiles:

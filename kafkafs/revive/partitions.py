@@ -7,7 +7,7 @@ appends to it. One stands as well where the log's last offsets are lost.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,9 @@ _MOST_NAMED = 100
 
 Moved = Callable[[int], None]
 """Told how many more bytes of log are done."""
+
+Reports = Mapping[str, Mapping[str, Any]]
+"""The report about each partition, by the name of its directory: see `report_of`."""
 
 
 class PartitionWriter:
@@ -116,9 +119,9 @@ class PartitionWriter:
             return
         source = segment.log()
         is_whole = kept.pieces == ((0, source.size),)
-        is_local = segment.object is None and isinstance(source, LocalFile)
-        if self._method == "link" and is_local and kept.size and is_whole:
-            link_log(self._replica.directory.root, source, target, name)
+        root = self._replica.directory.root if segment.object is None else None
+        if self._method == "link" and isinstance(root, LocalDirectory) and kept.size and is_whole:
+            link_log(root, source, target, name)
         elif base in self._fetched and is_whole:
             target.rename(_name_of_fetched(base), name)
         else:

@@ -1,103 +1,35 @@
 """The plan as a value: made of small files and directory listings, before the first log is read.
 
 `--plan` scans the logs besides, and prints what `revive.json` would say of them.
-
-First the disks are opened, and looked at for what would make reviving them wrong. A broker holds the lock of `.lock` in
-each of its directories for as long as it runs. F_GETLK finds this out. It writes and locks nothing.
 """
 
-import fcntl
 import os
 import re
-import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.disk.data_file import LocalFile
 from kafkafs.disk.data_paths import without_links
 from kafkafs.disk.objects import is_bucket
-from kafkafs.errors import CorruptData, DiskError, KafkafsError, Unanswered, UsageError
-from kafkafs.log.data_directory import DataDirectory, open_data_directory
-from kafkafs.log.log import Log
-from kafkafs.log.meta_properties import check_one_cluster, cluster_ids, node_ids
+from kafkafs.errors import CorruptData, UsageError
 from kafkafs.log.read_options import ReadOptions, TierSource
-from kafkafs.log.segment import Segment
-from kafkafs.revive.copying import Method, can_reflink
+from kafkafs.revive.copying import Method
+from kafkafs.revive.disks import Disks, open_disks
 from kafkafs.revive.kept_parts import log_size
 from kafkafs.revive.metadata_log import ClusterMetadata, read_metadata
 from kafkafs.revive.metadata_snapshot import Node
-from kafkafs.revive.place import Target, check_apart
+from kafkafs.revive.place import check_apart
 from kafkafs.revive.releases import Release, fitted, newest_for, release
 from kafkafs.revive.scan_state import Corrupt
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, choose_topics, made_up_id
 from kafkafs.revive.unread import below_start, only_in_checkpoints, unread_files
 from kafkafs.revive.whole_image import WholeImage
 
-_LOCK = ".lock"
-_FLOCK = struct.Struct("hhqqi4x")  # type, whence, start, length, process: struct flock of 64 bit Linux
-
-
-@dataclass(frozen=True, slots=True)
-class Disks:
-    """The data directories, and of which cluster and nodes they are, as far as they tell."""
-
-    directories: tuple[DataDirectory, ...]
-    cluster_id: str | None
-    nodes: tuple[int, ...]
-    problems: tuple[str, ...]
-
-
-def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
-    """All of them, each once. UsageError if they are of several clusters, or a broker runs on one; Unanswered if
-    a tier that was named does not answer."""
-    directories = [open_data_directory(path, options) for path in dict.fromkeys(map(without_links, paths))]
-    refuse_running(directories)
-    for directory in directories:
-        directory.read_together_with(directories)
-        if trouble := directory.check_tier():
-            raise Unanswered(trouble)
-    check_one_cluster(directories)
-    ids, problems = cluster_ids(directories)
-    return Disks(tuple(directories), ids[0] if ids else None, tuple(node_ids(directories)), tuple(problems))
-
-
-def refuse_running(directories: Iterable[DataDirectory]) -> None:
-    """UsageError if a broker of this machine runs on one of them."""
-    for directory in directories:
-        holder = lock_holder(directory)
-        if holder is not None:
-            raise UsageError(
-                f"a broker runs on {str(directory.path)!r} (process {holder} holds its {_LOCK}): stop it, or take a"
-                " snapshot of the disk and revive that"
-            )
-
-
-def lock_holder(directory: DataDirectory) -> int | None:
-    """The process that holds the directory's lock (0 or -1 for one of another namespace or host); None if none."""
-    try:
-        file = directory.root.open_now(_LOCK)
-    except KafkafsError:
-        return None
-    if not isinstance(file, LocalFile):
-        return None  # a copy in a bucket
-    asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-    try:
-        answer = fcntl.fcntl(file.descriptor, fcntl.F_GETLK, asked)
-    except OSError:
-        return None  # a file system without locks has none that is held
-    kind, _, _, _, process = _FLOCK.unpack(answer)
-    return None if kind == fcntl.F_UNLCK else int(process)
-
-
 _GROUPS = "group.version"
 _FEATURES = {"share": "share.version", "streams": "streams.version"}
 """What a broker must have to answer for a kind of group; of all others `_GROUPS`."""
-_BLOCK, _OF_ALL, _OF_PARTITION, _OF_SEGMENT = 4096, 16, 4, 3
-"""Bytes that a small file takes, and how many there are of all, of each partition, of each segment."""
-
 _ID = re.compile(r"[!-\[\]-~]{1,200}", re.ASCII)  # no blank, no backslash
 """Ids of clusters go into files by lines; users may have given one of their own."""
 
@@ -205,7 +137,7 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     chosen = choose_topics(disks.directories, image, choices.topics, cluster_id, choices.include)
     if not chosen.topics:
         raise UsageError(f"there is nothing to revive: {_why_nothing(image, choices, chosen.sentences)}")
-    segments = list(_segments(chosen.topics))
+    segments = [each for topic in chosen.topics for each in topic.segments()]
     features = dict(image.features) if image else {}
     target = newest_for(features) if choices.kafka is None else release(choices.kafka)
     kept, sentences = fitted(features, target)
@@ -302,73 +234,3 @@ def _next_producer_id(cluster: Cluster, next_id: int) -> int:
 def next_block(producer_id: int) -> int:
     """The first id behind the block that this one may be of."""
     return (producer_id // _PRODUCER_BLOCK + 1) * _PRODUCER_BLOCK
-
-
-def _segments(topics: Sequence[RevivedTopic]) -> Iterator[Segment]:
-    """Those that are to be read."""
-    for replica in (each.replica for topic in topics for each in topic.partitions):
-        if replica is not None:
-            segments = replica.partition.visible_segments()
-            is_tiered = any(each.object is not None for each in segments)  # else no log is read for it
-            yield from replica.partition.answer(_checked_segments) if is_tiered else segments
-
-
-def _checked_segments(log: Log) -> tuple[Segment, ...]:
-    """The visible segments. The names and manifests of remote segments are read and compared before."""
-    segments = log.visible_segments()
-    for segment in segments:
-        try:
-            segment.overlaps_next  # noqa: B018 (asks for it)
-        except Unanswered:
-            raise
-        except DiskError:
-            pass  # the scan reports it
-    return segments
-
-
-def choose_method(plan: Plan, wanted: Method | None, target: Target) -> Method:
-    """Blocks are shared where the file system can; UsageError if they must be and it cannot."""
-    if wanted in ("copy", "link"):
-        return wanted
-    local = (segment for segment in _segments(plan.topics) if segment.object is None)
-    first = next((segment.log() for segment in local if segment.listed["log"].size), None)
-    if first is None or can_reflink(first, target):
-        return "reflink"
-    if wanted == "reflink":
-        raise UsageError(
-            f"the file system of {str(target.path)!r} cannot share blocks with the disks; leave --reflink out to copy"
-        )
-    return "copy"
-
-
-def room(plan: Plan, method: Method, size: int) -> int:
-    """Bytes that logs of so many take in a new directory: those that are copied, what comes from a tier among them, and
-    indexes of a hundredth."""
-    beside = _BLOCK * (_OF_ALL + sum(
-        _OF_PARTITION + _OF_SEGMENT * len(each.replica.partition.visible_segments() if each.replica else ())
-        for _, each in plan.partitions()
-    ))  # fmt: skip
-    return (size if method == "copy" else min(size, plan.remote_size)) + size // 100 + beside
-
-
-def check_room(plan: Plan, method: Method, place: Path, done: int) -> None:
-    """DiskError if the disk will not hold it, of which so many bytes are there already."""
-    about = os.statvfs(place)
-    free = about.f_bavail * about.f_frsize
-    if room(plan, method, max(0, plan.size - done)) > free and (
-        (most := room(plan, method, max(0, _allocated(plan) - done))) > free
-    ):
-        raise DiskError(
-            f"{most:,} bytes are needed and the disk of {str(place)!r} has {free:,} free; name a larger one, or with"
-            " --topics fewer topics"
-        )
-
-
-def _allocated(plan: Plan) -> int:
-    """Bytes that the logs take on their disks: a preallocated one is larger than its content."""
-    replicas = (each.replica for _, each in plan.partitions())
-    return plan.remote_size + sum(
-        replica.directory.root.stat(f"{replica.partition.name.directory}/{segment.log_name}").st_blocks * 512
-        for replica in replicas if replica is not None
-        for segment in replica.partition.visible_segments() if segment.object is None
-    )  # fmt: skip

@@ -7,7 +7,7 @@ of controllers that a node has noted. A metadata log itself may go on behind its
 index.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kafkafs.cluster.metadata import AsOf
@@ -17,8 +17,9 @@ from kafkafs.format.names import CLEAN_SHUTDOWN, LEADER_EPOCHS, METADATA_LOG
 from kafkafs.format.strings import json_object
 from kafkafs.format.times import utc_text
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.revive.metadata_log import QUORUM_STATE, ClusterMetadata
-from kafkafs.revive.topics import RevivedTopic
+from kafkafs.revive.metadata_log import QUORUM_STATE
+from kafkafs.revive.partitions import Reports
+from kafkafs.revive.plan import Plan
 from kafkafs.revive.whole_image import WholeImage
 
 _AT_ONCE_MS = 1000
@@ -28,31 +29,20 @@ the metadata are no sign that anything is missing. Source: metadata.max.idle.int
 _MAY_BE_MISSING = "rights, users, quotas, settings and topics that were made or changed later may be missing"
 _OLDER_THAN_LOGS = "the metadata are older than the logs"
 
-Reports = Mapping[str, Mapping[str, Any]]
-"""The report about each partition, by the name of its directory."""
 
-
-def behind_metadata(
-    directories: Sequence[DataDirectory], metadata: ClusterMetadata, topics: Sequence[RevivedTopic], reports: Reports
-) -> list[str]:
+def behind_metadata(plan: Plan, reports: Reports) -> list[str]:
     """A sentence with the first sign that the metadata are older than the logs."""
-    if metadata.image is None or metadata.as_of is None:
+    image, as_of = plan.metadata.image, plan.metadata.as_of
+    if image is None or as_of is None:
         return []
-    signs = _signs(directories, metadata.image, metadata.as_of, topics, reports)
-    return [f"{sign}: {_MAY_BE_MISSING}" for sign in signs][:1]
+    return [f"{sign}: {_MAY_BE_MISSING}" for sign in _signs(plan, image, as_of, reports)][:1]
 
 
-def _signs(
-    directories: Sequence[DataDirectory],
-    image: WholeImage,
-    as_of: AsOf,
-    topics: Sequence[RevivedTopic],
-    reports: Reports,
-) -> Iterator[str]:
+def _signs(plan: Plan, image: WholeImage, as_of: AsOf, reports: Reports) -> Iterator[str]:
     newest = max((each["newestTimestamp"] or -1 for each in reports.values()), default=-1)
     if as_of.timestamp is not None and newest > as_of.timestamp + _AT_ONCE_MS:
         yield f"metadata end at {utc_text(as_of.timestamp)}, records go on to {utc_text(newest)}"
-    for name, known in ((f"{topic.name}-{each.number}", each.state) for topic in topics for each in topic.partitions):
+    for name, known in ((f"{topic.name}-{each.number}", each.state) for topic, each in plan.partitions()):
         epoch = reports[name]["leaderEpoch"] if name in reports else -1
         if known is not None and epoch > known.leader_epoch:
             yield f"{_OLDER_THAN_LOGS}: {name} has leader epoch {epoch}, and they know {known.leader_epoch}"
@@ -63,7 +53,7 @@ def _signs(
                     f"{_OLDER_THAN_LOGS}: {name} has records of producer {producer}, and the next id that they know is"
                     f" {image.next_producer_id}"
                 )
-    for directory in directories:
+    for directory in plan.disks.directories:
         yield from _signs_of_node(directory, as_of)
 
 

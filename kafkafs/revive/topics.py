@@ -6,11 +6,11 @@ lost topic is worse than one too many.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkafs.cluster.image import TOPIC_RESOURCE, PartitionState, TopicImage
-from kafkafs.errors import CorruptData, UsageError, did_you_mean
+from kafkafs.errors import CorruptData, DiskError, Unanswered, UsageError, did_you_mean
 from kafkafs.format.messages.message_values import uuid_text
 from kafkafs.format.names import (
     GROUPS_TOPIC,
@@ -23,6 +23,8 @@ from kafkafs.format.names import (
 )
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.data_directory import DataDirectory
+from kafkafs.log.log import Log
+from kafkafs.log.segment import Segment
 from kafkafs.revive.claims import MARKS, Claim, find_claims
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.refused_settings import is_taken
@@ -72,6 +74,28 @@ class RevivedTopic:
     topic_id: str
     configs: Mapping[str, str]
     partitions: tuple[RevivedPartition, ...]
+
+    def segments(self) -> Iterator[Segment]:
+        """Those that are to be read."""
+        for each in self.partitions:
+            if each.replica is not None:
+                partition = each.replica.partition
+                segments = partition.visible_segments()
+                is_tiered = any(each.object is not None for each in segments)  # else no log is read for it
+                yield from partition.answer(_checked_segments) if is_tiered else segments
+
+
+def _checked_segments(log: Log) -> tuple[Segment, ...]:
+    """The visible segments. The names and manifests of remote segments are read and compared before."""
+    segments = log.visible_segments()
+    for segment in segments:
+        try:
+            segment.overlaps_next  # noqa: B018 (asks for it)
+        except Unanswered:
+            raise
+        except DiskError:
+            pass  # the scan reports it
+    return segments
 
 
 def choose_topics(

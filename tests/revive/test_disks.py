@@ -7,7 +7,7 @@ import pytest
 
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.revive.plan import open_disks
+from kafkafs.revive.disks import open_disks
 from tests.cluster.writing import Data, commit
 
 HOLD = "import fcntl,sys; f=open(sys.argv[1],'r+'); fcntl.lockf(f, fcntl.LOCK_EX); print('held',flush=True); input()"

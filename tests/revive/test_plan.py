@@ -13,7 +13,8 @@ from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.revive.job import revive
 from kafkafs.revive.place import NewDirectory
-from kafkafs.revive.plan import Choices, check_room, choose_method, make_plan, next_block
+from kafkafs.revive.plan import Choices, make_plan, next_block
+from kafkafs.revive.room import check_room, choose_method
 from kafkafs.revive.topics import made_up_id
 from kafkafs.sample import unpack
 from tests.cluster.writing import Data, metadata

@@ -20,7 +20,8 @@ from kafkafs.format.checkpoints import parse_leader_epochs, parse_offset_checkpo
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import TierSource
 from kafkafs.revive.job import planned, revive
-from kafkafs.revive.plan import Choices, check_room, make_plan
+from kafkafs.revive.plan import Choices, make_plan
+from kafkafs.revive.room import check_room
 from tests.cli.asking import text_of
 from tests.kafka import tiers, truth
 from tests.kafka.tiered import PLAIN, RECORDS, TOPICS, Tiered, produce, set_configs
