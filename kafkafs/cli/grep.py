@@ -31,13 +31,17 @@ from kafkafs.search.search_units import OPTIONS, size_of
 from kafkafs.search.selection import FieldMaker, Pattern, Selection
 from kafkafs.search.side_by_side import search
 
+_MakeLines = Callable[[PartitionName, str], LineMaker]
+_MakeFields = Callable[[PartitionName, str], FieldMaker]
+"""They get the partition, and the members that come first in a line."""
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the records as they are found: 0, 1 or 2, as grep(1) has it."""
     if arguments.max_count is not None and arguments.max_count < 0:
         raise UsageError("-m must not be negative")
-    search = _Search(arguments)
-    return search.files() if arguments.everywhere else search.logs()
+    asked = _Search(arguments)
+    return asked.files() if arguments.everywhere else asked.logs()
 
 
 _LEFT_OUT = (
@@ -135,9 +139,8 @@ class _Search:
             there.update([wanted] if left else [])
         self._topics.check(there, place)
 
-    def _makers(self) -> tuple["_MakeLines | None", "_MakeFields | None"]:
-        """Return the maker of a partition's lines, and the decoder of its fields. Each is None if it is not asked for.
-        They take the partition, and the members that come first in a line."""
+    def _makers(self) -> tuple[_MakeLines | None, _MakeFields | None]:
+        """Return the makers of lines and of decoded fields. Each is None if it is not asked for."""
         if not self._selection.decoded:
             return _plain if self._are_lines_wanted else None, None
         from kafkafs.cluster.schema_lines import lines_with_schemas
@@ -159,10 +162,6 @@ class _Search:
             self._output.keep_error(problem)
         if found := missing_topics(paths, self._topics.takes, self._tier):
             self._output.keep_error(f"{missing_sentence(found)}; name the other brokers' data directories too")
-
-
-_MakeLines = Callable[[PartitionName, str], LineMaker]
-_MakeFields = Callable[[PartitionName, str], FieldMaker]
 
 
 def _plain(name: PartitionName, first: str) -> JsonLines:
