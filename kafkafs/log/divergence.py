@@ -16,16 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.errors import NotFound
 from kafkafs.format.batch import Batches
 from kafkafs.format.differences import ALONE, UNLIKE, marks, unlike
 from kafkafs.format.records import Records, decode
 from kafkafs.format.tables import Flags, Numbers
-from kafkafs.log.batch_runs import BatchRun, Damage, Start
+from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.log import Log
 from kafkafs.log.read_options import MAX_BATCH
+from kafkafs.log.segment import ANY_OFFSET
 
-_BEHIND_ALL = (1 << 63) - 1
 HEADER = ("base_offset", "last_offset", "crc", "leader_epoch")
 
 
@@ -52,7 +51,7 @@ def first_divergence(one: Log, other: Log, start: int, end: int, *, cleaned: boo
         for side in sides:
             side.fill()
         limit = min(side.last for side in sides)
-        if limit == _BEHIND_ALL and not any(len(side.rows) for side in sides):
+        if limit == ANY_OFFSET and not any(len(side.rows) for side in sides):
             return None
         cleaned = cleaned or any(side.is_sparse() for side in sides)
         found = _compared(sides, min(limit, end - 1), start, cleaned)
@@ -66,8 +65,8 @@ class _Side:
     """One replica, a run of batches at a time: those that are not compared yet."""
 
     def __init__(self, log: Log, start: int, end: int) -> None:
-        self._items = _walk(log, start, end)
-        self._end = end
+        self._items = log.walk(start, end)
+        self._start, self._end = start, end
         self._damaged: list[tuple[int, int]] = []
         self._run: BatchRun | None = None
         self.rows: Batches = np.empty(0, np.dtype([]))
@@ -76,18 +75,18 @@ class _Side:
     @property
     def last(self) -> int:
         """The last offset that it is known for what is there."""
-        return _BEHIND_ALL if self._is_at_end else int(self.rows["last_offset"][-1])
+        return ANY_OFFSET if self._is_at_end else int(self.rows["last_offset"][-1])
 
     def fill(self) -> None:
         """Has rows to compare, unless all were; damage on the way to them is noted."""
         while not len(self.rows) and not self._is_at_end:
-            item = next(self._items, None)
+            _, item = next(self._items, (None, None))
             if isinstance(item, Damage):
                 self._damaged.append((item.base_offset, item.last_offset))
             elif item is None or int(item.rows["base_offset"][0]) >= self._end:
                 self._is_at_end = True
             else:
-                self._run, self.rows = item, item.rows
+                self._run, self.rows = item, item.rows[np.searchsorted(item.rows["last_offset"], self._start) :]
 
     def up_to(self, limit: int) -> Batches:
         """The batches that begin at or before an offset."""
@@ -123,19 +122,6 @@ class _Side:
             for piece in decode(self._run.data, self._run.position, rows, MAX_BATCH):
                 if isinstance(piece, Records):
                     yield piece
-
-
-def _walk(log: Log, start: int, end: int) -> Iterator[BatchRun | Damage]:
-    """All that stands from the batch that holds `start` up to the run behind `end`."""
-    try:
-        first, found = log.locate(start)
-    except NotFound:
-        return
-    for segment in log.segments_between(start, end):
-        if segment.base_offset < first.base_offset:
-            continue
-        begin = Start(found.position, found.base_offset) if segment is first else Start(0, segment.base_offset)
-        yield from segment.walk(begin, log.walk_end(segment))
 
 
 def _compared(sides: tuple[_Side, _Side], limit: int, start: int, cleaned: bool) -> Divergence | None:

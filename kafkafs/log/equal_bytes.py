@@ -25,7 +25,7 @@ from kafkafs.format.batch import (
 )
 from kafkafs.log.batch_runs import Damage, next_size_of, whole_batches
 from kafkafs.log.log import Log
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import ANY_OFFSET, Segment
 from kafkafs.log.segment_search import wanted_end
 from kafkafs.log.visible import Visible
 
@@ -35,7 +35,6 @@ LEAST = 1 << 20
 READ = BUFFER_SIZE - LARGEST_HEADER
 _LONGEST = 16 << 20
 _LOOKED_AT = 4  # runs of batches: a window mostly begins within a batch
-_BEHIND_ALL = (1 << 63) - 1
 
 
 class EqualSpan(NamedTuple):
@@ -108,7 +107,7 @@ def _place_at(log: Log, segment: Segment, row: np.void, end: int) -> _Place:
     behind, known = log.walk_end(segment), wanted_end(segment, end)
     return _Place(
         segment, segment.log(), int(row["position"]), min(behind, known + FRAME_SIZE) if known else behind,
-        min(log.end_offset, _BEHIND_ALL if segment.next_base is None else segment.next_base), int(row["base_offset"]),
+        min(log.end_offset, ANY_OFFSET if segment.next_base is None else segment.next_base), int(row["base_offset"]),
     )  # fmt: skip
 
 

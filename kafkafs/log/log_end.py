@@ -5,11 +5,9 @@ from kafkafs.errors import UNREADABLE, NotFound
 from kafkafs.format.names import segment_file
 from kafkafs.log.batch_runs import BatchRun, Bounds, batch_runs
 from kafkafs.log.listing import ListedFile
-from kafkafs.log.segment import Segment
+from kafkafs.log.segment import ANY_OFFSET, Segment
 from kafkafs.log.segment_files import SegmentFiles
 from kafkafs.log.segment_search import scan_start
-
-_BEHIND_ALL = 2**63 - 1
 
 
 def read_log_end(root: Directory, inside: Inside, partition: str, base: int) -> tuple[int, int | None]:
@@ -25,7 +23,7 @@ def read_log_end(root: Directory, inside: Inside, partition: str, base: int) -> 
         lent = files.lend(inside)
         segment = Segment(files, None)
         log = segment.log()
-        start = scan_start(segment, _BEHIND_ALL)
+        start = scan_start(segment, ANY_OFFSET)
         for item in batch_runs(log, start.position, Bounds(log.size, start.first_offset, None, False)):
             if not isinstance(item, BatchRun):
                 break
