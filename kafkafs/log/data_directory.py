@@ -33,14 +33,12 @@ from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.disks_together import DisksTogether
 from kafkafs.log.log_end import read_log_end
-from kafkafs.log.partition import Partition
+from kafkafs.log.partition import NO_TIER, Partition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.recognition import is_kafkas
 
 if TYPE_CHECKING:
-    from kafkafs.log.tier.lost_partitions import LostPartitions
     from kafkafs.log.tier.remote_partitions import RemotePartitions
-    from kafkafs.log.tier.tier import Tier
     from kafkafs.log.tier.tier_directory import TierDirectory
 
 logger = logging.getLogger(__name__)
@@ -81,15 +79,12 @@ class DataDirectory:
         self._together = DisksTogether(self)
         self._lone_tier = lone_tier
         self._remote: RemotePartitions | None = None
-        self._tier: Tier | None = None
-        self._lost: LostPartitions | None = None
         self._all: tuple[object, object, dict[str, PartitionName]] = (None, None, {})
         if options.tiered is not None:
-            from kafkafs.log.tier import lost_partitions, remote_partitions, tier  # only a tier takes what they import
+            from kafkafs.log.tier import remote_partitions, tier  # only a tier takes what they import
 
-            self._tier = tier.Tier(options.tiered, options)
-            self._remote = remote_partitions.RemotePartitions(self._tier, self.root, self.checkpoints, self._together)
-            self._lost = lost_partitions.LostPartitions(self._tier, self._together, self._remote.metadata)
+            opened = tier.Tier(options.tiered, options)
+            self._remote = remote_partitions.RemotePartitions(opened, self.root, self.checkpoints, self._together)
         self._unserved: frozenset[str] = frozenset()
         self.is_replaced = False
         """Whether another directory had taken its place at the last look."""
@@ -129,7 +124,7 @@ class DataDirectory:
         return self._all[2]
 
     def _lost_now(self) -> "Mapping[str, TierPartition]":
-        return {} if self._lost is None or not self._together.is_first(self) else self._lost.now()
+        return {} if self._remote is None or not self._together.is_first(self) else self._remote.lost.now()
 
     def is_lost(self, directory: str) -> bool:
         """True for a partition that only the tier has."""
@@ -138,8 +133,8 @@ class DataDirectory:
     def wait_for_tier_names(self) -> None:
         """Waits until `names` knows the partitions that only a tier in a bucket has. Unanswered if the store does not
         tell them."""
-        if self._lost is not None and self._together.is_first(self):
-            self._lost.wait()
+        if self._remote is not None and self._together.is_first(self):
+            self._remote.lost.wait()
 
     def names_on_disk(self) -> dict[str, PartitionName]:
         """The partition directories, by directory name."""
@@ -157,7 +152,7 @@ class DataDirectory:
                     logger.warning("%s: %s and not served", self.path, entry)
                 self._unserved = unserved
                 self._names.store(names, stamp if settled else None)
-                lost = {} if self._lost is None else self._lost.latest
+                lost = {} if self._remote is None else self._remote.lost.latest
                 self._partitions.keep_only(lambda name: name in names or name in lost)
             return names
 
@@ -211,10 +206,9 @@ class DataDirectory:
 
     def _made(self, name: PartitionName) -> Partition:
         if self._lone_tier is not None:
-            return Partition(
-                name, self.root, self.checkpoints, self.options, self.indexes, self._lone_tier.part(name), on_disk=False
-            )
-        remote = None if self._remote is None else self._remote.of(name)
+            part = self._lone_tier.part(name)
+            return Partition(name, self.root, self.checkpoints, self.options, self.indexes, part, is_on_disk=False)
+        remote = NO_TIER if self._remote is None else self._remote.of(name)
         return Partition(name, self.root, self.checkpoints, self.options, self.indexes, remote)
 
     def lost_partition(self, partition: TierPartition) -> Partition:
@@ -223,8 +217,8 @@ class DataDirectory:
         key = partition.topic, partition.partition
         known = [each.checkpoints for each in self._together]
         checkpoints = max(known, key=lambda each: each.read().start_offsets.get(key, -1))
-        remote = None if self._remote is None else self._remote.of_lost(partition, checkpoints)
-        return Partition(partition.name, self.root, checkpoints, self.options, remote=remote, on_disk=False)
+        remote = NO_TIER if self._remote is None else self._remote.of_lost(partition, checkpoints)
+        return Partition(partition.name, self.root, checkpoints, self.options, remote=remote, is_on_disk=False)
 
     def topic_id(self, directory: str) -> str | None:
         """The topic id of a partition, from its partition.metadata, or from the tier if the directory is a tier."""
@@ -284,7 +278,7 @@ class DataDirectory:
 
     def check_tier(self) -> str:
         """See `Tier.check`; empty without a tier."""
-        return "" if self._tier is None else self._tier.check()
+        return "" if self._remote is None else self._remote.tier.check()
 
     def last_on_disk(self) -> dict[str, PartitionName]:
         """The same as `names_on_disk`; what was known before if the disk fails."""

@@ -16,7 +16,7 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from operator import attrgetter
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
@@ -42,24 +42,31 @@ RELIST_S = 10.0
 Answer = TypeVar("Answer")
 
 
-class RemotePart(Protocol):
-    """The tier's part of the partition: see `log.tier`."""
+class RemotePart:
+    """A tier's part of the partition. This one is of no tier; `log.tier` has the others."""
 
     def segments(self, local: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """All segments of the log: those of the disk, and the remote ones where the disk has none. Or segments that
         represent these."""
+        return local
 
     def ask(self) -> bool:
         """Wait for the segments that others represent. Return true if there were such."""
+        return False
 
     def known_end(self) -> int | None:
         """The offset behind the last one that the tier has of the log; None if it is unknown."""
+        return None
 
     def expire(self) -> None:
-        """Make the next call list the directory again."""
+        """Make the next call list the tier again."""
 
     def may_have_all(self) -> bool:
         """True if an empty log on the disk may be that of a directory that a broker made again after it was lost."""
+        return False
+
+
+NO_TIER = RemotePart()
 
 
 class _Segments(NamedTuple):
@@ -79,19 +86,19 @@ class Partition:
         checkpoints: CheckpointFiles,
         options: ReadOptions,
         indexes: Directory | None = None,
-        remote: RemotePart | None = None,
-        on_disk: bool = True,
+        remote: RemotePart = NO_TIER,
+        is_on_disk: bool = True,
     ) -> None:
-        """`root` is the data directory, `indexes` where rebuilt indexes are, `remote` what a tier has, if anywhere.
-        `on_disk`: False for a partition that has no directory, and is in the tier alone."""
+        """`root` is the data directory, `indexes` where rebuilt indexes are, `remote` what a tier has. `is_on_disk`:
+        False for a partition that has no directory, and is in the tier alone."""
         self.name = name
         self.root = root
+        self.is_on_disk = is_on_disk
         self.transactions = OpenTransactions()
         self._options = options
         self._checkpoints = checkpoints
         self._indexes = indexes
         self._remote = remote
-        self._on_disk = on_disk
         self._lock = threading.Lock()
         self._look: CachedValue[Look] = CachedValue(options.log_fresh_s, options.clock)
         self._listing: CachedValue[Listing] = CachedValue(RELIST_S, options.clock)
@@ -106,25 +113,26 @@ class Partition:
     def look(self) -> Look:
         """The same, as the options show it."""
         look = self._look.fresh() or self._look_now()
-        if self._remote is not None and self._remote.ask():
+        if self._remote.ask():
             self.look_again()
             look = self._look_now()
         return look
 
     def _look_now(self) -> Look:
-        """The same, where a tier was perhaps not asked yet: what needs it waits for it, and hears Vanished."""
+        """The same, where a tier was perhaps not asked yet: what needs it waits for it, and hears Vanished. If the log
+        is as it was at the look before, that look."""
         with acquired(self._lock):
-            return self._look.fresh() or self._look.store(self._look_with_retries())
-
-    @property
-    def is_on_disk(self) -> bool:
-        """False for a partition that has no directory, and is in a tier alone."""
-        return self._on_disk
+            if (look := self._look.fresh()) is None:
+                before, log = self._look.latest, ask_again(self._current_log, self._expire)
+                is_same = before is not None and before.log is log
+                look = before if before is not None and is_same else Look(log, self._options, self.transactions)
+                self._look.store(look)
+            return look
 
     @property
     def may_be_in_a_tier(self) -> bool:
         """False if a look at it asks nobody but the disk."""
-        return self._remote is not None
+        return self._remote is not NO_TIER
 
     def listing(self) -> Listing:
         """Return the present content of the directory, by name. No log is read for it."""
@@ -138,8 +146,8 @@ class Partition:
         """All segments, in the order of their offsets. No log is read for it, but the ends of those of the disk if the
         partition may be tiered."""
         local = self._listed().segments
-        segments = self._with_remote(local)
-        return self._with_remote(local) if self._remote is not None and self._remote.ask() else segments
+        segments = self._remote.segments(local)
+        return self._remote.segments(local) if self._remote.ask() else segments
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start. No log is read for it."""
@@ -152,7 +160,7 @@ class Partition:
 
     def lost_end(self, log: Log) -> list[str]:
         """A sentence, if a tier has offsets of the log behind the end of the disk's part, which do not show."""
-        end = None if self._remote is None else self._remote.known_end()
+        end = self._remote.known_end()
         if end is None or not log.segments or log.segments[-1].object is not None or end <= log.end_offset:
             return []
         return [f"the log ends at offset {log.end_offset} on the disk, and the tier has offsets up to {end - 1}"]
@@ -162,7 +170,7 @@ class Partition:
         start, high = self._checkpoints.read().of(self.name)
         if start is not None and high is not None and start >= high:
             return False
-        segments = self._visible(self._with_remote(self._listed().segments))
+        segments = self._visible(self._remote.segments(self._listed().segments))
         return any(segment.object is not None or segment.listed["log"].size for segment in segments)
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
@@ -176,10 +184,13 @@ class Partition:
             return question(look)
         except Vanished:
             may_block()
-        return ask_again(lambda: question(self._newer_than(look)), self.look_again)
+        return ask_again(lambda: question(self._look_after(look)), self.look_again)
 
-    def _newer_than(self, look: Look) -> Look:
-        self._look_again_after(look)
+    def _look_after(self, look: Look) -> Look:
+        """A later look: the directory is listed again, unless another thread has done so since `look` was made."""
+        with self._lock:
+            if self._look.latest is look:
+                self._expire()
         return self.look()
 
     def look_again(self) -> None:
@@ -190,14 +201,7 @@ class Partition:
     def _expire(self) -> None:
         self._listing.expire()
         self._look.expire()
-        if self._remote is not None:
-            self._remote.expire()
-
-    def _look_again_after(self, look: Look) -> None:
-        """Looks again, unless another thread has done so since `look` was made."""
-        with self._lock:
-            if self._look.latest is look:
-                self._expire()
+        self._remote.expire()
 
     def _listed(self) -> _Segments:
         """The directory as it is now, and the segments made of it: those of the disk."""
@@ -208,21 +212,15 @@ class Partition:
                 made = self._made.store(_Segments(listing, self._segments(listing)))
         return made
 
-    def _look_with_retries(self) -> Look:
-        """A look; another one if files vanish during it. The same as before if the log is."""
-        before = self._look.latest
-        log = ask_again(self._current_log, self._expire)
-        return before if before is not None and before.log is log else Look(log, self._options, self.transactions)
-
     def _current_log(self) -> Log:
         listing = self._current_listing()
         before = self._look.latest.log if self._look.latest is not None else None
         local = self._segments(listing)
-        if before is None and self._remote is None and self.root.is_far and local:
+        if before is None and not self.may_be_in_a_tier and self.root.is_far and local:
             self._made.store(_Segments(listing, local))
             late = Late(lambda: self._to_the_end(local, None)[1], lambda: self._checkpoints.read().of(self.name)[1])
             return Log(self.name, local, None, self._checkpoints.start_of(self.name), None, listing.stamp[0], late)
-        segments, tail = self._to_the_end(self._with_remote(local), before)
+        segments, tail = self._to_the_end(self._remote.segments(local), before)
         self._made.store(_Segments(listing, (*local[:-1], segments[-1]) if local else ()))
         start, high = self._checkpoints.read(now=not _only_grew(before, tail)).of(self.name)
         if (
@@ -241,7 +239,7 @@ class Partition:
         return log
 
     def _current_listing(self) -> Listing:
-        if not self._on_disk:
+        if not self.is_on_disk:
             return NOTHING
         known = self._listing.fresh()
         if known is not None and known.settled:
@@ -262,7 +260,7 @@ class Partition:
             return earlier
         known = {segment.base_offset: segment for segment in earlier}
         bases = list(listing.segments)
-        if bases == [0] and not listing.segments[0]["log"].size and self._remote and self._remote.may_have_all():
+        if bases == [0] and not listing.segments[0]["log"].size and self._remote.may_have_all():
             return ()
         found = []
         for base, next_base in zip(bases, [*bases[1:], None], strict=False):
@@ -273,10 +271,6 @@ class Partition:
                 segment = Segment(files_of, next_base)
             found.append(segment)
         return earlier if earlier == tuple(found) else tuple(found)
-
-    def _with_remote(self, local: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        """The segments of the log: those of the disk, and those of the tier."""
-        return local if self._remote is None else self._remote.segments(local)
 
     def _to_the_end(self, segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
         """The segments and the log's end. A last segment that was cut is another one for all that read it. A tier knows

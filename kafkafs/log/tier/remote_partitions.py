@@ -7,6 +7,8 @@ from kafkafs.format.names import LEADER_EPOCHS, OWN_TOPICS, PARTITION_METADATA, 
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.disks_together import DisksTogether
+from kafkafs.log.partition import NO_TIER, RemotePart
+from kafkafs.log.tier.lost_partitions import LostPartitions
 from kafkafs.log.tier.namesakes import shown
 from kafkafs.log.tier.opening import Epochs
 from kafkafs.log.tier.partition_facts import PartitionFacts
@@ -15,7 +17,7 @@ from kafkafs.log.tier.tier import Tier, TierPart
 
 
 class RemotePartitions:
-    """Makes the remote part of each partition of one data directory."""
+    """Makes the remote part of each partition of one data directory. `lost` are those that no disk has."""
 
     def __init__(self, tier: Tier, root: Directory, checkpoints: CheckpointFiles, disks: DisksTogether) -> None:
         """`disks`: those of which one may have the metadata topic, or another partition of the same topic."""
@@ -24,12 +26,12 @@ class RemotePartitions:
         self.checkpoints = checkpoints
         self.disks = disks
         self.metadata = RemoteLogMetadata(disks.tier_metadata, tier.options)
+        self.lost = LostPartitions(tier, disks, self.metadata)
 
-    def of(self, name: PartitionName) -> TierPart | None:
-        """Return the tier's part of that partition. Return None for a partition that is never tiered, as Kafka's own
-        topics."""
+    def of(self, name: PartitionName) -> RemotePart:
+        """Return the tier's part of that partition; `NO_TIER` for one that is never tiered, as Kafka's own topics."""
         if name.mark or name.topic in OWN_TOPICS:
-            return None
+            return NO_TIER
         return TierPart(self.tier, _OnDisk(self, name))
 
     def of_lost(self, partition: TierPartition, checkpoints: CheckpointFiles) -> TierPart:

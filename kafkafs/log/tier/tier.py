@@ -20,6 +20,7 @@ from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.errors import DiskError, KafkafsError, Unanswered, UsageError
 from kafkafs.format.tiers.tier_names import TierPartition
+from kafkafs.log.partition import RemotePart
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Missing, Piece, needs_ends, pieces
@@ -123,7 +124,7 @@ class _Whole(NamedTuple):
     log: tuple[Segment, ...]
 
 
-class TierPart:
+class TierPart(RemotePart):
     """The tier's part of one partition. `_lock` is held while it is listed, `_relisting` while that is done behind the
     back of those who ask.
 
