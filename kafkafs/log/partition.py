@@ -21,9 +21,10 @@ from typing import NamedTuple, TypeVar
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import Denied, NotFound, Vanished
+from kafkafs.errors import UNREADABLE, Denied, NotFound, Vanished
 from kafkafs.format.names import PartitionName
 from kafkafs.log.checkpoint_files import CheckpointFiles
+from kafkafs.log.lineage import last_leader_epoch
 from kafkafs.log.listing import NOTHING, Listing, list_partition
 from kafkafs.log.log import Late, Log
 from kafkafs.log.look import Look
@@ -291,6 +292,15 @@ class Partition:
             segments = (*segments[:-1], last)
         last.remember_end(tail.last, tail.size, tail.mtime_ns)
         return segments, tail
+
+
+def progress(replica: Partition) -> tuple[int, int]:
+    """How far a replica got: the leader epoch of its last batch, and its log end offset; the epoch is -1 if the
+    format has none, -2 where the log cannot be read."""
+    try:
+        return replica.answer(lambda log: (last_leader_epoch(log), log.end_offset))
+    except UNREADABLE:
+        return -2, -1
 
 
 def _only_grew(before: Log | None, tail: Tail | None) -> bool:

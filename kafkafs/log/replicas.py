@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from kafkafs.errors import UNREADABLE, UsageError
 from kafkafs.format.names import NODE_KEYS
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.lineage import last_leader_epoch
-from kafkafs.log.partition import Partition
+from kafkafs.log.partition import Partition, progress
 
 
 def replicas(directories: Iterable[DataDirectory], name: str) -> list[Partition]:
@@ -62,12 +61,3 @@ def read_from(directories: Sequence[DataDirectory], name: str, refuse: bool = Fa
     found = [directory.partition(name) for directory in directories]
     best = furthest(found)
     return next(directory for directory, each in zip(directories, found, strict=True) if each is best)
-
-
-def progress(replica: Partition) -> tuple[int, int]:
-    """How far a replica got: the leader epoch of its last batch, and its log end offset; the epoch is -1 if the
-    format has none, -2 where the log cannot be read."""
-    try:
-        return replica.answer(lambda log: (last_leader_epoch(log), log.end_offset))
-    except UNREADABLE:
-        return -2, -1

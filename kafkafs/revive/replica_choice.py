@@ -24,7 +24,7 @@ from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.lineage import last_leader_epoch
 from kafkafs.log.log import Log
-from kafkafs.log.replicas import progress
+from kafkafs.log.partition import progress
 from kafkafs.revive.broker_notes import BrokerNotes
 from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.tally import Tally
@@ -33,7 +33,7 @@ _NO_EPOCH = -1
 """That of batches of older formats."""
 
 _UNREADABLE = (-2, -1)
-"""How far a replica got that cannot be read. Source: `log.replicas.progress`."""
+"""How far a replica got that cannot be read. Source: `log.partition.progress`."""
 
 
 class EpochSpan(NamedTuple):

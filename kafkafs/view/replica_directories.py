@@ -16,8 +16,7 @@ from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import UNREADABLE, NotFound
 from kafkafs.format.names import PartitionName, parse_partition_name
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.partition import Partition
-from kafkafs.log.replicas import progress
+from kafkafs.log.partition import Partition, progress
 from kafkafs.view.disks import DiskView
 from kafkafs.view.node import KEEP_S, Attributes, Entry, Node
 

@@ -6,8 +6,9 @@ import pytest
 
 from kafkafs.errors import Exhausted, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.partition import progress
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.replicas import furthest, of_one_broker, progress, read_from, replicas
+from kafkafs.log.replicas import furthest, of_one_broker, read_from, replicas
 from tests.disk.descriptors import no_descriptors
 from tests.log.making import NAME, Made, made, write_partition
 

@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 from kafkafs.disk.blocking import ProcessLock
 from kafkafs.disk.cached_value import CachedValue
-from kafkafs.errors import UNREADABLE, KafkafsError, NotFound, Vanished
+from kafkafs.errors import KafkafsError, NotFound, Vanished
 from kafkafs.format.batch import Batch
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition
-from kafkafs.log.lineage import Lineage, last_leader_epoch
+from kafkafs.log.lineage import Lineage
 from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
-from kafkafs.log.partition import Partition
+from kafkafs.log.partition import Partition, progress
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.tier.opening import Upload
 
@@ -155,7 +155,7 @@ class RemoteLogMetadata:
             copies: dict[str, list[Partition]] = {}
             for each in self._partitions():
                 copies.setdefault(each.name.directory, []).append(each)
-            furthest = [max(each, key=_reached) for each in copies.values()]
+            furthest = [max(each, key=progress) for each in copies.values()]
             self._states = {each: state for each in furthest if (state := self._read_on(each)) is not None}
             self._read.store(True)
         return [*self._states.values()]
@@ -193,14 +193,6 @@ def _last_batch(log: Log) -> Batch | None:
         return log.tail.last
     found = log.locate(log.end_offset - 1)[1] if log.end_offset > log.start_offset else None
     return found if isinstance(found, Batch) else None
-
-
-def _reached(partition: Partition) -> tuple[int, int]:
-    """How far a copy got, as in `replicas.progress`. That module imports data directories, and they import this one."""
-    try:
-        return partition.answer(lambda log: (last_leader_epoch(log), log.end_offset))
-    except UNREADABLE:
-        return -2, -1
 
 
 def _read_into(state: FollowedState, reader: Reader) -> None:

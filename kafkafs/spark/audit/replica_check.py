@@ -14,8 +14,8 @@ from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.divergence import Divergence, first_divergence
 from kafkafs.log.log import Log
-from kafkafs.log.partition import Partition
-from kafkafs.log.replicas import broker_of, progress
+from kafkafs.log.partition import Partition, progress
+from kafkafs.log.replicas import broker_of
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.tables.locations import as_listed, data_directory
