@@ -22,6 +22,7 @@ from tests.pages import Session, new_session
 
 pytest_plugins = [
     "tests.sampling",
+    "tests.spying",
     "tests.kafka.fixtures",
     "tests.kafka.bucket_fixtures",
     "tests.side_by_side",

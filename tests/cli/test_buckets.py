@@ -13,8 +13,6 @@ import pytest
 from kafkafs.cli import unmounted
 from kafkafs.cli.main import main
 from kafkafs.disk import store_session
-from kafkafs.log.read_options import ReadOptions
-from kafkafs.view.tree import Root
 from tests.kafka.buckets import bucket_of
 from tests.kafka.dataset import Dataset
 
@@ -103,18 +101,13 @@ def test_info_of_many_segments_asks_for_several_at_a_time(tmp_path, capfdbinary)
     assert far == _answer(capfdbinary, ("cat", DATA, "segments-0/info.json"), str(data))
 
 
-def test_no_file_of_a_copy_has_less_time_without_a_mount(store, data, capfdbinary, monkeypatch):
+def test_no_file_of_a_copy_has_less_time_without_a_mount(store, data, capfdbinary, calls):
     """Regression: a file that takes many requests was an error after three seconds, as it is below a mount point."""
-    given: list[float] = []
-
-    def root(places: list[Path], reading: ReadOptions) -> Root:
-        given.append(reading.glance_s)
-        return Root(places, reading)
-
-    monkeypatch.setattr(unmounted, "Root", root)
+    given = calls(unmounted, "Root")
     for place in (store.address(data.name), str(data)):
         assert _answer(capfdbinary, ("cat", DATA, "orders-0/info.json"), place)[0] == 0
-    assert given[0] == inf > given[1]
+    far, near = (reading.glance_s for _, reading in given)
+    assert far == inf > near
 
 
 def test_a_point_takes_at_most_six_requests(store, data, capfdbinary, forgotten):

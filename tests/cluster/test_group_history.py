@@ -173,16 +173,9 @@ def test_after_a_compaction_the_commit_before_is_the_last_one_left(data):
     wait_until(lambda: reported(data, "logOffset", "change", root=root) == [(0, None), (2, 2)])
 
 
-def test_only_what_has_come_is_read(data, monkeypatch):
+def test_only_what_has_come_is_read(data, calls):
     """A partition is begun once, however often its groups are asked for."""
-    begun = []
-    reset = HistoryReplay.reset
-
-    def counted(self, log):
-        begun.append(log)
-        return reset(self, log)
-
-    monkeypatch.setattr(HistoryReplay, "reset", counted)
+    begun = calls(HistoryReplay, "reset")
     data.write(OFFSETS, [commit("g", "t", 0, 5)])
     root = Root([data.path], ReadOptions())
     for offset in (6, 7, 8):

@@ -5,11 +5,11 @@ import time
 
 import pytest
 
+from kafkafs.cluster import transactions
 from kafkafs.cluster.cluster import Cluster
 from kafkafs.cluster.transactions import ProducerScans
 from kafkafs.format.producer_snapshot import ProducerState, producer_snapshot_bytes
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.producers import producers_at_end
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines
@@ -112,25 +112,20 @@ def test_a_snapshot_of_what_is_gone_tells_nothing(data):
     assert reported(data) == []
 
 
-def test_a_partition_is_scanned_again_only_where_it_has_changed(data, monkeypatch):
+def test_a_partition_is_scanned_again_only_where_it_has_changed(data, calls):
     """A broker has thousands of partitions, and `.cluster/` is asked every second."""
-    scans, scan = [], producers_at_end
-
-    def counted(partition, log):
-        scans.append(partition.name.directory)
-        return scan(partition, log)
 
     def found():
         partition.look_again()
         return [each.producer_id for each in known.open_in(partition)]
 
-    monkeypatch.setattr("kafkafs.cluster.transactions.producers_at_end", counted)
+    scans = calls(transactions, "producers_at_end")
     partition, known = open_data_directory(data.path).partition("t-0"), ProducerScans()
     log = data.path / "t-0" / f"{0:020}.log"
     for path in (log, log.parent):
         os.utime(path, (time.time() - 60,) * 2)
     assert [found(), found()] == [[PRODUCER]] * 2
-    assert scans == ["t-0"]
+    assert [scanned.name.directory for scanned, _ in scans] == ["t-0"]
     data.write("t-0", [marker()], producer_id=PRODUCER, is_control=True)
     assert [found(), found()] == [[]] * 2
     assert len(scans) == 3  # what has changed a moment ago may change again within the same tick of the clock

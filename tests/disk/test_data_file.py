@@ -45,16 +45,15 @@ def test_its_attributes_are_its_own_whatever_it_is_called_by_now(directory, tmp_
     ],
     ids=["drops what it brought in", "drops what we name", "keeps pages"],
 )
-def test_the_kernel_reads_ahead_only_for_who_goes_straight_on(tmp_path, monkeypatch, takes, keep, reported):
+def test_the_kernel_reads_ahead_only_for_who_goes_straight_on(tmp_path, calls, takes, keep, reported):
     """Told once each time that it changes. Where pages have to be dropped it never may; who keeps them has no rule."""
     (tmp_path / "file").write_bytes(DATA)
     hints = Hints(PageCache({os.stat(tmp_path).st_dev: takes}))
-    heard: list[int] = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: heard.append(arguments[3]))
+    heard = calls(os, "posix_fadvise")
     file = LocalDirectory(str(tmp_path), DiskOptions(cache_keep=keep, hints=hints)).open_now("file")
     for straight in (False, True, True, False):
         assert file.read_into(memoryview(bytearray(10)), 0, straight=straight) == 10
-    assert heard == reported
+    assert [advice for *_, advice in heard] == reported
 
 
 def test_a_hole_is_passed_over(directory, tmp_path):

@@ -194,18 +194,17 @@ def test_what_the_impatient_are_reported_a_name_is_what_anybody_is(root, tmp_pat
     assert open_below(tmp_path) == before
 
 
-def test_what_the_impatient_open_is_not_read_ahead_either(root, tmp_path, monkeypatch):
+def test_what_the_impatient_open_is_not_read_ahead_either(root, tmp_path, calls):
     """One read of a file that the kernel was not told about, and its readahead goes on for good."""
     number, device = inode(tmp_path, "d/7"), os.stat(tmp_path).st_dev
-    reported = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda *arguments: reported.append(arguments[3]))
+    reported = calls(os, "posix_fadvise")
     takes = root.options.hints.page_cache.takes
     for takes[device] in (False, True):
         reported.clear()
         root.forget_cached()
         with non_blocking():
             assert root.open("d/7", number).read(0, 2) == b"77"
-        assert reported == [os.POSIX_FADV_RANDOM]
+        assert [advice for *_, advice in reported] == [os.POSIX_FADV_RANDOM]
     takes.clear()
     root.forget_cached()
     with non_blocking(), pytest.raises(WouldBlock):

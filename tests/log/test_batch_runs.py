@@ -212,19 +212,13 @@ def test_damage_below_the_log_start_is_nobodys_affair(tmp_path):
 
 
 @pytest.mark.parametrize("size", [20_000, 300_000, 850_000, 1_500_000])
-def test_large_batches_are_read_once(tmp_path, monkeypatch, size):
+def test_large_batches_are_read_once(tmp_path, calls, size):
     """What is read of a batch that is not whole is read again, from a disk perhaps: it costs a sixth at 850 KB."""
     batches = [made(number, [number], size=size) for number in range(12_000_000 // size)]
     log = log_of(write_partition(tmp_path, {0: batches}).parent)
-    read_long, asked = DataFile.read_long, [0]
-
-    def counted(file: DataFile, position: int, size: int) -> memoryview:
-        asked[0] += size
-        return read_long(file, position, size)
-
-    monkeypatch.setattr(DataFile, "read_long", counted)
+    reads = calls(DataFile, "read_long")
     assert sum(len(records.rows) for records in reader(log).records(0)) == len(batches)
-    assert asked[0] < 1.05 * sum(len(batch.data) for batch in batches), asked
+    assert sum(size for _, _, size in reads) < 1.05 * sum(len(batch.data) for batch in batches)
 
 
 def test_a_batch_is_known_of_the_generation_that_it_was_found_sound_in():

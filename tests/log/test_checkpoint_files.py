@@ -7,8 +7,8 @@ import pytest
 from kafkafs.disk.directory import Directory
 from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import Exhausted
-from kafkafs.format.checkpoints import parse_offset_checkpoint
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS, parse_partition_name
+from kafkafs.log import checkpoint_files
 from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
@@ -40,16 +40,9 @@ def files(tmp_path) -> tuple[CheckpointFiles, Clock]:
     return CheckpointFiles(LocalDirectory(str(tmp_path)), options, logging.getLogger(__name__).warning), clock
 
 
-def test_a_look_is_good_for_a_moment_and_a_file_that_stays_is_read_once(files, tmp_path, monkeypatch):
+def test_a_look_is_good_for_a_moment_and_a_file_that_stays_is_read_once(files, tmp_path, calls):
     """Every lookup asks for the log start: neither a request nor a disk may be paid for each."""
-    (known, clock), reads = files, list[str]()
-    read_whole = Directory.read_whole
-
-    def counted(self: Directory, name: str) -> bytes:
-        reads.append(name)
-        return read_whole(self, name)
-
-    monkeypatch.setattr(Directory, "read_whole", counted)
+    (known, clock), reads = files, calls(Directory, "read_whole")
     checkpoint(tmp_path / LOG_STARTS, t=4)
     checkpoint(tmp_path / HIGH_WATERMARKS, t=9)
     first = known.read()
@@ -59,7 +52,7 @@ def test_a_look_is_good_for_a_moment_and_a_file_that_stays_is_read_once(files, t
     clock.now += 1.0
     assert known.read().of(parse_partition_name("t-0")) == (5, 9)
     assert known.read(now=True) is known.read()
-    assert reads == [LOG_STARTS, HIGH_WATERMARKS] * 2
+    assert [name for _, name in reads] == [LOG_STARTS, HIGH_WATERMARKS] * 2
 
 
 def test_who_cannot_wait_for_the_clock_looks_again(files, tmp_path):
@@ -149,15 +142,9 @@ def test_a_checkpoint_of_another_partition_changes_nothing(tmp_path):
     assert open_data_directory(tmp_path).partition("t-0").log().start_offset == 0
 
 
-def test_the_cleaners_offsets_are_parsed_once_for_all_partitions(tmp_path, monkeypatch):
+def test_the_cleaners_offsets_are_parsed_once_for_all_partitions(tmp_path, calls):
     """Regression: an audit parsed the file, with a line for each partition, once for each partition."""
-    parsed: list[bytes] = []
-
-    def counted(data):
-        parsed.append(data)
-        return parse_offset_checkpoint(data)
-
-    monkeypatch.setattr("kafkafs.log.checkpoint_files.parse_offset_checkpoint", counted)
+    parsed = calls(checkpoint_files, "parse_offset_checkpoint")
     write_partition(tmp_path, {0: [made(0, [1])]})
     directory = open_data_directory(tmp_path)
     assert directory.cleaner_offsets() is None

@@ -24,39 +24,30 @@ def naive(batches: list[Made], time: int) -> int | None:
     return next((each.offset for batch in batches for each in batch.records if each.timestamp >= time), None)
 
 
-@pytest.fixture
-def opened(monkeypatch) -> set[int]:
+def logs(opened: list[tuple[SegmentFiles, str]]) -> set[int]:
     """Base offsets of the segments whose logs were opened."""
-    found: set[int] = set()
-    plain = SegmentFiles.open
-
-    def noting(self: SegmentFiles, kind: str) -> object:
-        if kind == "log":
-            found.add(self.base_offset)
-        return plain(self, kind)
-
-    monkeypatch.setattr(SegmentFiles, "open", noting)
-    return found
+    return {files.base_offset for files, kind in opened if kind == "log"}
 
 
-def test_a_lookup_by_time_leaves_the_logs_in_front_closed(tmp_path, opened):
+def test_a_lookup_by_time_leaves_the_logs_in_front_closed(tmp_path, calls):
     """Regression: it opened the log of each segment in front of the time, and a plan did so for each partition."""
     batches = rising(60 * PER_SEGMENT)
     write_partition(tmp_path, spread(batches, PER_SEGMENT))
+    opened = calls(SegmentFiles, "open")
     for number in (0, 7, 150, 299):
         lookup = lookup_of(log_of(tmp_path))
         opened.clear()
         assert lookup.offset_of_broker(1001 + number * 10) == number * 2 + 1
-        assert len(opened) <= 3, number
+        assert len(logs(opened)) <= 3, number
 
 
-def test_a_time_behind_all_leaves_the_logs_closed(tmp_path, opened):
+def test_a_time_behind_all_leaves_the_logs_closed(tmp_path, calls):
     batches = rising(30 * PER_SEGMENT)
     write_partition(tmp_path, spread(batches, PER_SEGMENT))
     lookup = lookup_of(log_of(tmp_path))
-    opened.clear()
+    opened = calls(SegmentFiles, "open")
     assert lookup.offset_of_broker(10**12) is None
-    assert len(opened) <= 2
+    assert len(logs(opened)) <= 2
 
 
 def test_an_index_without_its_last_entry_proves_nothing(tmp_path):

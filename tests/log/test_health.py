@@ -205,18 +205,11 @@ def test_a_look_at_many_segments_keeps_none_of_their_files(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["index", "timeindex", "log"])
-def test_one_look_at_a_plain_segment_says_what_the_close_look_says(tmp_path, monkeypatch, kind):
+def test_one_look_at_a_plain_segment_says_what_the_close_look_says(tmp_path, monkeypatch, calls, kind):
     """Most segments are as a broker leaves them, and one read of each file tells so. Any byte may be otherwise."""
     random.seed(f"plain {kind}")
     file = write_partition(tmp_path, spread(BATCHES, 30)) / segment_file(0, kind)
-    whole, closely, answered = file.read_bytes(), [], set()
-
-    def looked_closely(indexes, forget=SegmentIndexes.forget):
-        closely.append(indexes)
-        forget(indexes)
-
-    monkeypatch.setattr(SegmentIndexes, "forget", looked_closely)
-
+    whole, closely, answered = file.read_bytes(), calls(SegmentIndexes, "forget"), set()
     for number in range(40):
         data = bytearray(whole)
         if number:
@@ -230,6 +223,6 @@ def test_one_look_at_a_plain_segment_says_what_the_close_look_says(tmp_path, mon
                 closely.clear()
                 segments = log_of(tmp_path).segments
                 found.append([each._replace(log=None) for each in segments_health(segments)])
-            answered.add((at_once < 0, segments[0].indexes in closely))
+            answered.add((at_once < 0, (segments[0].indexes,) in closely))
         assert found[0] == found[1], number
     assert answered == {(False, False), (False, True), (True, True)}

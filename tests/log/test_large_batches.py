@@ -70,18 +70,12 @@ def test_a_check_in_pieces_finds_what_a_whole_one_does(tmp_path, monkeypatch, se
             assert answers(tmp_path, max_batch=max_batch) == whole, change
 
 
-def test_no_read_takes_the_memory_of_a_large_batch(tmp_path, monkeypatch):
+def test_no_read_takes_the_memory_of_a_large_batch(tmp_path, monkeypatch, calls):
     """Regression: a batch of a gigabyte took a gigabyte for each raw point, `info.json`, `.batches.jsonl` and key."""
     monkeypatch.setattr(batch_runs, "IN_PIECES", 1 << 20)
     batches = [made(0, [1000]), made(1, [1001], size=9 << 20), made(2, [1002])]
     write_partition(tmp_path, {0: batches})
-    largest = [0]
-
-    def read_long(file, position, size, read_long=DataFile.read_long):
-        largest[0] = max(largest[0], size)
-        return read_long(file, position, size)
-
-    monkeypatch.setattr(DataFile, "read_long", read_long)
+    reads = calls(DataFile, "read_long")
     root = tree(tmp_path, max_batch=4 << 20)
     lines = cat(root, "t-0/by-offset/0...batches.jsonl").splitlines()
     assert [b'"valid":true' in line for line in lines] == [True] * 3
@@ -92,4 +86,4 @@ def test_no_read_takes_the_memory_of_a_large_batch(tmp_path, monkeypatch):
         with pytest.raises(KafkafsError, match="max_batch"):
             cat(root, path)
     node(root, "t-0/by-offset/1").attributes()
-    assert largest[0] <= 2 << 20
+    assert max(size for _, _, size in reads) <= 2 << 20

@@ -53,21 +53,15 @@ def test_timestamps_are_those_of_single_lookups(dataset, isolation):
         }, name
 
 
-def test_a_walk_goes_on_to_the_next_offset_if_it_is_near(tmp_path, monkeypatch):
+def test_a_walk_goes_on_to_the_next_offset_if_it_is_near(tmp_path, calls):
     """Thousands of groups of a topic: a lookup by the index for each of their offsets takes most of the time."""
     batches = [made(base, range(base, base + 4), 50 if base < 2000 else 5000) for base in range(0, 4000, 4)]
     write_partition(tmp_path, {0: batches})
     reader = Reader(open_data_directory(tmp_path).partition("t-0").log(), ReadOptions(), OpenTransactions())
-    started, batches_from = [], reader.visible.batches
-
-    def recorded(start, end):
-        started.append(start)
-        return batches_from(start, end)
-
-    monkeypatch.setattr(reader.visible, "batches", recorded)
+    walks = calls(reader.visible, "batches")
     near, far = list(range(1, 2000, 40)), [3000, 3900]
     assert first_timestamps(reader.lookup, near + far) == {each: each for each in near + far}
-    assert started == [1, 3000, 3900]
+    assert [start for start, _ in walks] == [1, 3000, 3900]
 
 
 @pytest.mark.parametrize("dataset", [STOPPED, OLD], ids=["4.3.1", "2.8.0"])

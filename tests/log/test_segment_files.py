@@ -11,7 +11,6 @@ from kafkafs.disk import access
 from kafkafs.disk.access import Access
 from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.local_directory import LocalDirectory
-from kafkafs.disk.system_calls import access_list
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.data_directory import DEFAULT_OPTIONS, DataDirectory
@@ -78,13 +77,9 @@ def test_a_name_that_is_gone_is_reported(tmp_path, place, kind):
         files.check_names()
 
 
-def test_an_access_list_is_read_once_for_a_log_that_stays_as_it_is(tmp_path, place, monkeypatch):
+def test_an_access_list_is_read_once_for_a_log_that_stays_as_it_is(tmp_path, place, calls):
     """There are 20,000 to ask; but what a log grants by now counts at once."""
-    files, looks = files_of(tmp_path), list[int | str]()
-
-    def look(place: int | str) -> bytes | None:
-        looks.append(place)
-        return access_list(place)
+    files = files_of(tmp_path)
 
     def granted(mode: int) -> LogAttributes:
         about = log.stat()
@@ -93,7 +88,7 @@ def test_an_access_list_is_read_once_for_a_log_that_stays_as_it_is(tmp_path, pla
     log = place / files.name_of("log")
     log.chmod(0o644)
     wait_until(lambda: is_settled(log.stat().st_ctime_ns))
-    monkeypatch.setattr(access, "access_list", look)
+    looks = calls(access, "access_list")
     with files.inside() as inside:
         for _ in range(3):
             assert files.log_attributes(inside) == granted(0o644)

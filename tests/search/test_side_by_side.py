@@ -133,19 +133,13 @@ def test_what_cannot_be_cut_is_reported_and_the_rest_is_searched(partitions, mon
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_small_partitions_are_looked_at_together_and_the_large_ones_among_them_are_cut(
-    partitions, tmp_path, monkeypatch, processes
+    partitions, tmp_path, calls, processes
 ):
     """Regression: of 100,000 small partitions each was looked at twice, and cost a job; nothing is lost among them."""
     for number in range(60):
         write_partition(tmp_path, {0: [made(0, [1] * (number % 3))] if number % 3 else []}, f"small-{number}")
     small = {f"small-{number}": partition_of(tmp_path, f"small-{number}") for number in range(60)}
-    given, give = [], ForkedProcess.give
-
-    def counted(process: ForkedProcess[object, object], task: object) -> None:
-        given.append(task)
-        give(process, task)
-
-    monkeypatch.setattr(ForkedProcess, "give", counted)
+    given = calls(ForkedProcess, "give")
     found = Counter[str]()
     for event in search(
         {**small, **partitions}, SearchTask(Selection(Pattern("v")), sizes=SIZES), lambda _: False, processes
@@ -154,10 +148,10 @@ def test_small_partitions_are_looked_at_together_and_the_large_ones_among_them_a
         found[event.partition] += event.records if isinstance(event, FoundLines) else 0
     wanted = {f"small-{number}": number % 3 for number in range(60)} | {"t-0": 2000, "t-1": 2000}
     assert +found == +Counter(wanted)
-    looks = [each for each in given if isinstance(each, list)]
+    looks = [task for _, task in given if isinstance(task, list)]
     assert sorted(name for names in looks for name in names) == sorted(wanted)
     assert len(looks) < 50
-    assert {each[0] for each in given if isinstance(each, tuple)} == {"t-0", "t-1"}
+    assert {task[0] for _, task in given if isinstance(task, tuple)} == {"t-0", "t-1"}
 
 
 @pytest.mark.parametrize(("window", "is_reported"), [

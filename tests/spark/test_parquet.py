@@ -16,7 +16,7 @@ from kafkafs.spark.export import parquet
 from kafkafs.spark.export.dates import NO_DATE
 from kafkafs.spark.export.export_plan import ExportPlan, FileUnit
 from kafkafs.spark.export.output import output
-from kafkafs.tables import arrow, ranges
+from kafkafs.tables import arrow
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import PartitionRange
@@ -103,16 +103,9 @@ def test_each_record_stands_once_under_its_date(rows, times_ms, tmp_path, open_t
     assert open_tables["made"] == len(tables)
 
 
-def test_a_log_in_the_order_of_its_times_takes_two_passes(tmp_path, monkeypatch):
+def test_a_log_in_the_order_of_its_times_takes_two_passes(tmp_path, calls):
     """However many days it has: three years in one file's worth of log."""
-    passes = []
-    walk = ranges.records_of
-
-    def counted(*about):
-        passes.append(about)
-        return walk(*about)
-
-    monkeypatch.setattr(parquet, "records_of", counted)
+    passes = calls(parquet, "records_of")
     tables = write(unit(tmp_path / "data", in_order(1096)), tmp_path / "out")
     assert len(tables) >= 1096
     assert len(passes) == 2

@@ -12,7 +12,6 @@ import pytest
 from kafkafs.disk import local_directory
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import Vanished, WouldBlock
-from kafkafs.log.health import attributes_of_logs
 from kafkafs.view import partition_view
 from kafkafs.view.node import KEEP_S, FileNode
 from kafkafs.view.partition_view import PartitionView
@@ -99,14 +98,15 @@ def test_a_segment_that_compaction_emptied_has_the_time_of_its_own_file(tmp_path
     assert (about.size, about.mtime_ns) == (0, 1_600_000_000_000_000_000)
 
 
-def test_a_directory_is_reported_at_once(tmp_path, monkeypatch):
+def test_a_directory_is_reported_at_once(tmp_path):
     """`ls -l` of a data directory asks for each: a worker for each took 8 s for 10,000, each time."""
-    monkeypatch.setattr(partition_view, "KEEP_S", 0.0)
+    now = [100.0]
     write_partition(tmp_path, {0: [made(0, [1])]})
-    root = tree(tmp_path, names_fresh_s=60.0)
+    root = tree(tmp_path, names_fresh_s=60.0, clock=lambda: now[0])
     with non_blocking():
         assert node(root, "t-0").attributes().mode == 0o555
     (tmp_path / "t-0").chmod(0o500)
+    now[0] += KEEP_S
     with non_blocking():
         assert node(root, "t-0").attributes().mode == 0o500
 
@@ -126,15 +126,9 @@ def test_an_empty_view_is_the_directorys(view, tmp_path):
     assert (view.link_attributes().kind, view.link_attributes().mode) == ("symlink", 0o777)
 
 
-def test_what_many_logs_grant_is_asked_once_a_moment(monkeypatch, tmp_path):
+def test_what_many_logs_grant_is_asked_once_a_moment(calls, tmp_path):
     """Tools ask for attributes several times; a change of modes shows within a second all the same."""
-    looks = []
-
-    def look(segments):
-        looks.append(segments)
-        return attributes_of_logs(segments)
-
-    monkeypatch.setattr(partition_view, "attributes_of_logs", look)
+    looks = calls(partition_view, "attributes_of_logs")
     logs = write_partition(tmp_path, {base: [made(base, [1])] for base in range(20)}).glob("*.log")
     view = cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
     first = view.stream_attributes(view.look(), 0, None)

@@ -81,15 +81,9 @@ def test_what_was_reported_is_opened_though_the_log_has_grown(tmp_path):
 
 
 @pytest.mark.parametrize("cut", [False, True])
-def test_a_roll_makes_nothing_again_unless_the_log_was_cut_before(tmp_path, monkeypatch, cut):
+def test_a_roll_makes_nothing_again_unless_the_log_was_cut_before(tmp_path, calls, cut):
     """Once in a few minutes each name would cost a whole pass."""
-    begun = []
-
-    def records(reader, start, end, records=Reader.records):
-        begun.append(start)
-        return records(reader, start, end)
-
-    monkeypatch.setattr(Reader, "records", records)
+    begun = calls(Reader, "records")
     directory = write_partition(tmp_path, {0: BATCHES[:90]}, indexed=False)
     root = tree(tmp_path, log_fresh_s=0.0, names_fresh_s=0.0)
     before = file(root)
@@ -101,7 +95,7 @@ def test_a_roll_makes_nothing_again_unless_the_log_was_cut_before(tmp_path, monk
         log.write(b"".join(batch.data for batch in batches[80:]))
     (directory / f"{900:020}.log").write_bytes(b"".join(batch.data for batch in BATCHES[90:]))
     assert file(root).attributes().size == len(text_of(batches + BATCHES[90:]))
-    assert begun == [0, 0 if cut else 900]
+    assert [start for _, start, _ in begun] == [0, 0 if cut else 900]
     if not cut:
         assert read(before.open()) == text_of(BATCHES[:90])
     assert cat(root, RANGE) == text_of(batches + BATCHES[90:])
@@ -156,19 +150,13 @@ def test_one_that_was_never_looked_up_is_a_stream(tmp_path):
 
 
 @pytest.mark.parametrize("name", [RANGE, ".topics/t/by-time/0...jsonl"])
-def test_a_measurement_goes_on_without_another_look_at_the_logs(tmp_path, monkeypatch, name):
+def test_a_measurement_goes_on_without_another_look_at_the_logs(tmp_path, monkeypatch, calls, name):
     """Regression: of 3,000 partitions or 20,000 segments a look filled the whole time slice, and no size was found."""
     monkeypatch.setattr(merged_lines, "ROOMS", Buffers(20_000, keep=4))
     monkeypatch.setattr(merged_lines, "LITTLE", 9_000)
     for number in range(3):
         write_partition(tmp_path, spread(BATCHES, 3), f"t-{number}")
-    root, asked, slices = tree(tmp_path, limits=TextLimits(part_s=0.0)), [], 0
-
-    def ask(view, question, ask=PartitionView.ask):
-        asked.append(view)
-        return ask(view, question)
-
-    monkeypatch.setattr(PartitionView, "ask", ask)
+    root, asked, slices = tree(tmp_path, limits=TextLimits(part_s=0.0)), calls(PartitionView, "ask"), 0
     found, about = file(root, name), None
     while about is None:
         slices += 1

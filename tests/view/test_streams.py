@@ -5,7 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from weakref import ref
 
 import pytest
@@ -224,15 +224,10 @@ def test_a_follower_goes_on_where_it_ended():
         assert text == b"".join(piece for [piece] in pieces)
 
 
-def test_a_follower_at_its_end_waits_for_nobodys_turn(monkeypatch):
+def test_a_follower_at_its_end_waits_for_nobodys_turn(calls):
     """Beside threads that make gigabytes a record would come late; who is far behind takes turns as they do."""
-    budget, asked = TextBudget(time.monotonic), list[str]()
-
-    def turn():
-        asked.append("a turn")
-        return nullcontext()
-
-    monkeypatch.setattr(budget, "turn", turn)
+    budget = TextBudget(time.monotonic)
+    asked = calls(budget, "turn")
     pieces = [[b"history"]]
     stream = Stream(maker(pieces), 0, budget, grown=lambda: True)
     assert bytes(stream.read(0, 100)) == b"history"

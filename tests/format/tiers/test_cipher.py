@@ -39,16 +39,9 @@ def test_an_unknown_id_and_a_key_that_does_not_fit_are_distinguished(pair):
         Keys({"k1": pair.pem}).cipher(encryption._replace(wrapped=b"\xff" * 256))
 
 
-def test_a_segments_key_is_unwrapped_once(pair, monkeypatch):
+def test_a_segments_key_is_unwrapped_once(pair, calls):
     """Its log and each of its indexes have the same, and each look opens them: RSA takes Python milliseconds."""
-    unwrapped: list[int] = []
-    decrypted = cipher.rsa_decrypted
-
-    def noting(key, wrapped):
-        unwrapped.append(wrapped)
-        return decrypted(key, wrapped)
-
-    monkeypatch.setattr(cipher, "rsa_decrypted", noting)
+    unwrapped = calls(cipher, "rsa_decrypted")
     keys, segments = Keys({"k1": pair.pem}), [sealed(pair, b"one"), sealed(pair, b"another")]
     for _ in range(3):
         assert [keys.cipher(encryption).decrypt(piece) for encryption, piece in segments] == [b"one", b"another"]
