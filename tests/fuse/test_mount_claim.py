@@ -10,7 +10,6 @@ import pytest
 
 from kafkafs import sample
 from kafkafs.errors import UsageError
-from kafkafs.fuse.life import mount_claim
 from kafkafs.fuse.life.mount_claim import MountClaim
 from kafkafs.fuse.life.mountpoint import mounts, unmount
 from tests.mounting import KAFKAFS, PATIENCE_S, run, wait_until
@@ -80,11 +79,10 @@ def test_who_waits_goes_on_when_the_other_one_is_done(tmp_path):
     other.join()
 
 
-def test_who_has_waited_too_long_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(mount_claim, "LONGEST_S", 0.1)
+def test_who_has_waited_too_long_says_so(tmp_path):
     first = MountClaim(tmp_path)
     with pytest.raises(UsageError, match="another kafkafs has been mounting"):
-        MountClaim(tmp_path)
+        MountClaim(tmp_path, longest_s=0.1)
     first.release()
 
 

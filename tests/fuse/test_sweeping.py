@@ -10,8 +10,6 @@ import trio
 import trio.testing
 
 from kafkafs.errors import DiskError, Vanished
-from kafkafs.fuse.serve import inodes as inodes_module
-from kafkafs.fuse.serve import sweeping
 from kafkafs.fuse.serve.inodes import Inodes
 from kafkafs.fuse.serve.sweeping import EVERY_S, sweep
 from kafkafs.fuse.serve.workers import Workers
@@ -19,6 +17,7 @@ from kafkafs.view.node import Attributes, Disk, PagesWhileOpen, SpaceUsage
 from tests.fuse.clocks import until
 from tests.fuse.shelf import ShelfDirectory
 
+MOMENT_S = EVERY_S / 100
 ABOUT = Attributes("file", 0o444, 0, 0, 0, 0, 0, 1, 0.0, 0)
 
 
@@ -55,19 +54,13 @@ async def sweeping_until(
     tree: Shelves, condition: Callable[[], object], begin: Callable[[Inodes], None] = lambda _: None
 ) -> None:
     """Lets moments pass, each as soon as nothing is left to do in it, until it is true."""
-    workers, inodes = Workers(), Inodes(tree)
+    workers, inodes = Workers(), Inodes(tree, most_leaves=2)
     begin(inodes)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(sweep, tree, inodes, workers)
+        nursery.start_soon(sweep, tree, inodes, workers, MOMENT_S)
         await until(condition)
         nursery.cancel_scope.cancel()
     workers.close()
-
-
-@pytest.fixture(autouse=True)
-def _moments(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hundredth of what they are in a mount."""
-    monkeypatch.setattr(sweeping, "EVERY_S", EVERY_S / 100)
 
 
 def raising(error: Exception) -> Callable[[], object]:
@@ -107,7 +100,7 @@ def test_a_disk_that_hangs_is_asked_once_and_holds_up_no_other(tmp_path):
 async def _beside(tree: Shelves, sound: Swept, let_go: threading.Event) -> None:
     workers = Workers()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(sweep, tree, Inodes(tree), workers)
+        nursery.start_soon(sweep, tree, Inodes(tree), workers, MOMENT_S)
         await until(lambda: len(sound.threads) >= 5)
         let_go.set()
         nursery.cancel_scope.cancel()
@@ -116,7 +109,6 @@ async def _beside(tree: Shelves, sound: Swept, let_go: threading.Event) -> None:
 
 def test_the_kernel_forgets_names_that_are_too_many_and_pages_that_passed_by(tmp_path, monkeypatch):
     """Oldest first; that it has forgotten one by itself, or that the mount is ending, is no error."""
-    monkeypatch.setattr(inodes_module, "MOST_LEAVES", 2)
     names, pages, read = list[bytes](), list[int](), list[int]()
 
     def invalidate_entry(parent: int, name: bytes) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import NewTopic
 
-from tests.kafka.broker import Broker
+from tests.kafka.broker import Broker, wait_until
 
 BUSY = {
     "log.retention.check.interval.ms": 300,
@@ -178,8 +178,4 @@ class Churn:
     def _wait_for_the_end_of(self, partition: str) -> None:
         """Until the broker has put the directory away. A topic is known to be deleted, and made anew, a moment before:
         what is sent to its name meanwhile is acknowledged, and goes to the end of the old log."""
-        deadline = time.monotonic() + 60
-        while (self.broker.data / partition).exists():
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"the broker keeps {partition}")
-            time.sleep(0.01)
+        wait_until(lambda: not (self.broker.data / partition).exists(), f"the end of {partition}", 60)

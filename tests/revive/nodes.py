@@ -19,6 +19,7 @@ from tests.kafka import broker as nodes
 from tests.kafka import cache, jars
 from tests.kafka.broker import Broker
 from tests.kafka.clusters import PROGRAM as CLUSTER
+from tests.kafka.writer import now_ms
 
 FACTS = Path(nodes.__file__).parent / "java/Facts.java"
 LOG4J_BACK_END = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"
@@ -67,6 +68,15 @@ class Revived:
                 or "handleBrokerUncleanShutdown" in line or "Recovering" in line or "caused truncation" in line)
             and not any(each in line for each in harmless)
         ]  # fmt: skip
+
+
+def moment() -> int:
+    """A time [ms] behind all that was done before, and before all that is done from now on."""
+    begun = now_ms()
+    nodes.wait_until(lambda: now_ms() > begun, "the clock")
+    between = now_ms()
+    nodes.wait_until(lambda: now_ms() > between, "the clock")
+    return between
 
 
 def facts_program() -> Path:

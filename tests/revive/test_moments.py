@@ -5,7 +5,6 @@ ends their transactions bears the broker's own time. `scripts/soak revive`.
 """
 
 import base64
-import time
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, IsolationLevel, Producer, TopicPartition
@@ -14,7 +13,7 @@ from confluent_kafka.admin import OffsetSpec
 from tests.kafka import broker as nodes
 from tests.kafka import truth
 from tests.kafka.writer import Topic, create, now_ms
-from tests.revive.nodes import Revived, revived
+from tests.revive.nodes import Revived, moment, revived
 from tests.revive.test_brokers import WHOLE
 
 pytestmark = pytest.mark.skipif(not WHOLE, reason="scripts/soak revive")
@@ -61,9 +60,7 @@ def test_before_the_first_commit_there_are_neither_groups_nor_transactions(tmp_p
     home.mkdir()
     with nodes.running("4.4.0", home) as source:
         create(source, {"paid": Topic(), "read": Topic()})
-        time.sleep(0.1)
-        until = now_ms()
-        time.sleep(0.1)
+        until = moment()
         reader = Consumer({"bootstrap.servers": source.address, "group.id": "readers", "log_level": 0})
         pay(paying(source), b"after", 5, reader)
         reader.close()
@@ -91,9 +88,7 @@ def test_a_transaction_that_had_not_begun_then_is_aborted(target, tmp_path):
         payer = paying(source)
         pay(payer, b"before", 3, reader)
         nodes.wait_until(lambda: is_over(source, "paid"), "the marker")
-        time.sleep(0.1)
-        until = now_ms()
-        time.sleep(0.1)
+        until = moment()
         pay(payer, b"after", 5, reader)
         reader.close()
     with revived(target, tmp_path, [home / "data"], until_ms=until) as node:

@@ -20,8 +20,8 @@ from tests.kafka import broker as nodes
 from tests.kafka import replicated, truth
 from tests.kafka.clusters import Cluster
 from tests.kafka.dataset import Dataset
-from tests.kafka.writer import Record, Topic, Writer, create
-from tests.revive.nodes import choices, revived, started
+from tests.kafka.writer import Record, Topic, Writer, create, now_ms
+from tests.revive.nodes import choices, moment, revived, started
 from tests.revive.producing import OUT_OF_ORDER_SEQUENCE, first_batch, produce, with_sequence
 from tests.revive.test_brokers import WHOLE, truth_record
 from tests.revive.test_group_ends import MEMBERS, deleted, left
@@ -207,12 +207,11 @@ def test_as_of_a_moment_records_and_groups_are_as_they_were(tmp_path):
         create(source, {"t": Topic()})
         writer = Writer(source)
         for offset, group_at in ((5, 3), (10, 8)):
-            moment = time.time_ns() // 1_000_000 + 1
-            writer.batch("t", [Record(b"%d" % moment, timestamp_ms=moment) for _ in range(5)])
+            now = now_ms()
+            writer.batch("t", [Record(b"%d" % now, timestamp_ms=now) for _ in range(5)])
             commit(source, "readers", group_at)
             if offset == 5:
-                until = time.time_ns() // 1_000_000 + 1
-                time.sleep(0.1)
+                until = moment()
     with revived("4.3.1", tmp_path, [home / "data"], until_ms=until) as node:
         (answer,) = truth.ask(node.broker.admin, {("t", 0): OffsetSpec.latest()}).values()
         assert answer == [5, -1]

@@ -25,7 +25,7 @@ from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.settling import settle
 from kafkafs.spark.jobs import Engine
 from kafkafs.tables.choice import Choice
-from kafkafs.tables.locations import Location
+from kafkafs.tables.locations import Location, open_directories
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Specific, Timestamps, TopicPartition
 from kafkafs.tables.planning import PartitionRange
 from tests.format import golden
@@ -196,7 +196,7 @@ def test_an_end_that_was_asked_for_is_the_end(tmp_path):
     wanted = Request((tmp_path / "data",), Choice(pattern="."), AllAt(EARLIEST), Specific({name: 2}))
     export_plan.save(out, wanted, settle(out, wanted))
     write_partition(tmp_path / "data", {0: documents(0, "1", "2", "3")}, "t-0")
-    time.sleep(2 * ReadOptions().names_fresh_s)
+    open_directories.close()  # a later run is another process
     assert [unit.range.end for unit in settle(out, wanted).units] == [2]
 
 

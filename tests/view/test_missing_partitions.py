@@ -12,7 +12,7 @@ from tests.cluster.writing import Data, metadata
 from tests.kafka import replicated
 from tests.log.making import made, write_partition
 from tests.mounting import wait_until
-from tests.view.trees import cat, node, tree
+from tests.view.trees import cat, node, tree, tree_with_a_hanging_disk
 
 ORDERS = "A" * 21 + "Q"
 
@@ -109,11 +109,10 @@ def test_of_several_brokers_one_may_have_it():
     assert reported(alone, ".topics/plain/info.json")["missing"] == []
 
 
-def test_a_disk_that_hangs_is_not_waited_for(data, tmp_path, monkeypatch):
+def test_a_disk_that_hangs_is_not_waited_for(data, tmp_path):
     data.write("__cluster_metadata-0", topic(3))
     write_partition(tmp_path / "two", {0: [made(0, [5])]}, "orders-1")
-    root = tree(data.path, tmp_path / "two")
-    monkeypatch.setattr(type(root.disks()[0]), "is_hanging", property(lambda self: self is root.disks()[1]))
+    root = tree_with_a_hanging_disk(data.path, tmp_path / "two")
     assert "a disk does not answer" in str(reported(root, "orders-0/info.json")["problems"])
     with pytest.raises(DiskError, match="a disk does not answer"):
         cat(root, ".topics/orders/info.json")

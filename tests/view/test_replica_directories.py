@@ -14,7 +14,7 @@ from tests.format.golden import Record
 from tests.kafka.dataset import Dataset
 from tests.log.making import made, write_partition
 from tests.mounting import wait_until
-from tests.view.trees import cat, node, opened, read, tree
+from tests.view.trees import cat, node, opened, read, tree, tree_with_a_hanging_disk
 
 
 def disk(place: Path, broker: int | None, batches: int) -> Path:
@@ -160,10 +160,9 @@ def test_a_larger_epoch_counts_more_than_a_larger_offset(tmp_path):
     assert lines(tree(one, two), "t-0/by-offset/0...jsonl") == [0]
 
 
-def test_a_disk_that_hangs_is_not_waited_for(tmp_path, monkeypatch):
+def test_a_disk_that_hangs_is_not_waited_for(tmp_path):
     """Its replica is not chosen as long as another one answers, and the rest of its line is null."""
-    root = tree(disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 2, 5))
-    monkeypatch.setattr(type(root.disks()[0]), "is_hanging", property(lambda self: self is root.disks()[1]))
+    root = tree_with_a_hanging_disk(disk(tmp_path / "a", 1, 3), disk(tmp_path / "b", 2, 5))
     assert lines(root, "t-0/by-offset/0...jsonl") == [0, 1, 2]
     assert [(each["logEndOffset"], each["chosen"]) for each in reported(root, "t-0")["replicas"]] == [
         (3, True),

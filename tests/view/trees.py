@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.view.disks import AMONG_S
 from kafkafs.view.node import Content, DirectoryNode, FileNode, LinkNode, Node
 from kafkafs.view.streams import USUAL
 from kafkafs.view.tree import Root
@@ -16,6 +17,18 @@ def tree(*data_dirs: Path, **options: Any) -> Root:
     store as long as a test may: on a busy machine three seconds are over before the store has had a processor."""
     limits = options.pop("limits", USUAL)
     return Root(data_dirs, ReadOptions(**{"glance_s": PATIENCE_S, **options}), limits)
+
+
+def tree_with_a_hanging_disk(*data_dirs: Path) -> Root:
+    """The same in a mount whose sweeper does not come back from the last of the disks."""
+    now = [100.0]
+    root = tree(*data_dirs, clock=lambda: now[0])
+    for disk in root.disks():
+        disk.sweep()
+    now[0] += AMONG_S
+    for disk in root.disks()[:-1]:
+        disk.sweep()
+    return root
 
 
 def node(root: Root, path: str) -> Node:

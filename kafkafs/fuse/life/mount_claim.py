@@ -23,7 +23,7 @@ _AGAIN_S = 0.05
 class MountClaim:
     """A mount point that nobody else mounts at. `release` when mounted, or with the last of the processes."""
 
-    def __init__(self, mountpoint: Path) -> None:
+    def __init__(self, mountpoint: Path, longest_s: float = LONGEST_S) -> None:
         """Wait for others that mount there. If the place cannot be a mount point, `mountpoint.check` says why."""
         self._place = real_path(mountpoint)
         self._descriptor = -1
@@ -31,10 +31,10 @@ class MountClaim:
             with suppress(OSError):
                 self._descriptor = os.open(self._place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if self._descriptor >= 0:
-            self._lock()
+            self._lock(longest_s)
 
-    def _lock(self) -> None:
-        deadline = time.monotonic() + LONGEST_S
+    def _lock(self, longest_s: float) -> None:
+        deadline = time.monotonic() + longest_s
         while True:
             try:
                 return fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -101,10 +101,11 @@ class Inode:
 class Inodes:
     """All that the kernel holds a reference to; the root stays for good."""
 
-    def __init__(self, root: DirectoryNode) -> None:
+    def __init__(self, root: DirectoryNode, most_leaves: int = MOST_LEAVES) -> None:
         top = Inode(pyfuse3.ROOT_INODE, pyfuse3.ROOT_INODE, None, b"", "directory", root)
         self._by_id = {top.node_id: top}
         self._by_path: dict[tuple[int, bytes, Kind], Inode] = {}
+        self._most_leaves = most_leaves
         self._leaves: dict[int, Inode] = {}  # all but directories, the oldest first
         self._passed: dict[int, None] = {}
         self._passed_bytes = 0
@@ -152,9 +153,9 @@ class Inodes:
                 del self._by_path[key]
 
     def surplus(self) -> list[Inode]:
-        """Return the names that the kernel should forget: the oldest leaves beyond `MOST_LEAVES`, except those that are
+        """Return the names that the kernel should forget: the oldest leaves beyond `most_leaves`, except those that are
         being read."""
-        excess = max(0, len(self._leaves) - MOST_LEAVES)
+        excess = max(0, len(self._leaves) - self._most_leaves)
         return list(islice((leaf for leaf in self._leaves.values() if not leaf.opened), excess))
 
     def note_read(self, inode: Inode, size: int) -> None:

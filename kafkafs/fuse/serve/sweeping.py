@@ -26,17 +26,17 @@ MEMORY_EVERY_S = 2.0
 logger = logging.getLogger(__name__)
 
 
-async def sweep(tree: Tree, inodes: Inodes, workers: Workers) -> None:
+async def sweep(tree: Tree, inodes: Inodes, workers: Workers, every_s: float = EVERY_S) -> None:
     """Sweep as long as the mount exists."""
     async with trio.open_nursery() as nursery:
         for disk in tree.disks():
-            nursery.start_soon(_sweep_disk, disk, workers)
-        nursery.start_soon(_have_names_forgotten, inodes, workers)
-        nursery.start_soon(_have_pages_dropped, inodes, workers)
+            nursery.start_soon(_sweep_disk, disk, workers, every_s)
+        nursery.start_soon(_have_names_forgotten, inodes, workers, every_s)
+        nursery.start_soon(_have_pages_dropped, inodes, workers, every_s)
         nursery.start_soon(_give_memory_back, workers)
 
 
-async def _sweep_disk(disk: Disk, workers: Workers) -> None:
+async def _sweep_disk(disk: Disk, workers: Workers, every_s: float) -> None:
     """The first time at once: a disk that is not swept yet is waited for by requests, and it may hang."""
     while True:
         try:
@@ -45,13 +45,13 @@ async def _sweep_disk(disk: Disk, workers: Workers) -> None:
             pass  # the next request to this disk reports that it does not answer
         except Exception as error:
             logger.error("bug in sweeping %r: %r", disk.lane, error, exc_info=error)
-        await trio.sleep(EVERY_S)
+        await trio.sleep(every_s)
 
 
-async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:
+async def _have_names_forgotten(inodes: Inodes, workers: Workers, every_s: float) -> None:
     """Tells the kernel to drop names, and waits for no disk that hangs: their directories may be held up by it."""
     while True:
-        await trio.sleep(EVERY_S)
+        await trio.sleep(every_s)
         by_lane = defaultdict(list)
         for inode in inodes.surplus():
             by_lane[inode.lane].append(inode)
@@ -60,11 +60,11 @@ async def _have_names_forgotten(inodes: Inodes, workers: Workers) -> None:
                 await workers.run(lane, functools.partial(_drop, dropped), CallKind.SHARED)
 
 
-async def _have_pages_dropped(inodes: Inodes, workers: Workers) -> None:
+async def _have_pages_dropped(inodes: Inodes, workers: Workers, every_s: float) -> None:
     """In one thread at a time: a page that is being read is waited for, and its read may wait for a thread. Sooner than
     every moment where they are many: they would push others out of the page cache."""
     while True:
-        with trio.move_on_after(EVERY_S):
+        with trio.move_on_after(every_s):
             await inodes.many_passed.wait()
         if passed := inodes.take_passed():
             with suppress(KafkafsError):
