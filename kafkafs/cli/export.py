@@ -15,7 +15,7 @@ from kafkafs.errors import CorruptData, UsageError
 from kafkafs.format.times import FromEnd, Time
 from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import TopicChoice
-from kafkafs.spark.export.claims import claimed, claimed_in_parts
+from kafkafs.spark.export.claims import claimed
 from kafkafs.spark.export.compacting import compact, finish
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import PLAN, Request
@@ -104,7 +104,7 @@ def _led(
     if not led.locations:
         none = f"broker {request.led_by} led none of the chosen partitions"
         return Exported(0, 0, 0, 0), [*led.warnings, none], None
-    with claimed_in_parts(out) as claim, engine(arguments, "export", progress) as where:
+    with claimed(out, in_parts=True) as claim, engine(arguments, "export", progress) as where:
         result = export_led(where, out, request, led, claim, progress)
     return result.done, result.warnings, None
 

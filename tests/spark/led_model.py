@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from kafkafs.errors import KafkafsError
-from kafkafs.spark.export.claims import Timing, claimed_in_parts
+from kafkafs.spark.export.claims import Timing, claimed
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.led_job import LedExported, export_led
 from kafkafs.spark.export.output import Output, output
@@ -102,7 +102,7 @@ def export(cluster: Cluster, broker: int, place: Path, timing: Timing = _QUICK, 
     locations.open_directories.close()
     out, wanted = output(str(place)), request(cluster, broker, **changes)
     led = led_by(broker, wanted.paths, wanted.choice, fail_on_data_loss=wanted.fail_on_data_loss)
-    with claimed_in_parts(out, timing) as claim:
+    with claimed(out, timing, in_parts=True) as claim:
         return export_led(LocalEngine(1), out, wanted, led, claim)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.spark.export import claims as outputs
-from kafkafs.spark.export.claims import CLAIM, Timing, claimed, claimed_in_parts
+from kafkafs.spark.export.claims import CLAIM, Timing, claimed
 from kafkafs.spark.export.output import Output, output
 from tests.kafka.dataset import Dataset
 from tests.mounting import KAFKAFS, wait_until
@@ -169,7 +169,7 @@ def test_never_two_at_once(tmp_path):
 
 
 def test_two_claims_exclude_each_other_where_they_have_a_part_in_common(place):
-    with claimed_in_parts(place, QUICK) as first, claimed_in_parts(place, QUICK) as second:
+    with claimed(place, QUICK, in_parts=True) as first, claimed(place, QUICK, in_parts=True) as second:
         assert first.claim(["a-0", "a-1"]) == {}
         busy = second.claim(["a-1", "a-2"])
         assert list(busy) == ["a-1"]
@@ -181,14 +181,14 @@ def test_two_claims_exclude_each_other_where_they_have_a_part_in_common(place):
         assert second.claim(["a-1"]) == {}
         assert first.claim(["a-1", "a-2"]).keys() == {"a-1", "a-2"}
         assert first.parts == frozenset({"a-0"})
-    with claimed(place), claimed_in_parts(place) as third:
+    with claimed(place), claimed(place, in_parts=True) as third:
         assert third.claim(["a-0"]).keys() == {"a-0"}
     assert place.times(CLAIM) == {}
 
 
 def test_an_earlier_release_takes_a_claim_of_parts_for_one_of_a_stranger(place):
     """It knows no parts, and so it waits until the claim is not renewed."""
-    with claimed_in_parts(place, QUICK) as claim:
+    with claimed(place, QUICK, in_parts=True) as claim:
         claim.claim(["a-0"])
         words = json.loads(place.read(claim.name))
         with pytest.raises(TypeError):
@@ -204,7 +204,7 @@ def test_never_two_at_once_in_a_part(tmp_path):
     def contend(number: int) -> None:
         """Takes two of three parts, again and again."""
         for _ in range(3):
-            with claimed_in_parts(out, QUICK) as claim:
+            with claimed(out, QUICK, in_parts=True) as claim:
                 wanted = {"0", "1", f"own-{number}"}
                 for part in wanted - claim.claim(wanted).keys():
                     if part in "01":

@@ -13,7 +13,7 @@ import pytest
 
 from kafkafs.cli.main import main
 from kafkafs.errors import UsageError
-from kafkafs.spark.export.claims import CLAIM, claimed, claimed_in_parts
+from kafkafs.spark.export.claims import CLAIM, claimed
 from kafkafs.spark.export.compacting import compact
 from kafkafs.spark.export.output import output
 from kafkafs.tables.offsets import Specific, Timestamps, TopicPartition
@@ -94,7 +94,7 @@ def test_a_new_leader_goes_on_with_a_plan_that_was_not_written(cluster, tmp_path
 
 def test_what_another_run_has_is_left_and_named(cluster, tmp_path):
     out = tmp_path / "out"
-    with claimed_in_parts(output(str(out))) as other:
+    with claimed(output(str(out)), in_parts=True) as other:
         assert other.claim(["t-0"]) == {}
         with pytest.raises(UsageError, match=r"another export writes t-0 to .*: process .*the same command goes on"):
             export(cluster, 1, out)

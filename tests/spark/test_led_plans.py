@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.spark.export.claims import CLAIM, Timing, claimed_in_parts
+from kafkafs.spark.export.claims import CLAIM, Timing, claimed
 from kafkafs.spark.export.led_plans import partition_of, plan_name
 from kafkafs.spark.export.output import output
 from kafkafs.tables.offsets import TopicPartition
@@ -84,7 +84,7 @@ def test_the_type_of_a_topic_is_waited_for(cluster, tmp_path):
     """The machine that settles it is killed: another one takes over."""
     out = tmp_path / "out"
     timing = Timing(renewed_s=0.1, expired_s=0.5, pause_s=0.11)
-    with claimed_in_parts(output(str(out)), timing) as other:
+    with claimed(output(str(out)), timing, in_parts=True) as other:
         other.claim(["topic/t"])
         other._ended.set()
         for renewing in [each for each in threading.enumerate() if each.name == "kafkafs-claim"]:

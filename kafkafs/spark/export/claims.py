@@ -211,23 +211,18 @@ class OutputClaim:
 
 
 @contextmanager
-def claimed(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
-    """Hold the directory for this process. Raise UsageError if another living process writes there."""
+def claimed(out: Output, timing: Timing = _TIMING, *, in_parts: bool = False) -> Iterator[OutputClaim]:
+    """Hold the directory for this process. Raise UsageError if another living process writes there.
+
+    `in_parts`: hold no part at first. `claim` claims parts, and other processes may hold other parts.
+    """
     out.check()
     claim = OutputClaim(out, timing)
     with out.without_empty_directories():
-        claim.claim_all()
-        with claim.held():
-            yield claim
-
-
-@contextmanager
-def claimed_in_parts(out: Output, timing: Timing = _TIMING) -> Iterator[OutputClaim]:
-    """Hold a claim without parts. `claim` claims parts. Other processes may hold other parts."""
-    out.check()
-    claim = OutputClaim(out, timing)
-    with out.without_empty_directories():
-        claim.claim(())
+        if in_parts:
+            claim.claim(())
+        else:
+            claim.claim_all()
         with claim.held():
             yield claim
 

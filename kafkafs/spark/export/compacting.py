@@ -158,8 +158,25 @@ class _Compaction:
             )
 
     def merges(self, there: Mapping[str, int]) -> list[_Merge]:
-        """Units that become one, each time, among the files there."""
-        return _merges(self._out, self._units, int(self.plan["request"]["fileBytes"]), there)
+        """Neighbours among the files there that together are not more than a file of the export."""
+        tallies, limit = Tallies(self._out), int(self.plan["request"]["fileBytes"])
+        by_partition: defaultdict[object, list[FileUnit]] = defaultdict(list)
+        for unit in self._units:
+            by_partition[unit.range.location.name].append(unit)
+        found: list[_Merge] = []
+        for some in by_partition.values():
+            group: list[_Written] = []
+            for unit in sorted(some, key=lambda each: each.range.start):
+                is_written = unit.mark in there
+                files = tuple(tallies.files_of(unit, there[unit.mark])) if unit.by and is_written else (unit.file,)
+                is_written = is_written and {*files} <= there.keys()
+                if group and (not is_written or sum(each.unit.weight for each in group) + unit.weight > limit):
+                    found += _merge(group)
+                    group = []
+                if is_written:
+                    group.append(_Written(unit, files))
+            found += _merge(group)
+        return found
 
     def change(self, merges: Sequence[_Merge], new: Sequence[str], still_ours: Callable[[], None]) -> None:
         """Puts the written files `new` in the place of the old ones."""
@@ -170,28 +187,6 @@ class _Compaction:
         with self._out.writing(journal_of(self._name)) as file:
             file.write(json.dumps({"new": new, "old": old, "plan": self.plan}).encode())
         finish(self._out, self._name)
-
-
-def _merges(out: Output, units: Iterable[FileUnit], limit: int, there: Mapping[str, int]) -> list[_Merge]:
-    """Neighbours that are written, and that together are not more than a file of the export."""
-    tallies = Tallies(out)
-    by_partition: defaultdict[object, list[FileUnit]] = defaultdict(list)
-    for unit in units:
-        by_partition[unit.range.location.name].append(unit)
-    found: list[_Merge] = []
-    for some in by_partition.values():
-        group: list[_Written] = []
-        for unit in sorted(some, key=lambda each: each.range.start):
-            is_written = unit.mark in there
-            files = tuple(tallies.files_of(unit, there[unit.mark])) if unit.by and is_written else (unit.file,)
-            is_written = is_written and {*files} <= there.keys()
-            if group and (not is_written or sum(each.unit.weight for each in group) + unit.weight > limit):
-                found += _merge(group)
-                group = []
-            if is_written:
-                group.append(_Written(unit, files))
-        found += _merge(group)
-    return found
 
 
 def _merge(group: Sequence[_Written]) -> list[_Merge]:

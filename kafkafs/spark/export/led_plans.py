@@ -41,8 +41,8 @@ _OF_PARTITION = re.compile(r"topic=([^/]+)/partition=([0-9]+)/.+")
 _OF_MARK = re.compile(rf"{DONE}/(.+)-([0-9]+)[-/]\.?[0-9]{{20}}-[0-9]{{20}}\.json.*")
 _OF_PLAN = re.compile(rf"{LED}/topic=([^/]+)/\.?partition=([0-9]+)\.json.*")
 
-_Topics = dict[str, dict[str, Any]]
-"""What the topics' files say, by topic."""
+_Shared = dict[str, dict[str, Any]]
+"""The content of files that all machines share, by the part of a claim that the writer of a file needs."""
 
 
 def plan_name(name: TopicPartition) -> str:
@@ -78,7 +78,7 @@ class LedPlans(PlanStore):
             )
         if not any(name.startswith(f"{LED}/") for name in there) and there:
             raise UsageError(f"{str(self.out)!r} holds other files; name a new directory for an export")
-        words = self._shared(_REQUEST, "request", self.request.words)
+        words = self._agreed({"request": _REQUEST}, lambda _: {"request": dict(self.request.words())})["request"]
         if words != self.request.words():
             export_plan.parsed(self.out, _REQUEST, json.dumps({"request": words}).encode(), self.request)
 
@@ -111,23 +111,25 @@ class LedPlans(PlanStore):
         if plan.is_saved:
             return
         ids = _ids(plan)
-        topics = sorted({unit.topic for unit in plan.units})
+        topics = {f"topic/{topic}": topic for topic in sorted({unit.topic for unit in plan.units})}
 
-        def settled(some: Sequence[str]) -> _Topics:
+        def settled(parts: Sequence[str]) -> _Shared:
+            some = {topics[part] for part in parts}
             units = [unit for unit in plan.units if unit.topic in some]
             types = {**plan.value_types, **first.types(replace(plan, units=units))}
-            return {topic: {"topicId": ids.get(topic), "valueType": types.get(topic)} for topic in some}
+            return {part: {"topicId": ids.get(topics[part]), "valueType": types.get(topics[part])} for part in parts}
 
-        found = self._agreed(topics, settled)
-        for topic, saved in found.items():
+        files = {part: f"{LED}/topic={topic}/topic.json" for part, topic in topics.items()}
+        for part, saved in self._agreed(files, settled).items():
+            topic = topics[part]
             known, now = saved.get("topicId"), ids.get(topic)
             if None not in (known, now) and known != now:
                 raise UsageError(
                     f"{topic} was deleted and created again: its topic id was {known} and is {now}; name a new"
                     " directory for an export"
                 )
-        types = {topic: saved["valueType"] for topic, saved in found.items()}
-        plan.value_types |= {topic: kind for topic, kind in types.items() if kind is not None}
+            if saved["valueType"] is not None:
+                plan.value_types[topic] = saved["valueType"]
         self.save(plan)
 
     def save(self, plan: ExportPlan) -> None:
@@ -168,46 +170,31 @@ class LedPlans(PlanStore):
             raise UsageError(f"'{self.out}/{file}' is not the plan of {name}; name a new directory for an export")
         return plan
 
-    def _agreed(self, topics: Sequence[str], settled: Callable[[Sequence[str]], _Topics]) -> _Topics:
-        """The files of topics: those that are there, or become that, and for the others those of `settled`."""
-        found: _Topics = {}
-        while left := [topic for topic in topics if topic not in found]:
-            found |= self._topics(left)
-            left = [topic for topic in left if topic not in found]
+    def _agreed(self, files: Mapping[str, str], made: Callable[[Sequence[str]], _Shared]) -> _Shared:
+        """The content of shared files, by part. The first machine that needs a file writes what is `made` for it."""
+        found: _Shared = {}
+        while True:
+            found |= self._read(files, files.keys() - found.keys())
+            left = sorted(files.keys() - found.keys())
             if not left:
-                break
-            parts = {f"topic/{topic}": topic for topic in left}
-            busy = self._claim.claim(parts)
-            mine = [topic for part, topic in parts.items() if part not in busy]
-            found |= self._topics(mine)  # another may have written one before it gave up its claim
-            new = settled([topic for topic in mine if topic not in found]) if set(mine) - found.keys() else {}
-            for topic, saved in new.items():
-                self._write(_topic_name(topic), saved)
+                return found
+            busy = self._claim.claim(left)
+            mine = [part for part in left if part not in busy]
+            found |= self._read(files, mine)  # another may have written one before it gave up its claim
+            lacking = [part for part in mine if part not in found]
+            new = made(lacking) if lacking else {}
+            for part, saved in new.items():
+                self._write(files[part], saved)
             found |= new
-            self._claim.release(part for part in parts if part not in busy)
+            self._claim.release(mine)
             if not mine:
                 time.sleep(_LOOK_S)
-        return found
 
-    def _topics(self, topics: Sequence[str]) -> _Topics:
+    def _read(self, files: Mapping[str, str], parts: Iterable[str]) -> _Shared:
+        parts = sorted(parts)
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            texts = pool.map(lambda topic: self.out.read(_topic_name(topic)), topics)
-            return {
-                topic: self._parsed(_topic_name(topic), text)
-                for topic, text in zip(topics, texts, strict=True)
-                if text is not None
-            }
-
-    def _shared(self, file: str, part: str, made: Callable[[], Mapping[str, str]]) -> dict[str, Any]:
-        """Return the content of a file that all machines share; the first machine writes it."""
-        while (text := self.out.read(file)) is None:
-            if not self._claim.claim([part]):
-                if self.out.read(file) is None:
-                    self._write(file, made())
-                self._claim.release([part])
-            else:
-                time.sleep(_LOOK_S)
-        return self._parsed(file, text)
+            texts = zip(parts, pool.map(lambda part: self.out.read(files[part]), parts), strict=True)
+            return {part: self._parsed(files[part], text) for part, text in texts if text is not None}
 
     def _write(self, file: str, saved: Mapping[str, Any]) -> None:
         self.still_ours()
@@ -222,10 +209,6 @@ class LedPlans(PlanStore):
         except (ValueError, TypeError, AttributeError, RecursionError):
             pass
         raise UsageError(f"'{self.out}/{file}' is not what an export wrote; name a new directory for an export")
-
-
-def _topic_name(topic: str) -> str:
-    return f"{LED}/topic={topic}/topic.json"
 
 
 def _ids(plan: ExportPlan) -> dict[str, str]:
