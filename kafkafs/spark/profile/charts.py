@@ -16,6 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.environment import TemplateModule
 from markupsafe import Markup
 
+from kafkafs.spark.profile.measure import Volume, volume_of
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -89,9 +91,6 @@ def _pieces() -> TemplateModule:
     names = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return names.get_template("pieces.html").module
 
-
-Volume = Mapping[int, tuple[int, int]]
-"""Step of time -> records, bytes."""
 
 MOST_TOPICS = 6
 """Topics with a colour of their own; the others share one."""
@@ -187,23 +186,13 @@ def _inner(steps: Sequence[int], total: Volume, left: float) -> int:
     return steps[-1]
 
 
-def _total(volumes: Iterable[Volume]) -> dict[int, tuple[int, int]]:
-    found: dict[int, tuple[int, int]] = {}
-    for volume in volumes:
-        for step, (records, size) in volume.items():
-            before = found.get(step, (0, 0))
-            found[step] = before[0] + records, before[1] + size
-    return found
+def _total(volumes: Iterable[Volume]) -> Volume:
+    return volume_of(item for volume in volumes for item in volume.items())
 
 
-def _bundled(volume: Volume, window: Axis, bundle: int) -> dict[int, tuple[int, int]]:
-    inside = {step: each for step, each in volume.items() if window.first <= step <= window.last}
-    found: dict[int, tuple[int, int]] = {}
-    for step, (records, size) in inside.items():
-        at = (step - window.first) // bundle
-        before = found.get(at, (0, 0))
-        found[at] = before[0] + records, before[1] + size
-    return found
+def _bundled(volume: Volume, window: Axis, bundle: int) -> Volume:
+    inside = (item for item in volume.items() if window.first <= item[0] <= window.last)
+    return volume_of(((step - window.first) // bundle, each) for step, each in inside)
 
 
 def _column(

@@ -10,7 +10,9 @@ Sources: UnifiedLog.deleteRetentionMsBreachedSegments, deleteLogStartOffsetBreac
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +30,7 @@ from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import ANY_OFFSET, Segment
 from kafkafs.overview.contents import add_up
 from kafkafs.spark.segment_units import SegmentLook
+from kafkafs.tables.offsets import TopicPartition
 
 
 @dataclass(slots=True)
@@ -137,6 +140,19 @@ LAGS_MS = (0, 1_000, 10_000, 60_000, 600_000, 3_600_000, 86_400_000)
 """Borders between kinds of lag: in order, up to a second behind the latest so far, up to ten, ..."""
 
 
+Volume = Mapping[int, tuple[int, int]]
+"""Step of time -> records, bytes."""
+
+
+def volume_of(parts: Iterable[tuple[int, tuple[int, int]]]) -> Volume:
+    """Add up records and bytes by their step."""
+    found: dict[int, tuple[int, int]] = {}
+    for step, (records, size) in parts:
+        before = found.get(step, (0, 0))
+        found[step] = before[0] + records, before[1] + size
+    return found
+
+
 @dataclass(slots=True)
 class Codec:
     """The content of one codec: bytes of batches on disk, and of keys, values and headers in them."""
@@ -165,7 +181,7 @@ class Figures:
     record_sizes: Counter[int] = field(default_factory=Counter)
     batch_sizes: Counter[int] = field(default_factory=Counter)
     step_s: int = TIME_STEPS_S[0]
-    volume: dict[int, tuple[int, int]] = field(default_factory=dict)  # time step -> records, bytes
+    volume: Volume = field(default_factory=dict)
     lags: list[int] = field(default_factory=lambda: [0] * (len(LAGS_MS) + 1))
     untimed: int = 0
     null_keys: int = 0
@@ -195,20 +211,16 @@ class Figures:
         self.top_keys.add(other.top_keys)
         self.kept.add(other.kept)
 
-    def add_volume(self, volume: dict[int, tuple[int, int]], step_s: int) -> None:
+    def add_volume(self, volume: Volume, step_s: int) -> None:
         """Adds up in the coarser of the two steps, and in a coarser one still where there are too many."""
         step = max(self.step_s, step_s)
-        found: dict[int, tuple[int, int]] = {}
-        for old, part in ((self.step_s, self.volume), (step_s, volume)):
-            for number, (records, size) in part.items():
-                at = number * old // step
-                before = found.get(at, (0, 0))
-                found[at] = (before[0] + records, before[1] + size)
+        parts = (self.step_s, self.volume), (step_s, volume)
+        found = volume_of((number * old // step, each) for old, part in parts for number, each in part.items())
         self.step_s, self.volume = step, found
         if found and len(found) > MOST_BUCKETS and step < TIME_STEPS_S[-1]:
             self.add_volume({}, TIME_STEPS_S[TIME_STEPS_S.index(step) + 1])
 
-    def volume_in(self, step_s: int) -> dict[int, tuple[int, int]]:
+    def volume_in(self, step_s: int) -> Volume:
         """The volume in coarser steps."""
         other = Figures(step_s=step_s)
         other.add_volume(self.volume, self.step_s)
@@ -224,6 +236,20 @@ class Figures:
         if estimate <= 2.5 * count and empty:
             estimate = count * float(np.log(count / empty))
         return round(estimate)
+
+
+def sum_of(some: Iterable[Figures]) -> Figures:
+    """All of them together."""
+    total = Figures()
+    for each in some:
+        total.add(each)
+    return total
+
+
+def by_topic(figures: Mapping[TopicPartition, Figures]) -> dict[str, Figures]:
+    """The sums of topics, by name."""
+    every = groupby(sorted(figures.items()), lambda item: item[0].topic)
+    return {topic: sum_of(each for _, each in some) for topic, some in every}
 
 
 def measure(look: SegmentLook) -> Figures:

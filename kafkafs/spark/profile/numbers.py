@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafkafs.spark.profile.measure import LAGS_MS, Codec, Figures, KeptBytes, TopKeys
+from kafkafs.spark.profile.measure import LAGS_MS, Codec, Figures, KeptBytes, TopKeys, by_topic, sum_of
 from kafkafs.tables.offsets import TopicPartition
 
 MOST_KEYS = 24
@@ -17,11 +17,9 @@ MOST_KEYS = 24
 
 def numbers_of(figures: Mapping[TopicPartition, Figures], places: Sequence[str]) -> dict[str, Any]:
     """The document, for partitions of these data directories."""
-    total, topics = Figures(), dict[str, Figures]()
+    topics = by_topic(figures)
+    total = sum_of(each for _, each in sorted(figures.items()))
     partitions = Counter(name.topic for name in figures)
-    for name, each in sorted(figures.items()):
-        total.add(each)
-        topics.setdefault(name.topic, Figures()).add(each)
     return {
         "dataDirectories": list(places),
         "total": {"topics": len(topics), "partitions": len(figures), **_numbers(total)},

@@ -4,13 +4,13 @@ This module makes the text of the page. `templates/` has its form.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
 from kafkafs.format.names import OWN_TOPICS
 from kafkafs.spark.profile.charts import Bar, amount, bars, counted, minute, moment, over_time, rendered, table
-from kafkafs.spark.profile.measure import Figures
+from kafkafs.spark.profile.measure import Figures, by_topic, sum_of
 from kafkafs.tables.offsets import TopicPartition
 
 MOST_BARS = 24
@@ -32,10 +32,8 @@ _LAGS = (
 
 def page(numbers: Mapping[TopicPartition, Figures], places: Sequence[str]) -> str:
     """The whole document, for partitions of these data directories."""
-    total = _sum(numbers.values())
-    topics: dict[str, Figures] = {}
-    for place, each in sorted(numbers.items()):
-        topics.setdefault(place.topic, Figures()).add(each)
+    total = sum_of(numbers.values())
+    topics = by_topic(numbers)
     sections = [
         _volume(topics),
         _section("Partitions by size", _skew(numbers), bars(_largest(numbers))),
@@ -56,7 +54,7 @@ def page(numbers: Mapping[TopicPartition, Figures], places: Sequence[str]) -> st
 def _volume(topics: Mapping[str, Figures]) -> Markup:
     """Records over time of the users' topics: the brokers' own tick all the time, and are named beside."""
     shown = _of_users({topic: each for topic, each in topics.items() if each.volume})
-    whole = _sum(shown.values())
+    whole = sum_of(shown.values())
     volumes = {topic: each.volume_in(whole.step_s) for topic, each in shown.items()}
     note = "By the records' own timestamps, UTC."
     own = {topic: each.records for topic, each in topics.items() if topic not in shown and each.records}
@@ -69,13 +67,6 @@ def _volume(topics: Mapping[str, Figures]) -> Markup:
 def _of_users(topics: Mapping[str, Figures]) -> Mapping[str, Figures]:
     """The topics that are not Kafka's own; those where there are no others."""
     return {topic: each for topic, each in topics.items() if topic not in OWN_TOPICS} or topics
-
-
-def _sum(numbers: Iterable[Figures]) -> Figures:
-    total = Figures()
-    for each in numbers:
-        total.add(each)
-    return total
 
 
 def _section(title: str, note: str, content: Markup) -> Markup:
@@ -110,7 +101,7 @@ def _largest(numbers: Mapping[TopicPartition, Figures]) -> list[Bar]:
     found = [
         Bar(str(place), each.size, f"{amount(each.size)} · {each.records:,}") for place, each in ranked[:MOST_BARS]
     ]
-    rest = _sum([each for _, each in ranked[MOST_BARS:]])
+    rest = sum_of([each for _, each in ranked[MOST_BARS:]])
     if len(ranked) > MOST_BARS:
         found.append(Bar(f"{len(ranked) - MOST_BARS:,} more", rest.size, f"{amount(rest.size)} · {rest.records:,}"))
     return found
