@@ -17,7 +17,7 @@ from kafkafs.cluster.image import (
     PartitionState,
 )
 from kafkafs.cluster.row_lines import Row, file_name, known, text_field
-from kafkafs.cluster.transactions import Open, Producer, Transaction
+from kafkafs.cluster.transactions import Producer, Transaction
 from kafkafs.format.messages.message_json import is_secret_config
 from kafkafs.format.names import INTERNAL_TOPICS
 
@@ -142,17 +142,17 @@ def transaction_row(transaction: Transaction, partition: int) -> Row:
     }
 
 
-def open_transaction_row(found: Open) -> Row:
+def open_transaction_row(found: Producer) -> Row:
     """A line of `open-transactions.jsonl`."""
-    open_ = found.transaction
+    state = found.state
     return {
         "topic": found.topic,
         "partition": found.partition,
-        "producerId": open_.producer_id,
-        "producerEpoch": open_.producer_epoch,
-        "coordinatorEpoch": open_.coordinator_epoch,
-        "firstOffset": open_.first_offset,
-        "lastTimestamp": open_.last_timestamp if open_.last_timestamp >= 0 else None,
+        "producerId": state.producer_id,
+        "producerEpoch": state.producer_epoch,
+        "coordinatorEpoch": state.coordinator_epoch if state.coordinator_epoch >= 0 else None,
+        "firstOffset": state.transaction_first_offset,
+        "lastTimestamp": state.timestamp if state.timestamp >= 0 else None,
         "transactionalId": found.transactional_id,
         "hanging": found.hanging,
     }

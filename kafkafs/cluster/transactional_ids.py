@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from kafkafs.cluster.chosen_replicas import ChosenReplicas
 from kafkafs.cluster.coordinators import CoordinatorTopic, TransactionPartition
 from kafkafs.cluster.topic_names import TopicNames
-from kafkafs.cluster.transactions import Open, Owners, Producer, ProducerScans, Transaction
+from kafkafs.cluster.transactions import Owners, Producer, ProducerScans, Transaction
 from kafkafs.format.names import TRANSACTIONS_TOPIC
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
@@ -50,23 +50,15 @@ class Producers:
         self._ids = ids
         self._scans = ProducerScans()
 
-    def open_transactions(self) -> list[Open]:
-        """The open transactions of all partitions, by topic and partition."""
+    def open_transactions(self) -> list[Producer]:
+        """The producers with an open transaction, by topic, partition and first offset."""
         owners = self._ids.owners()
-        return [
-            owners.join(partition.name.topic, partition.name.partition, each)
-            for partition in self._partitions()
-            for each in self._scans.open_in(partition)
-        ]
+        return [owners.join(each.name, state) for each in self._partitions() for state in self._scans.open_in(each)]
 
     def all(self) -> Iterator[Producer]:
         """The producers, by topic, partition and id, as they are asked for."""
         owners = self._ids.owners()
-        for partition in self._partitions():
-            for state in self._scans.of(partition):
-                owner = owners.owner(state.producer_id)
-                name = partition.name
-                yield Producer(name.topic, name.partition, state, None if owner is None else owner.transactional_id)
+        return (owners.join(each.name, state) for each in self._partitions() for state in self._scans.of(each))
 
     def _partitions(self) -> list[Partition]:
         partitions = self._replicas.all()

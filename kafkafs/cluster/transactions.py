@@ -18,6 +18,7 @@ from kafkafs.disk.data_file import is_settled
 from kafkafs.disk.directory import Directory
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.messages.topic_records import TRANSACTION_STATES, InternalTopic, Unreadable, parse_record
+from kafkafs.format.names import PartitionName
 from kafkafs.format.producer_snapshot import ProducerState, parse_producer_snapshot, producer_snapshot_bytes
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
@@ -75,41 +76,24 @@ _Key = tuple[Directory, str]
 _Stamp = tuple[int, int, int, int, int]
 
 
-class OpenTransaction(NamedTuple):
-    """A producer's open transaction; epochs are None if no batch or marker has given one."""
-
-    producer_id: int
-    producer_epoch: int
-    coordinator_epoch: int | None
-    first_offset: int
-    last_timestamp: int
-
-
-class Open(NamedTuple):
-    """An open transaction in a partition. `hanging` is None if its coordinator's partition is not on these disks."""
-
-    topic: str
-    partition: int
-    transaction: OpenTransaction
-    transactional_id: str | None
-    hanging: bool | None
-
-
 class Producer(NamedTuple):
-    """A producer as a partition knows it, and the transactional id that has its producer id, if any is known."""
+    """A producer as a partition knows it, and the transactional id that has its producer id, if any is known.
+    `hanging`: true if nobody will end its open transaction; None if its coordinator's partition is not on these
+    disks."""
 
     topic: str
     partition: int
     state: ProducerState
     transactional_id: str | None
+    hanging: bool | None
 
 
 class _Scanned(NamedTuple):
-    """The result of a scan, and the name of the segment that was the newest then. All producers are packed: there may
-    be millions of them."""
+    """The result of a scan, and the name of the segment that was the newest then. `open`: the producers with an open
+    transaction. All producers are packed: there may be millions of them."""
 
     newest: str | None
-    found: tuple[OpenTransaction, ...]
+    open: tuple[ProducerState, ...]
     packed: bytes
 
 
@@ -119,10 +103,10 @@ class ProducerScans:
     def __init__(self) -> None:
         self._scanned: dict[_Key, ValidatedValue[_Scanned]] = {}  # no `Log` is kept: there may be very many partitions
 
-    def open_in(self, partition: Partition) -> tuple[OpenTransaction, ...]:
-        """The partition's open transactions; none if it cannot be read."""
+    def open_in(self, partition: Partition) -> tuple[ProducerState, ...]:
+        """The partition's producers with an open transaction, by its first offset; none if it cannot be read."""
         found = self._of(partition)
-        return () if found is None else found.found
+        return () if found is None else found.open
 
     def of(self, partition: Partition) -> tuple[ProducerState, ...]:
         """The partition's producers, by id; none if it cannot be read."""
@@ -150,23 +134,9 @@ def _scan(partition: Partition, log: Log) -> tuple[_Stamp | None, _Scanned]:
     newest = log.segments[-1].log_name if log.segments else None
     stamp = _stamp(partition, newest)  # before what it is to prove
     producers = producers_at_end(partition, log)
-    return stamp, _Scanned(newest, tuple(_open_transactions(producers)), producer_snapshot_bytes(producers))
-
-
-def _open_transactions(producers: Iterable[ProducerState]) -> list[OpenTransaction]:
-    """The transactions that these producers have open, by their first offsets."""
-    found = [
-        OpenTransaction(
-            each.producer_id,
-            each.producer_epoch,
-            each.coordinator_epoch if each.coordinator_epoch >= 0 else None,
-            each.transaction_first_offset,
-            each.timestamp,
-        )
-        for each in producers
-        if each.transaction_first_offset >= 0
-    ]
-    return sorted(found, key=lambda each: (each.first_offset, each.producer_id))
+    is_open = [each for each in producers if each.transaction_first_offset >= 0]
+    is_open.sort(key=lambda each: (each.transaction_first_offset, each.producer_id))
+    return stamp, _Scanned(newest, tuple(is_open), producer_snapshot_bytes(producers))
 
 
 def _stamp(partition: Partition, newest: str | None) -> _Stamp | None:
@@ -193,15 +163,15 @@ class Owners:
         self._now = {each.producer_id: each for each in transactions}
         self._other = {producer_id: each for each in transactions for producer_id in each.producer_ids}
 
-    def join(self, topic: str, partition: int, found: OpenTransaction) -> Open:
-        """The open transaction with its id, and whether it hangs."""
-        owner = self.owner(found.producer_id)
-        transactional_id = owner.transactional_id if owner else None
-        return Open(topic, partition, found, transactional_id, self.hangs(topic, partition, found.producer_id))
+    def join(self, name: PartitionName, state: ProducerState) -> Producer:
+        """The producer of a partition with its id, and whether its open transaction hangs."""
+        owner, is_open = self.owner(state.producer_id), state.transaction_first_offset >= 0
+        hanging = self.hangs(name.topic, name.partition, state.producer_id) if is_open else False
+        return Producer(name.topic, name.partition, state, owner.transactional_id if owner else None, hanging)
 
     def hangs(self, topic: str, partition: int, producer_id: int, ended_ms: int = 0) -> bool | None:
-        """True if nobody will end a transaction that the producer has open there: see `Open`. `ended_ms`: when the one
-        before ended there, 0 for never; that is the one which its coordinator has decided about, where it did so
+        """True if nobody will end a transaction that the producer has open there: see `Producer`. `ended_ms`: when the
+        one before ended there, 0 for never; that is the one which its coordinator has decided about, where it did so
         before."""
         owner = self.owner(producer_id)
         if owner is None:
