@@ -5,6 +5,7 @@ metadata log is read for this, and of its records only those that make or delete
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
@@ -22,17 +23,8 @@ from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.replicas import furthest, replicas
 
-
-class PartitionPlace(NamedTuple):
-    """One directory of a topic's partition: the partition's number, the data directory, and the name there."""
-
-    number: int
-    directory: DataDirectory
-    name: str
-
-
 Places = Sequence[tuple[int, DataDirectory, str]]
-"""Directories of one topic's partitions: `PartitionPlace`s, or the same in plain tuples."""
+"""Directories of one topic's partitions: the partition's number, the data directory, and the name there."""
 
 
 class TopicPartitions(NamedTuple):
@@ -175,15 +167,16 @@ def _compared(topic: str, here: Places, image: Image | None) -> TopicPartitions:
 def compare_with(image: Image | None, directories: Sequence[DataDirectory]) -> dict[str, TopicPartitions]:
     """The comparison for every topic that the metadata or directories here name, by name. `image`: the metadata, if
     there are any. KafkafsError if a data directory cannot be listed."""
-    found = _places(directories)
+    found = places_by_topic(directories)
     names = sorted({*found, *(image.ids if image is not None else ())})
     return {topic: _compared(topic, found.get(topic, []), image) for topic in names}
 
 
-def _places(directories: Sequence[DataDirectory]) -> dict[str, list[PartitionPlace]]:
-    found: dict[str, list[PartitionPlace]] = {}
+def places_by_topic(directories: Sequence[DataDirectory]) -> dict[str, Places]:
+    """The directories of each topic's partitions, but those that a broker has set aside."""
+    found: defaultdict[str, list[tuple[int, DataDirectory, str]]] = defaultdict(list)
     for directory in directories:
         for name, parsed in directory.names().items():
             if not parsed.mark:
-                found.setdefault(parsed.topic, []).append(PartitionPlace(parsed.partition, directory, name))
-    return found
+                found[parsed.topic].append((parsed.partition, directory, name))
+    return dict(found)

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from kafkafs.cluster.topic_partitions import PartitionPlace, TopicMetadata, TopicPartitions
+from kafkafs.cluster.topic_partitions import Places, TopicMetadata, TopicPartitions, places_by_topic
+from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
@@ -112,7 +113,7 @@ class _Comparison:
         self._directories = directories
         self._metadata = TopicMetadata(directories, ReadOptions())
         self._names: list[dict[str, PartitionName]] = []
-        self._here: dict[str, list[PartitionPlace]] = {}
+        self._here: dict[str, Places] = {}
         self._waited_for: dict[str, tuple[int, ...]] = {}
 
     @property
@@ -139,14 +140,8 @@ class _Comparison:
 
     def _look(self, wanted: Callable[[str], bool]) -> list[TopicPartitions]:
         names = [directory.names() for directory in self._directories]
-        if not self._names or any(new is not old for new, old in zip(names, self._names, strict=True)):
-            self._names, self._here = names, {}
-            for directory, there in zip(self._directories, names, strict=True):
-                for name, parsed in there.items():
-                    if not parsed.mark:
-                        self._here.setdefault(parsed.topic, []).append(
-                            PartitionPlace(parsed.partition, directory, name)
-                        )
+        if not same_objects(names, self._names):
+            self._names, self._here = names, places_by_topic(self._directories)
         topics = sorted(filter(wanted, {*self._here, *self._metadata.topics()}))
         compared = (self._metadata.compare(topic, self._here.setdefault(topic, [])) for topic in topics)
         return [each for each in compared if each.missing]

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from kafkafs.cluster.metadata import read_once
-from kafkafs.cluster.topic_partitions import PartitionPlace, TopicMetadata, compare_with, many
+from kafkafs.cluster.topic_partitions import Places, TopicMetadata, compare_with, many, places_by_topic
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from tests.cluster.writing import Data, metadata, snapshot
@@ -47,10 +47,7 @@ def compared(*data):
 def compared_in(directories):
     metadata = TopicMetadata(directories, ReadOptions())
     image = None if metadata.source is None else read_once(metadata.source, ReadOptions()).image
-    found, here = compare_with(image, directories), dict[str, list[PartitionPlace]]()
-    for each in directories:
-        for name, parsed in each.names().items():
-            here.setdefault(parsed.topic, []).append(PartitionPlace(parsed.partition, each, name))
+    found, here = compare_with(image, directories), places_by_topic(directories)
     assert {topic: metadata.compare(topic, here.get(topic, [])) for topic in {*here, *metadata.topics()}} == found
     return found
 
@@ -122,7 +119,7 @@ def test_it_is_followed(one):
     clock = [0.0]
     directory = open_data_directory(one.path, ReadOptions(clock=lambda: clock[0]))
     known = TopicMetadata([directory], directory.options)
-    here: list[PartitionPlace] = []
+    here: Places = []
     assert known.compare("orders", here).missing == (0,)
     assert known.compare("orders", here) is known.compare("orders", here)
     one.write(
