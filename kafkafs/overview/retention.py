@@ -6,7 +6,8 @@ passes the high watermark. An active segment goes like any other, unless it is e
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 Reason = Literal["time", "size", "compact-only", "future-timestamp", "high-watermark", "unlimited"]
@@ -54,10 +55,14 @@ def retention(
     """Return what a broker deletes of a log at `at_ms`. `high_watermark` is None if it does not count."""
     bounds = [segment.base_offset for segment in segments[1:]] + [log_end] * bool(segments)
     passable = [high_watermark is None or high_watermark >= bound for bound in bounds]
-    first = _below_start(segments, log_start, passable)
-    if limits.is_limited:
-        first = _too_large(segments, limits.retention_bytes, passable, first)
-        first = _too_old(segments, limits.retention_ms, passable, first, at_ms)
+    behind = list(accumulate((segment.size for segment in reversed(segments)), initial=0))[-2::-1]  # bytes behind each
+    first = _passed(segments, passable, 0, lambda number: bounds[number] <= log_start and number + 1 < len(segments))
+    if limits.delete and limits.retention_bytes >= 0:
+        first = _passed(segments, passable, first, lambda number: behind[number] >= limits.retention_bytes)
+    if limits.delete and limits.retention_ms >= 0:
+        first = _passed(
+            segments, passable, first, lambda number: at_ms - segments[number].largest_ms > limits.retention_ms
+        )
     deletable = sum(segment.size for segment in segments[:first])
     kept: Counter[Reason] = Counter()
     reason: Reason = "size"
@@ -67,31 +72,9 @@ def retention(
     return Retention(first, deletable, +kept, _next_deletion(segments, limits, passable, first))
 
 
-def _below_start(segments: Sequence[SegmentFacts], log_start: int, passable: Sequence[bool]) -> int:
-    first = 0
-    while first + 1 < len(segments) and passable[first] and segments[first + 1].base_offset <= log_start:
-        first += 1
-    return first
-
-
-def _too_large(segments: Sequence[SegmentFacts], limit: int, passable: Sequence[bool], first: int) -> int:
-    left = sum(segment.size for segment in segments[first:]) - limit
-    if limit < 0 or left < 0:
-        return first
-    while first < len(segments) and passable[first] and left - segments[first].size >= 0:
-        if _is_empty_end(segments, first):
-            break
-        left -= segments[first].size
-        first += 1
-    return first
-
-
-def _too_old(segments: Sequence[SegmentFacts], limit_ms: int, passable: Sequence[bool], first: int, at_ms: int) -> int:
-    if limit_ms < 0:
-        return first
-    while first < len(segments) and passable[first] and at_ms - segments[first].largest_ms > limit_ms:
-        if _is_empty_end(segments, first):
-            break
+def _passed(segments: Sequence[SegmentFacts], passable: Sequence[bool], first: int, goes: Callable[[int], bool]) -> int:
+    """The first segment that stays, from number `first` on. `goes`: true if a segment is to be deleted."""
+    while first < len(segments) and passable[first] and not _is_empty_end(segments, first) and goes(first):
         first += 1
     return first
 
