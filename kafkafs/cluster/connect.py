@@ -258,22 +258,27 @@ def _task(connector: Connector, name: bytes, number: int) -> Json:
 
 
 def _task_count(last: tuple[Any, int] | None) -> int:
-    count = last[0].get("tasks") if last is not None and isinstance(last[0], dict) else 0
+    count = _fields(last).get("tasks")
     return min(count, _MOST_TASKS) if isinstance(count, int) and count > 0 else 0
 
 
 def _target_state(last: tuple[Any, int] | None) -> str:
-    value = last[0] if last is not None and isinstance(last[0], dict) else {}
+    value = _fields(last)
     state = value.get("state.v2") or value.get("state")
     return state if isinstance(state, str) else _STARTED
 
 
 def _properties(last: tuple[Any, int] | None) -> Json:
     """The settings without secrets; None if no record has them."""
-    properties = last[0].get(PROPERTIES) if last is not None and isinstance(last[0], dict) else None
+    properties = _fields(last).get(PROPERTIES)
     if not isinstance(properties, dict):
         return None
     return without_secrets({name: _scalar(value) for name, value in properties.items()})
+
+
+def _fields(last: tuple[Any, int] | None) -> Mapping[str, Any]:
+    """The fields of a record's value; none without a record, or of a value that is no object."""
+    return last[0] if last is not None and isinstance(last[0], dict) else {}
 
 
 def _scalar(value: Any) -> Json:

@@ -41,7 +41,7 @@ from kafkafs.format.records import Refusal
 from kafkafs.format.tables import Numbers
 from kafkafs.log.look import Look, Reader
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.segment import BatchRun, Damage, Segment
+from kafkafs.log.segment import Damage, Segment
 
 _LOW = 0xFFFFFFFF
 """The bits of a row that are an offset; the hash is above them."""
@@ -136,20 +136,15 @@ def _rows(reader: Reader, segment: Segment, seed: bytes) -> tuple[Numbers, bool]
     """
     assert segment.next_base is not None
     collector, has_transactions, end = KeyCollector(segment.base_offset, seed), False, segment.next_base
-    for holder, item in _runs(reader, segment.base_offset, end):
+    for holder, item in reader.visible.batches(segment.base_offset, end):
+        if isinstance(item, Damage):
+            raise CorruptData(f"{item.size} bytes at position {item.position} are not a valid batch")
         has_transactions = has_transactions or bool(is_transactional(item.rows).any())
         for piece in reader.visible.decoded(holder, item):
             if isinstance(piece, Refusal):
                 raise CorruptData(str(piece.error))
             collector.add(piece.between(segment.base_offset, end))
     return collector.finish().rows, has_transactions
-
-
-def _runs(reader: Reader, start: int, end: int) -> Iterator[tuple[Segment, BatchRun]]:
-    for holder, item in reader.visible.batches(start, end):
-        if isinstance(item, Damage):
-            raise CorruptData(f"{item.size} bytes at position {item.position} are not a valid batch")
-        yield holder, item
 
 
 logger = logging.getLogger(__name__)
