@@ -22,7 +22,7 @@ from kafkafs.disk import store_session
 from kafkafs.disk.blocking import answer_time_left, may_ask_store, may_block, patience_left
 from kafkafs.disk.objects import Names, Object, Objects, Version, parts_of, shown, whole
 from kafkafs.disk.s3_place import place_of
-from kafkafs.disk.signed_reads import SentRead, SignedRead, SignedReads, SignedStream, region_of
+from kafkafs.disk.signed_reads import AskArrow, SentRead, SignedRead, SignedReads, SignedStream, region_of
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
 from kafkafs.format.memory import Bytes
 
@@ -153,15 +153,17 @@ class BucketObjects(Objects):
 
         def question() -> tuple[Bytes, Version, Version]:
             """One request, or by pyarrow one for the bytes, one behind it for the version, and at first one before."""
-            signed = self._signed_reads()
-            found = "" if signed is None else signed.read(key, position, size)
-            if isinstance(found, SignedRead):
-                return _versioned(found)
+            signed, why = self._signed_reads(), ""
+            if signed is not None:
+                try:
+                    return _versioned(signed.read(key, position, size))
+                except AskArrow as refused:
+                    why = str(refused)
             try:
                 return self._arrow.read_versioned(key, position, size)
             except OSError as error:
-                if found and not isinstance(error, FileNotFoundError):
-                    raise OSError(f"{error} ({found})") from error
+                if why and not isinstance(error, FileNotFoundError):
+                    raise OSError(f"{error} ({why})") from error
                 raise
 
         def at_once(until: float) -> tuple[Bytes, Version, Version] | None:
@@ -210,8 +212,10 @@ class BucketObjects(Objects):
         def listing() -> Names:
             """One request for a thousand names; by pyarrow some more."""
             signed = self._signed_reads()
-            found = None if signed is None else signed.names(folder, until)
-            found = self._arrow.names(folder, surely=surely) if found is None else found
+            try:
+                found = self._arrow.names(folder, surely=surely) if signed is None else signed.names(folder, until)
+            except AskArrow:
+                found = self._arrow.names(folder, surely=surely)
             if not found.is_there and not folder:
                 raise FileNotFoundError
             if not found.is_there and surely:

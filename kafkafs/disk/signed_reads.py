@@ -16,7 +16,8 @@ import hmac
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from math import inf
 from queue import Empty, LifoQueue
@@ -55,6 +56,15 @@ _short, _long = Buffers(_SHORT, keep=16), Buffers(LONGEST, keep=4)
 
 
 Answer = TypeVar("Answer")
+
+
+class AskArrow(Exception):  # no `OSError`: the connection is sound
+    """The response is not what was asked for, so pyarrow has to be asked. The text is the store's word for why, or
+    ""."""
+
+
+class StoreSilent(OSError):
+    """The store sent nothing for too long."""
 
 
 class SignedRead(NamedTuple):
@@ -105,20 +115,18 @@ class SignedReads:
             return None
         return cls(place, region, _Keys(key, secret, token), silent_s)
 
-    def read(self, key: str, position: int, size: int, until: float = inf) -> SignedRead | str:
-        """Those bytes, in one request. If pyarrow has to be asked, the store's word for that, or "".
+    def read(self, key: str, position: int, size: int) -> SignedRead:
+        """Those bytes, in one request. AskArrow if they do not come so, OSError if the store is silent.
 
-        A place that refuses its first read is not asked again: it may take requests of another form. OSError if the
-        store is silent, TimeoutError at `until`."""
+        A place that refuses its first read is not asked again: it may take requests of another form."""
         if self._is_unfit:
-            return ""
+            raise AskArrow
         try:
-            found = self._answered(lambda connection: self._exchange(connection, key, position, size, until))
-        except TimeoutError:
-            raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
+            return self._answered(lambda connection: self._receive(self._send(connection, key, position, size), inf))
+        except (StoreSilent, TimeoutError):  # the latter of one that does not even accept a connection
+            raise self._silent() from None
         except OSError:
-            return ""
-        return "" if found is None else found
+            raise AskArrow from None
 
     def begin(self, key: str, position: int, size: int) -> SentRead | None:
         """Send the request for those bytes if a connection is open and free. `read_begun` receives them."""
@@ -139,21 +147,17 @@ class SignedReads:
 
     def read_begun(self, begun: SentRead, until: float) -> SignedRead | None:
         """The bytes whose request was sent; None if they have to be asked for once more."""
-        try:
-            found = self._receive(begun, until)
-        except OSError:
-            return None
-        return found if isinstance(found, SignedRead) else None
+        with suppress(OSError, AskArrow):
+            return self._receive(begun, until)
+        return None
 
-    def names(self, folder: str, until: float = inf) -> Names | None:
-        """The names in a folder, in a request for each page. None if pyarrow has to be asked. OSError if no page of a
-        listing came, and the store has answered before."""
+    def names(self, folder: str, until: float = inf) -> Names:
+        """The names in a folder, in a request for each page. AskArrow if they do not come so. OSError if the store is
+        silent, or if no page of a listing came, and the store has answered before."""
         found, token, tokens = Names([], [], False), "", {""}
         prefix = "".join(f"{part}/" for part in (self._place.folder, folder) if part)
         while not self._is_unfit:
             page = self._page(prefix, token, until)
-            if page is None:
-                return None
             below = f"{folder}/" if folder else ""
             found.folders.extend(page.folders)
             found.objects.extend(each._replace(key=f"{below}{each.key}") for each in page.objects)
@@ -164,48 +168,62 @@ class SignedReads:
             if token in tokens or time.monotonic() > until:
                 raise OSError("the store does not tell the last page of its listing")
             tokens.add(token)
-        return None
+        raise AskArrow
 
-    def _page(self, prefix: str, token: str, until: float) -> Page | None:
+    def _page(self, prefix: str, token: str, until: float) -> Page:
         words = {"delimiter": "/", "list-type": "2", "prefix": prefix}
         words |= {"continuation-token": token} if token else {}
         query = "&".join(f"{word}={quote(words[word], safe='-_.~')}" for word in sorted(words))
         path = self._top.removesuffix(quote(f"/{self._place.folder}", safe="/-_.~")) or "/"
         request = self._request(path, query)
-        found = self._answered(lambda connection: self._listing(connection, request, until))
-        if found is None:
-            return None
-        status, data = found
+        status, data = self._answered(lambda connection: self._listing(connection, request, until))
         self._note(status == _LISTED, status)
-        if status != _LISTED:
-            return None
-        page = parse_page(data, prefix)
-        if page is None and _WHOLE in data[-_END:]:
-            return None  # a key that XML has no word for
-        if page is None:
-            raise OSError("the answer is no listing; does a proxy answer instead of the store?")
-        return page
+        page = parse_page(data, prefix) if status == _LISTED else None
+        if page is not None:
+            return page
+        if status != _LISTED or _WHOLE in data[-_END:]:  # the latter has a key that XML has no word for
+            raise AskArrow
+        raise OSError("the answer is no listing; does a proxy answer instead of the store?")
 
-    def _listing(self, connection: HttpConnection, request: bytes, until: float) -> tuple[int, bytes] | None:
-        """Ask, and receive a response's status and body; None if the connection was lost."""
-        try:
+    def _listing(self, connection: HttpConnection, request: bytes, until: float) -> tuple[int, bytes]:
+        """Ask, and receive a response's status and body."""
+        with self._used(connection):
             connection.send(request)
             connection.receive_head(until)
             data = connection.read(_PAGE_SIZE if connection.status == _LISTED else _ERROR_SIZE)
-        except TimeoutError:
-            connection.close()
-            raise OSError(f"the store sent nothing for {self._silent_s:.0f} seconds") from None
-        except OSError:
-            connection.close()
-            return None
-        self.give_back(connection)
-        return connection.status, data
+            return connection.status, data
 
     def _answered(self, ask: Callable[[HttpConnection], Answer]) -> Answer:
-        """The answer over a connection; over a fresh one if the store had closed that meanwhile. None if it is lost."""
-        connection, is_fresh = self._connection()
-        found = ask(connection)
-        return ask(self._fresh()) if found is None and not is_fresh else found
+        """The answer over a connection; over a fresh one if the store had closed that meanwhile. AskArrow if that is
+        lost, too, and OSError if the store accepts none."""
+        with suppress(Empty):
+            connection = self._idle.get_nowait()
+            try:
+                return ask(connection)
+            except StoreSilent:
+                raise
+            except OSError:
+                pass
+        connection = self._fresh()
+        try:
+            return ask(connection)
+        except StoreSilent:
+            raise
+        except OSError:
+            raise AskArrow from None
+
+    @contextmanager
+    def _used(self, connection: HttpConnection) -> Iterator[None]:
+        """Behind the `with` the connection is free for others if its response was read to the end, else closed."""
+        try:
+            yield
+        except TimeoutError:
+            raise self._silent() from None
+        finally:
+            self.give_back(connection)
+
+    def _silent(self) -> StoreSilent:
+        return StoreSilent(f"the store sent nothing for {self._silent_s:.0f} seconds")
 
     def _note(self, is_right: bool, status: int) -> None:
         """Remember what a response says of requests of this form."""
@@ -221,38 +239,19 @@ class SignedReads:
             raise
         return SentRead(connection, position, size)
 
-    def _exchange(
-        self, connection: HttpConnection, key: str, position: int, size: int, until: float
-    ) -> SignedRead | str | None:
-        """Ask, and receive the response; None if the connection was lost."""
-        try:
-            begun = self._send(connection, key, position, size)
-        except OSError:
-            return None
-        return self._receive(begun, until)
-
-    def _receive(self, begun: SentRead, until: float) -> SignedRead | str | None:
-        """The response to a read; None if the connection was lost."""
+    def _receive(self, begun: SentRead, until: float) -> SignedRead:
+        """The response to a read."""
         connection = begun.connection
-        try:
+        with self._used(connection):
             version = self.receive_head(begun, until)
-            if not isinstance(version, Version):
-                return version
             data = _memory(begun.size)
-            got = connection.read_into(data)
-            is_right = got == begun.size and (connection.may_go_on or not connection.read(1))
-        except TimeoutError:
-            connection.close()
-            raise
-        except OSError:
-            connection.close()
-            return None
-        self.give_back(connection)
-        return SignedRead(data, version) if is_right else ""
+            if connection.read_into(data) < begun.size or not (connection.may_go_on or not connection.read(1)):
+                raise AskArrow
+            return SignedRead(data, version)
 
-    def receive_head(self, begun: SentRead, until: float) -> Version | str:
-        """The version of the object whose bytes follow; or the store's word for why there are none, or "". OSError if
-        the connection is lost, TimeoutError at `until`."""
+    def receive_head(self, begun: SentRead, until: float) -> Version:
+        """The version of the object whose bytes follow. AskArrow if they are others, or none. OSError if the connection
+        is lost, TimeoutError at `until`."""
         connection, position, size = begun
         connection.receive_head(until)
         headers, status = connection.headers, connection.status
@@ -265,8 +264,7 @@ class SignedReads:
         if is_right:
             return Version(int(whole), written, (tag, b"", version_id))
         code = None if status == _PARTIAL else _CODE.search(connection.read(_ERROR_SIZE))
-        self.give_back(connection)
-        return code[1].decode() if code else ""
+        raise AskArrow(code[1].decode() if code else "")
 
     def give_back(self, connection: HttpConnection) -> None:
         """The connection is free, if its response was read to the end."""
@@ -274,13 +272,6 @@ class SignedReads:
             self._idle.put(connection)
         else:
             connection.close()
-
-    def _connection(self) -> tuple[HttpConnection, bool]:
-        """A connection, and True if it was opened just now."""
-        try:
-            return self._idle.get_nowait(), False
-        except Empty:
-            return self._fresh(), True
 
     def _fresh(self) -> HttpConnection:
         return HttpConnection(self._host, self._silent_s, self._trust if self._place.scheme == "https" else None)
@@ -332,16 +323,12 @@ class SignedStream:
         connection, until = self._begun.connection, time.monotonic() + self._limit_s
         try:
             if not self._has_head:
-                version = self._reads.receive_head(self._begun, until)
-                if not isinstance(version, Version):
-                    return False
-                self._check(version)
+                self._check(self._reads.receive_head(self._begun, until))
                 self._has_head = True
             connection.until = until
             if connection.read_into(view) < len(view):
                 return False
-        except OSError:
-            self.close()
+        except (OSError, AskArrow):
             return False
         self._left -= len(view)
         if not self._left:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from kafkafs.disk.http_connection import HttpConnection
 from kafkafs.disk.s3_place import place_of
-from kafkafs.disk.signed_reads import SignedRead, SignedReads
+from kafkafs.disk.signed_reads import AskArrow, SignedRead, SignedReads
 from tests.kafka.buckets import bucket_of
 
 pytestmark = pytest.mark.usefixtures("bucket_keys")
@@ -29,6 +29,14 @@ pytestmark = pytest.mark.usefixtures("bucket_keys")
 def reads_of(uri: str, silent_s: float = 20.0) -> SignedReads | None:
     place = place_of(uri)
     return SignedReads.of(place, place.region, silent_s)
+
+
+def asked_of(reads: SignedReads, key: str, position: int, size: int) -> SignedRead | str:
+    """A read, or the store's word for why pyarrow has to be asked."""
+    try:
+        return reads.read(key, position, size)
+    except AskArrow as refused:
+        return str(refused)
 
 
 @pytest.fixture
@@ -72,7 +80,7 @@ def test_it_is_signed_as_by_the_sdk(token, key):
         patch.setattr(HttpConnection, "__init__", lambda *_: None)
         patch.setattr(HttpConnection, "close", lambda *_: None)
         patch.setattr(HttpConnection, "send", refuse)
-        assert reads.read(key, 0, 1) == ""
+        assert asked_of(reads, key, 0, 1) == ""
         line, *headers = asked[0].removesuffix("\r\n\r\n").split("\r\n")
         path = f"/disks/p%20q/{percent_encode(key, safe='-._~/')}"
         assert line == f"GET {path} HTTP/1.1"
@@ -142,11 +150,11 @@ def test_pyarrow_is_asked_after_an_error(tmp_path, fault):
         reads = reads_of(store.address())
         assert reads is not None
         assert isinstance(reads.read("0.log", 0, 10), SignedRead)
-        assert reads.read("none", 0, 10) == "NoSuchKey"
+        assert asked_of(reads, "none", 0, 10) == "NoSuchKey"
         store.fault = lambda _method, _key: fault
-        assert reads.read("0.log", 0, 10) == ("InternalError" if fault == "500" else "")
+        assert asked_of(reads, "0.log", 0, 10) == ("InternalError" if fault == "500" else "")
         store.fault = lambda _method, _key: ""
-        assert reads.read("0.log", 8, 10) == "", "behind its end"
+        assert asked_of(reads, "0.log", 8, 10) == "", "behind its end"
         assert isinstance(reads.read("0.log", 8, 2), SignedRead), "what failed once is asked again"
 
 
@@ -155,7 +163,7 @@ def test_a_place_that_refuses_the_first_read_is_not_asked_again(tmp_path):
         reads = reads_of(store.address())
         assert reads is not None
         for _ in range(3):
-            assert not isinstance(reads.read("none", 0, 10), SignedRead)
+            assert not isinstance(asked_of(reads, "none", 0, 10), SignedRead)
         assert len(store.asked) == 1
 
 
@@ -171,7 +179,7 @@ def test_a_fault_of_a_moment_at_the_first_read_does_not_count(tmp_path):
         assert reads is not None
         for fault in ("500", "reset"):
             store.fault = partial(_always, fault)
-            assert not isinstance(reads.read("0.log", 0, 10), SignedRead)
+            assert not isinstance(asked_of(reads, "0.log", 0, 10), SignedRead)
         store.fault = lambda _method, _key: ""
         assert isinstance(reads.read("0.log", 0, 10), SignedRead)
 
@@ -235,7 +243,7 @@ def test_a_redirect_carries_the_signature_nowhere():
             with answering(partial(_moved, moved)) as (uri, _):
                 reads = reads_of(uri)
                 assert reads is not None
-                assert reads.read("a", 0, 5) == "PermanentRedirect"
+                assert asked_of(reads, "a", 0, 5) == "PermanentRedirect"
         assert elsewhere_asked == asked == []
 
 
@@ -245,7 +253,7 @@ def test_bytes_of_another_range_are_not_taken(span):
     with answering(_bytes(span)) as (uri, _):
         reads = reads_of(uri)
         assert reads is not None
-        assert reads.read("a", 0, 5) == ""
+        assert asked_of(reads, "a", 0, 5) == ""
 
 
 def test_a_whole_object_in_answer_to_a_range_is_not_read_into_memory():
@@ -264,7 +272,7 @@ def test_a_whole_object_in_answer_to_a_range_is_not_read_into_memory():
     with answering(endless) as (uri, _):
         reads = reads_of(uri)
         assert reads is not None
-        assert reads.read("a", 0, 5) == ""
+        assert asked_of(reads, "a", 0, 5) == ""
     assert sum(sent) < 1 << 27
 
 
