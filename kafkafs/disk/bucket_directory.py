@@ -226,17 +226,13 @@ class BucketDirectory(Directory):
         yield cast("Iterator[os.DirEntry[str]]", entries())
 
     def stat(self, name: str = ".") -> os.stat_result:
-        """See `Directory`."""
+        """See `Directory`: what is listed is known."""
         folder, base = os.path.split(name)
         if name != ".":
             parent = self._listing(folder or ".")
             if base in parent.files:
                 return self._about_in(parent, base)
         return self._listing(name).about
-
-    def stat_at_once(self, name: str = ".") -> os.stat_result:
-        """See `Directory`: what is listed is known."""
-        return self.stat(name)
 
     def attributes_at_once(self, name: str = ".") -> tuple[os.stat_result, Access]:
         """See `Directory`. A folder has the time of the folder above: it need not be listed for its attributes."""

@@ -78,11 +78,10 @@ class Directory(ABC):
 
     @abstractmethod
     def stat(self, name: str = ".") -> os.stat_result:
-        """The attributes of what is called `name` now; a link's own."""
+        """The attributes of what is called `name` now; a link's own.
 
-    @abstractmethod
-    def stat_at_once(self, name: str = ".") -> os.stat_result:
-        """As `stat`; a non-blocking thread has an answer too, if what is called that is known in memory."""
+        A non-blocking thread has an answer too, if what is called that is known in memory.
+        """
 
     @abstractmethod
     def attributes_at_once(self, name: str = ".") -> tuple[os.stat_result, Access]:

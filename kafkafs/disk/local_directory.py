@@ -198,18 +198,13 @@ class LocalDirectory(Directory):
             os.close(descriptor)
 
     def stat(self, name: str = ".") -> os.stat_result:
-        """See `Directory`."""
-        may_block()
-        self._sweep_if_due()
-        try:
-            return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
-        except OSError as error:
-            raise _opening_failed(error, name) from error
-
-    def stat_at_once(self, name: str = ".") -> os.stat_result:
         """See `Directory`: the kernel may have it in memory."""
         if not is_non_blocking():
-            return self.stat(name)
+            self._sweep_if_due()
+            try:
+                return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+            except OSError as error:
+                raise _opening_failed(error, name) from error
         with self._asked_at_once(name):
             if name == ".":
                 return os.fstat(self.descriptor)

@@ -102,7 +102,7 @@ class CheckpointFiles:
 
     def _stamp(self, name: str) -> tuple[int, int, int] | None:
         try:
-            about = self._root.stat_at_once(name)
+            about = self._root.stat(name)
         except NotFound:
             return None
         return about.st_ino, about.st_size, about.st_mtime_ns

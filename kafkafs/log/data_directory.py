@@ -143,7 +143,7 @@ class DataDirectory:
             return names
         with acquired(self._lock):
             self._check_not_replaced()
-            stamp = self.root.stat_at_once().st_mtime_ns
+            stamp = self.root.stat().st_mtime_ns
             names = self._names.revalidated(stamp)
             if names is None:
                 settled = is_settled(stamp)

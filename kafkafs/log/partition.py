@@ -244,7 +244,7 @@ class Partition:
             return NOTHING
         known = self._listing.fresh()
         if known is not None and known.settled:
-            about = self.root.stat_at_once(self.name.directory)
+            about = self.root.stat(self.name.directory)
             if (about.st_ino, about.st_mtime_ns) == known.stamp:
                 return known
         listing = list_partition(self.root, self.name.directory, self._indexes)

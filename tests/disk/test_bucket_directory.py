@@ -96,10 +96,10 @@ def test_a_thread_that_must_not_wait_hears_of_what_is_known(top):
     with bucket_of(top) as store:
         far = BucketDirectory(store.address(), DiskOptions())
         with non_blocking(), pytest.raises(WouldBlock):
-            far.stat_at_once()
+            far.stat()
         far.read_whole("t-0/0.index")
         with non_blocking():
-            assert far.stat_at_once("t-0").st_mtime_ns
+            assert far.stat("t-0").st_mtime_ns
             assert far.open_now("t-0/0.index").read(0, 4) == INDEX[:4]
             with pytest.raises(WouldBlock):
                 far.open_now("t-0/0.log").read(0, 1)

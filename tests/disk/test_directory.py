@@ -121,7 +121,7 @@ def test_a_thread_that_must_not_wait_does_not_sweep(unswept, tmp_path, clock):
     """To let go may wait, too: as to close a file of another host."""
     clock.now += local_directory.IDLE_S
     with non_blocking(), suppress(WouldBlock):
-        unswept.stat_at_once("other")
+        unswept.stat("other")
         unswept.open("other", inode(tmp_path, "other"))
     assert deleted_files(tmp_path) == [f"{tmp_path}/deleted (deleted)"]
 
@@ -160,7 +160,7 @@ def test_the_impatient_open_nothing(root, tmp_path):
     """Opening can hang on a disk; the thread that serves everybody leaves it to a worker."""
     number = inode(tmp_path, "d/7")
     with non_blocking():
-        for ask in (lambda: root.open("d/7", number + 1), lambda: root.open_now("d/7"), lambda: root.stat("d"),
+        for ask in (lambda: root.open("d/7", number + 1), lambda: root.open_now("d/7"),
                     lambda: root.read_whole("d/7")):  # fmt: skip
             with pytest.raises(WouldBlock):
                 ask()
@@ -175,22 +175,22 @@ def test_what_the_impatient_are_reported_a_name_is_what_anybody_is(root, tmp_pat
     (tmp_path / "link").symlink_to("d/7")
     (tmp_path / "there").symlink_to("d")
     for name in (".", "d", "d/7", "link", "there"):
-        wanted = root.stat_at_once(name)
+        wanted = root.stat(name)
         with non_blocking():
-            reported = root.stat_at_once(name)
+            reported = root.stat(name)
         assert (reported.st_ino, reported.st_mode, reported.st_mtime_ns) == (
             wanted.st_ino,
             wanted.st_mode,
             wanted.st_mtime_ns,
         )
     with pytest.raises(NotFound):
-        root.stat_at_once("d/none")
+        root.stat("d/none")
     for name in ("d/none", "there/7", "../d"):
         with non_blocking(), pytest.raises((NotFound, WouldBlock)):
-            root.stat_at_once(name)
+            root.stat(name)
     before = open_below(tmp_path)
     with non_blocking():
-        root.stat_at_once("d/7")
+        root.stat("d/7")
     assert open_below(tmp_path) == before
 
 

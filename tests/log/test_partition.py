@@ -140,7 +140,7 @@ def test_an_error_of_the_kernels_takes_a_worker(looked_at, monkeypatch):
         patch.setattr(os, "fstat", failing)
         for name in (".", NAME):
             with pytest.raises(WouldBlock):
-                looked_at.partition.root.stat_at_once(name)
+                looked_at.partition.root.stat(name)
 
 
 def test_attributes_that_somebody_else_must_be_asked_for_take_a_worker(tmp_path, monkeypatch):
