@@ -17,7 +17,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import inf
 
 from kafkafs.errors import AnswerInProgress, Unfinished, WouldBlock
@@ -35,22 +35,26 @@ class StoreNeeded(Exception):  # no `KafkafsError`: nobody passes over it who ca
 
 class _ThreadState(threading.local):
     non_blocking = is_disk_only = False
-    answer_until = inf
+    answer_until = patient_until = inf
     deadline: float | None = None
-    patient_until = inf
+
+    @contextmanager
+    def during(self, name: str, value: float) -> Iterator[None]:
+        """A context in which that is another one."""
+        before = getattr(self, name)
+        setattr(self, name, value)
+        try:
+            yield
+        finally:
+            setattr(self, name, before)
 
 
 _state = _ThreadState()
 
 
-@contextmanager
-def non_blocking() -> Iterator[None]:
-    """A context in which this thread refuses to wait. Not reentrant."""
-    _state.non_blocking = True
-    try:
-        yield
-    finally:
-        _state.non_blocking = False
+def non_blocking() -> AbstractContextManager[None]:
+    """A context in which this thread refuses to wait."""
+    return _state.during("non_blocking", True)
 
 
 def is_non_blocking() -> bool:
@@ -107,14 +111,9 @@ def may_block() -> None:
         raise WouldBlock("this answer takes a worker thread")
 
 
-@contextmanager
-def disk_only() -> Iterator[None]:
-    """A context in which this thread waits for disks, and not for a store beside them. Not reentrant."""
-    _state.is_disk_only = True
-    try:
-        yield
-    finally:
-        _state.is_disk_only = False
+def disk_only() -> AbstractContextManager[None]:
+    """A context in which this thread waits for disks, and not for a store beside them."""
+    return _state.during("is_disk_only", True)
 
 
 def may_ask_store() -> None:
@@ -125,14 +124,9 @@ def may_ask_store() -> None:
         raise StoreNeeded
 
 
-@contextmanager
-def answer_within(seconds: float) -> Iterator[None]:
-    """A context in which all questions to a store together take no longer. Not reentrant."""
-    _state.answer_until = time.monotonic() + seconds
-    try:
-        yield
-    finally:
-        _state.answer_until = inf
+def answer_within(seconds: float) -> AbstractContextManager[None]:
+    """A context in which all questions to a store together take no longer."""
+    return _state.during("answer_until", time.monotonic() + seconds)
 
 
 def answer_time_left() -> float:
@@ -140,14 +134,9 @@ def answer_time_left() -> float:
     return max(0.0, _state.answer_until - time.monotonic())
 
 
-@contextmanager
-def time_slice(seconds: float) -> Iterator[None]:
-    """A context in which this thread stops long work after so long, to be asked again. Not reentrant."""
-    _state.deadline = time.monotonic() + seconds
-    try:
-        yield
-    finally:
-        _state.deadline = None
+def time_slice(seconds: float) -> AbstractContextManager[None]:
+    """A context in which this thread stops long work after so long, to be asked again."""
+    return _state.during("deadline", time.monotonic() + seconds)
 
 
 def has_time_slice() -> bool:
@@ -161,16 +150,10 @@ def check_time_slice() -> None:
         raise Unfinished("this answer takes longer; ask again")
 
 
-@contextmanager
-def patience(seconds: float) -> Iterator[None]:
+def patience(seconds: float) -> AbstractContextManager[None]:
     """A context in which this thread waits for what is far no longer than so long in all; inside another such context,
     no longer than that one allows."""
-    before = _state.patient_until
-    _state.patient_until = min(before, time.monotonic() + seconds)
-    try:
-        yield
-    finally:
-        _state.patient_until = before
+    return _state.during("patient_until", min(_state.patient_until, time.monotonic() + seconds))
 
 
 def patience_left() -> float:
