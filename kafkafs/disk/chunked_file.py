@@ -53,7 +53,6 @@ class ChunkedFile(DataFile):
     """`size` bytes, in chunks of `chunk_size`; the last one is shorter."""
 
     __slots__ = (
-        "_about",
         "_ahead",
         "_begun",
         "_cache",
@@ -119,10 +118,6 @@ class ChunkedFile(DataFile):
             buffer[at : at + len(part)] = part
             at += len(part)
         return at
-
-    def stream(self, position: int, size: int) -> bytes | memoryview:
-        """See `DataFile`: a view of the chunks, if one fetch has brought them."""
-        return _joined(self._going_on(position, size))
 
     def next_data(self, position: int) -> int:
         """See `DataFile`: there are no holes."""

@@ -94,9 +94,9 @@ class DataFile(ABC):
         """Like `read`, into the caller's buffer: how many bytes came. `straight`: as much again will be read from there
         on, and more, so that the disk may read ahead."""
 
-    @abstractmethod
     def stream(self, position: int, size: int) -> bytes | memoryview:
-        """Like `read`, for handing on: a non-blocking thread gets a view of its own buffer, good until its next."""
+        """Like `read`, for handing on: a non-blocking thread may get a view of its own buffer, good until its next."""
+        return self.read_long(position, size)
 
     @abstractmethod
     def next_data(self, position: int) -> int:
@@ -236,7 +236,7 @@ class LocalFile(DataFile):
     def stream(self, position: int, size: int) -> bytes | memoryview:
         """See `DataFile`."""
         if not is_non_blocking() or size > STREAM_SIZE:
-            return self.read_long(position, size)
+            return super().stream(position, size)
         view = _own.view[:size]
         return view[: self.read_into(view, position, passing=True)]
 

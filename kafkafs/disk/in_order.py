@@ -62,58 +62,47 @@ def in_order(
     rules: OrderRules[Message],
 ) -> Generator[tuple[str, Message], None, None]:
     """Yield what the jobs tell, each with its lane. Exhausted if the system ends a process."""
-    started = list[ForkedProcess[Task, Message]]()
+    started, idle, held = list[ForkedProcess[Task, Message]](), deque[ForkedProcess[Task, Message]](), 0
+    busy: dict[ForkedProcess[Task, Message], _Given[Message]] = {}
+    lanes: defaultdict[str, deque[_Given[Message]]] = defaultdict(deque)  # of each lane, in the order of its jobs
     try:
-        yield from _handed_on(jobs, serve, processes, rules, started)
+        while True:
+            while idle or len(started) < processes:
+                job = next(jobs, None)
+                if job is None:
+                    break
+                if isinstance(job, Ready):
+                    yield job.lane, job.message
+                    continue
+                if not idle:
+                    started.append(ForkedProcess(serve))
+                    idle.append(started[-1])
+                process = idle.popleft()
+                process.give(job.task)
+                busy[process] = _Given(job.lane)
+                lanes[job.lane].append(busy[process])
+            listened = [each for each, given in busy.items() if held < rules.ahead or _is_next(given, lanes)]
+            if not listened:
+                return
+            turns = dict[str, None]()  # the lanes that may go on: a look at all of them took minutes of 100,000
+            for process in answered(listened, rules.look_s):
+                message = process.received()
+                turns[busy[process].lane] = None
+                busy[process].messages.append(message)
+                held += rules.size(message)
+                if rules.is_last(message):
+                    del busy[process]
+                    idle.append(process)
+            rules.looked()
+            for lane in turns:
+                for message in _in_turn(lanes[lane], rules.is_last):
+                    held -= rules.size(message)
+                    yield lane, message
+                if not lanes[lane]:
+                    del lanes[lane]
     finally:
         for process in started:
             process.end()
-
-
-def _handed_on(
-    jobs: Iterator[Job[Task] | Ready[Message] | None],
-    serve: Serve[Task, Message],
-    processes: int,
-    rules: OrderRules[Message],
-    started: list[ForkedProcess[Task, Message]],
-) -> Iterator[tuple[str, Message]]:
-    idle, held = deque[ForkedProcess[Task, Message]](), 0
-    busy: dict[ForkedProcess[Task, Message], _Given[Message]] = {}
-    lanes: defaultdict[str, deque[_Given[Message]]] = defaultdict(deque)  # of each lane, in the order of its jobs
-    while True:
-        while idle or len(started) < processes:
-            job = next(jobs, None)
-            if job is None:
-                break
-            if isinstance(job, Ready):
-                yield job.lane, job.message
-                continue
-            if not idle:
-                started.append(ForkedProcess(serve))
-                idle.append(started[-1])
-            process = idle.popleft()
-            process.give(job.task)
-            busy[process] = _Given(job.lane)
-            lanes[job.lane].append(busy[process])
-        listened = [each for each, given in busy.items() if held < rules.ahead or _is_next(given, lanes)]
-        if not listened:
-            return
-        turns = dict[str, None]()  # the lanes that may go on: a look at all of them took minutes of 100,000
-        for process in answered(listened, rules.look_s):
-            message = process.received()
-            turns[busy[process].lane] = None
-            busy[process].messages.append(message)
-            held += rules.size(message)
-            if rules.is_last(message):
-                del busy[process]
-                idle.append(process)
-        rules.looked()
-        for lane in turns:
-            for message in _in_turn(lanes[lane], rules.is_last):
-                held -= rules.size(message)
-                yield lane, message
-            if not lanes[lane]:
-                del lanes[lane]
 
 
 def _is_next(given: _Given[Message], lanes: Mapping[str, deque[_Given[Message]]]) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from kafkafs.disk.access import Access
 from kafkafs.disk.data_file import BUFFER_SIZE, DataFile, DiskOptions
-from kafkafs.format.memory import Buffers, Memory
+from kafkafs.format.memory import Buffers
 
 _FIRST, _LONGEST = 1 << 20, 8 << 20
 """Bytes of the first request, of a reader that may end at once, and of the longest one. Each may be twice the one
@@ -93,10 +93,6 @@ class StraightFile(DataFile):
         buffer[: len(view)] = view
         return len(view)
 
-    def stream(self, position: int, size: int) -> bytes | memoryview:
-        """See `DataFile`."""
-        return self.read_long(position, size)
-
     def next_data(self, position: int) -> int:
         """See `DataFile`."""
         return self._file.next_data(position)
@@ -107,11 +103,6 @@ class StraightFile(DataFile):
         self._known_to = 0
         self._go_on_at(position)
         return dropped
-
-    @property
-    def memory(self) -> Memory:
-        """See `DataFile`."""
-        return self._file.memory
 
     def _view(self, position: int, size: int) -> memoryview | None:
         """Those bytes; None if this is not the place for them."""
