@@ -67,7 +67,7 @@ def run_to_exit_code(
 
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"
-        say(f"this is a bug, please report it: {error!r} at {where}")
+        say(f"this is a bug, please report it: {error!r:.500} at {where}")
         return EXIT_BUG
 
 

@@ -164,6 +164,7 @@ def run_compaction(arguments: argparse.Namespace) -> int:
     if others:
         raise UsageError(f"--compact takes nothing else: leave out {', '.join(map(_typed, others))}")
     out = output(arguments.compact)
+    out.check()
     if out.local is not None and (out.local / PLAN).exists():
         out = replace(out, mode=(out.local / PLAN).stat().st_mode & 0o666)
     with SparkProgress("compact", "looking") as progress, claimed(out) as claim:

@@ -84,7 +84,11 @@ def _of_tier(options: MountOptions, **changes: Any) -> MountOptions:
 
 def _index_dir(options: MountOptions, value: str) -> MountOptions:
     path = Path(value)
-    if not path.is_dir():
+    try:
+        is_there = path.is_dir()
+    except OSError as error:  # a directory above it may not be entered, or a name is too long
+        raise UsageError(f"index_dir={value!r} cannot be opened: {error.strerror}") from error
+    if not is_there:
         raise UsageError(f"index_dir={value!r} is not a directory; `kafkafs reindex DATA_DIR --index-dir D` makes one")
     return _reading(options, index_dir=path.absolute())
 

@@ -17,7 +17,7 @@ from kafkafs.cli.spark_command import (
     named_directories,
     write_shown,
 )
-from kafkafs.errors import UsageError
+from kafkafs.errors import UsageError, printable
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.profile.measure import Figures
 from kafkafs.spark.profile.numbers import numbers_of
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             numbers = profile(where, paths, progress, arguments.replicas, topics, source)
     mode = mode_of_copies(data_directories(paths), topics.takes)
     for each in files:
-        write_shown(each.place, each.text(numbers, [str(path) for path in paths]), mode)
+        write_shown(each.place, each.text(numbers, [printable(str(path)) for path in paths]), mode)
     for sentence in missing:
         say(sentence)
     records = sum(each.records for each in numbers.values())

@@ -87,11 +87,16 @@ def file_to_write(path: Path, data_directories: Sequence[Path]) -> Path:
     place = local_place(path, "this file")
     if any(is_within(place, each) for each in data_directories):
         raise UsageError(f"{str(place)!r} is inside a data directory, where nothing is written")
-    if not place.parent.is_dir():
-        raise UsageError(f"{str(place)!r} cannot be written: there is no directory {str(place.parent)!r}")
-    if place.is_dir() or not os.access(place if place.exists() else place.parent, os.W_OK):
-        reason = "it is a directory" if place.is_dir() else os.strerror(errno.EACCES)
-        raise UsageError(f"{str(place)!r} cannot be written: {reason}")
+    try:
+        fault = "" if place.parent.is_dir() else f"there is no directory {str(place.parent)!r}"
+        if place.is_dir():
+            fault = "it is a directory"
+        elif not fault and not os.access(place if place.exists() else place.parent, os.W_OK):
+            fault = os.strerror(errno.EACCES)
+    except OSError as error:  # a directory above it may not be entered, or a name is too long
+        fault = str(error.strerror)
+    if fault:
+        raise UsageError(f"{str(place)!r} cannot be written: {fault}")
     return place
 
 

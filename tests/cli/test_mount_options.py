@@ -88,6 +88,8 @@ def test_an_index_directory_has_to_be_there(tmp_path, monkeypatch):
     assert parse(["index_dir=indexes"]).reading.index_dir == tmp_path / "indexes"
     with pytest.raises(UsageError, match="`kafkafs reindex DATA_DIR --index-dir D` makes one"):
         parse(["index_dir=elsewhere"])
+    with pytest.raises(UsageError, match=r"^index_dir='x+' cannot be opened: File name too long$"):
+        parse([f"index_dir={'x' * 300}"])
 
 
 @pytest.mark.parametrize(

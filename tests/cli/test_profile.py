@@ -69,3 +69,13 @@ def test_damage_that_the_numbers_lack_ends_in_a_sentence_and_a_code(tmp_path, ca
     assert main(["profile", str(data), "--json", str(tmp_path / "numbers.json")]) == 1
     assert capsys.readouterr().err.endswith("1 damaged place is not in the numbers; kafkafs audit names the damage\n")
     assert json.loads((tmp_path / "numbers.json").read_text())["total"]["damaged"] == 1
+
+
+def test_a_data_directory_may_have_a_name_that_is_no_utf_8(tmp_path):
+    """Regression: "this is a bug, please report it", with the whole page behind it."""
+    data = unpack(tmp_path).rename(tmp_path / "logs\udcff")
+    numbers, html = tmp_path / "numbers.json", tmp_path / "page.html"
+    assert main(["profile", str(data), "--json", str(numbers), "--html", str(html)]) == 0
+    shown = f"{tmp_path}/logs\\udcff"
+    assert json.loads(numbers.read_text())["dataDirectories"] == [shown]
+    assert shown in html.read_text()

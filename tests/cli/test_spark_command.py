@@ -21,6 +21,7 @@ from kafkafs.fuse.life.mountpoint import FILESYSTEM, Mount
 from kafkafs.spark.jobs import Step
 from kafkafs.tables.local import LocalEngine
 from tests.cli.test_status_line import terminal
+from tests.nobody import as_nobody, takes_root
 
 
 @pytest.fixture
@@ -72,6 +73,7 @@ def test_a_report_is_written_beside_the_data(data, monkeypatch):
         ("link/report.html", "is inside a data directory"),
         ("missing/report.html", "there is no directory '.*/missing'"),
         ("beside", "it is a directory"),
+        ("x" * 300, "File name too long"),
     ],
 )
 def test_a_report_that_could_not_be_written_is_refused_before_the_job(place, sentence, data):
@@ -80,6 +82,15 @@ def test_a_report_that_could_not_be_written_is_refused_before_the_job(place, sen
     (data.parent / "beside").mkdir()
     (data.parent / "link").symlink_to(data)
     with pytest.raises(UsageError, match=sentence):
+        file_to_write(data.parent / place, [data])
+
+
+@takes_root
+@pytest.mark.parametrize("place", ["closed/report.html", "closed/in/report.html"])
+def test_a_place_in_a_directory_that_may_not_be_entered_is_refused(place, data):
+    """Regression: "this is a bug, please report it", for an ordinary user and a directory of root's."""
+    (data.parent / "closed").mkdir(mode=0o700)
+    with as_nobody(), pytest.raises(UsageError, match="cannot be written: Permission denied"):
         file_to_write(data.parent / place, [data])
 
 

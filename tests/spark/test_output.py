@@ -169,6 +169,21 @@ def test_a_local_place_may_have_any_name(tmp_path):
     assert str(out) == str(tmp_path / "a b%20#?ü")
 
 
+def test_a_local_place_whose_name_is_no_utf_8_is_refused(tmp_path):
+    """Regression: "file:// is not a file system that pyarrow knows"."""
+    with pytest.raises(UsageError, match=r"'.*\\udcff' is not UTF-8, and pyarrow opens no such path; name another"):
+        output(str(tmp_path / "out\udcff"))
+
+
+def test_a_file_whose_name_is_no_utf_8_is_a_sentence(tmp_path):
+    """Regression: "this is a bug", for `export --to` and `--compact` on a directory with a stranger's file."""
+    (tmp_path / "x\udcff").touch()
+    out = output(str(tmp_path))
+    for ask in (out.sizes, out.tidy, lambda: out.times("_")):
+        with pytest.raises(UsageError, match=f"^'{tmp_path}' has a file whose name is not UTF-8: .*; move it away$"):
+            ask()
+
+
 @pytest.mark.parametrize("scheme", ["hdfs", "viewfs"])
 def test_hadoops_file_systems_are_refused_with_the_way_that_works(scheme):
     """Through pyarrow they take Java inside of this process; Spark and Hadoop's own commands write there better."""

@@ -140,11 +140,11 @@ class Output:
         system, root = self._opened()
         with self._errors_named("read", UsageError):
             found = system.get_file_info(fs.FileSelector(root, allow_not_found=True))
-        return {
-            each.base_name: each.mtime_ns / 1e9
-            for each in found
-            if each.type == fs.FileType.File and each.base_name.startswith(prefix)
-        }
+            return {
+                each.base_name: each.mtime_ns / 1e9
+                for each in found
+                if each.type == fs.FileType.File and each.base_name.startswith(prefix)
+            }
 
     def remove(self, name: str) -> None:
         """Takes a file away, if it is there and that can be."""
@@ -182,10 +182,9 @@ class Output:
     def _files(self) -> Iterator[tuple[str, int]]:
         system, root = self._opened()
         with self._errors_named("read", UsageError):
-            found = system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True))
-        for each in found:
-            if each.type == fs.FileType.File:
-                yield each.path.removeprefix(root).lstrip("/"), each.size or 0
+            for each in system.get_file_info(fs.FileSelector(root, allow_not_found=True, recursive=True)):
+                if each.type == fs.FileType.File:
+                    yield each.path.removeprefix(root).lstrip("/"), each.size or 0
 
     def _opened(self) -> tuple[fs.FileSystem, str]:
         return _opened(self.uri)
@@ -196,12 +195,17 @@ class Output:
             yield
         except OSError as error:
             raise kind(f"{str(self)!r} cannot be {what}: {_reason(error)}") from error
+        except UnicodeDecodeError as error:  # pyarrow's, of a name in a listing
+            name = os.fsdecode(error.object)
+            raise kind(f"{str(self)!r} has a file whose name is not UTF-8: {name!r}; move it away") from error
 
 
 def output(word: str) -> Output:
     """The output that a user names: a path, or a URI. UsageError for a file system that is not known here."""
     address = address_of(word)
     if not is_bucket(address):
+        if os.fsencode(address).decode(errors="replace") != address:
+            raise UsageError(f"{word!r} is not UTF-8, and pyarrow opens no such path; name another directory")
         return Output(Path(address).absolute().as_uri())
     if fault := fault_of_name(address):
         raise UsageError(f"the address {shown(address)!r} {fault}")
