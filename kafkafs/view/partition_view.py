@@ -22,7 +22,7 @@ from kafkafs.search.partition_keys import PartitionKeys
 from kafkafs.view.made import OVERHEAD, AnswerCache
 from kafkafs.view.missing_partitions import MissingPartitions
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent
-from kafkafs.view.replica_directories import ShownReplica, place_key
+from kafkafs.view.replica_directories import ShownReplica
 from kafkafs.view.resources import Resources
 
 _MANY = 16
@@ -48,10 +48,9 @@ class SharedAccess(NamedTuple):
 
 
 class PartitionCache:
-    """The remembered facts about one partition."""
+    """The facts about one partition that its views remember."""
 
-    def __init__(self, partition: Partition, options: ReadOptions, keys: PartitionKeys) -> None:
-        self.partition = partition
+    def __init__(self, options: ReadOptions, keys: PartitionKeys) -> None:
         self.keys = keys
         self.shared_access: CachedValue[SharedAccess] = CachedValue(KEEP_S, options.clock)
 
@@ -75,20 +74,25 @@ class PartitionView:
         topic are not here."""
         self.data_directory = directory
         self.shown_as = shown_as
-        self.key = place_key(directory, name)
+        self.key = os.path.join(directory.path, name)  # no other replica of the tree has it
         self.resources = resources
         self.options = options = resources.options
         self.find_replicas = find_replicas
         self.missing = missing
         self._name = name
-        # the cache that `ask` met last, weakly: a view keeps none alive. Saves 4 of 33 us of a stat through a mount
-        self._known: CachedValue[ReferenceType[PartitionCache]] = CachedValue(0.0, options.clock)
+        # the last one, weakly: a view keeps none alive. Saves 4 of 33 us of a stat through a mount
+        self._partition: CachedValue[ReferenceType[Partition]] = CachedValue(0.0, options.clock)
         self._directory: CachedValue[_Directory] = CachedValue(KEEP_S / 4, options.clock)
 
     @property
     def partition(self) -> Partition:
         """The partition that has the directory's name now."""
-        return self.data_directory.partition(self._name)
+        known = self._partition.fresh()
+        partition = known() if known is not None else None
+        if partition is None:
+            partition = self.data_directory.partition(self._name)
+            self._partition.store(ref(partition), fresh_until=self.data_directory.fresh_until)
+        return partition
 
     def path_of(self, name: str) -> str:
         """Return the path of one of the partition's own files, from the data directory."""
@@ -96,13 +100,9 @@ class PartitionView:
 
     @property
     def _cache(self) -> PartitionCache:
-        partition = self.partition
-        found: PartitionCache = self.resources.partitions.get(
-            self.key,
-            lambda: PartitionCache(partition, self.options, self._keys()),
-            lambda cache: cache.partition is partition,
-        )
-        return found
+        caches, partition = self.resources.partitions, self.partition
+        known: PartitionCache | None = caches.get(partition)
+        return known or caches.setdefault(partition, PartitionCache(self.options, self._keys()))
 
     @property
     def keys(self) -> PartitionKeys:
@@ -125,12 +125,7 @@ class PartitionView:
 
     def ask(self, question: Callable[[Look], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
-        known = self._known.fresh()
-        cache = known() if known is not None else None
-        if cache is None:
-            cache = self._cache
-            self._known.store(ref(cache), fresh_until=self.data_directory.fresh_until)
-        return cache.partition.ask(question)
+        return self.partition.ask(question)
 
     def ask_open(self, question: Callable[[Look], Answer]) -> Answer:
         """As `ask`, for a reader that has begun: a partition that is gone is no missing name to it."""

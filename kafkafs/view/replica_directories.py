@@ -6,7 +6,6 @@ run, the furthest would change with every batch. Directories of several clusters
 the root shows the partition of the first cluster.
 """
 
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -36,11 +35,6 @@ class ReplicaPlace(NamedTuple):
         return self.disk.directory
 
 
-def place_key(directory: DataDirectory, name: str) -> str:
-    """Return what distinguishes this replica from all others of the tree."""
-    return os.path.join(directory.path, name)
-
-
 Places = Mapping[str, Sequence[ReplicaPlace]]
 """By name the directories that have it, of one cluster, in the order in which the data directories were given."""
 
@@ -57,10 +51,8 @@ class ShownReplica(NamedTuple):
 class PartitionNames:
     """The partitions of all data directories by name. Any thread may ask."""
 
-    def __init__(self, disks: Sequence[DiskView], keep_only: Callable[[Callable[[str], bool]], None]) -> None:
-        """`keep_only` is called when partitions have come or gone, with a function: is a key of one that is here?"""
+    def __init__(self, disks: Sequence[DiskView]) -> None:
         self._disks = disks
-        self._keep_only = keep_only
         self._clusters = [disk.directory.cluster_id() if len(disks) > 1 else None for disk in disks]
         self._lock = threading.Lock()
         self._all: dict[str, list[ReplicaPlace]] = {}
@@ -93,8 +85,6 @@ class PartitionNames:
             self._of = names
             known = set(self._shown.values())
             self._chosen = {places: chosen for places, chosen in self._chosen.items() if places in known}
-            keys = {place_key(place.directory, place.name) for places in found.values() for place in places}
-            self._keep_only(keys.__contains__)
 
     def _of_one_cluster(self, places: Sequence[ReplicaPlace], own: str | None = None) -> tuple[ReplicaPlace, ...]:
         """Those of that cluster, or of the first one that any of them names."""

@@ -7,14 +7,15 @@ measure what unpacks to too much (`format.codecs`).
 
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from kafkafs.disk import prefetch
 from kafkafs.disk.budget import Budget
-from kafkafs.disk.cached_value import LruCache, MadeOnce
+from kafkafs.disk.cached_value import MadeOnce
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import of_one_cluster
+from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY
 from kafkafs.view import made
@@ -36,7 +37,7 @@ class Resources:
     def __init__(self, options: ReadOptions, directories: Sequence[DataDirectory], limits: TextLimits = USUAL) -> None:
         """`directories` are all that the tree shows."""
         self.options = options
-        self.partitions: LruCache[Any] = LruCache()  # a PartitionCache each
+        self.partitions: WeakKeyDictionary[Partition, Any] = WeakKeyDictionary()  # a PartitionCache each
         self.answers: made.AnswerCache[Any] = made.AnswerCache(
             made.ANSWERS
         )  # of points: see `partition_view.PointView`

@@ -49,7 +49,7 @@ class Root:
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self.resources = Resources(options, self._directories, limits)
         self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()
-        self._names = PartitionNames(self._disks, self.resources.partitions.keep_only)
+        self._names = PartitionNames(self._disks)
         lost = TierPartitionFinder(self._find_lost, self._look_for_lost)
         self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self.resources, lost)
         self._replicas = ReplicasDirectory(
