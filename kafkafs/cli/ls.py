@@ -21,7 +21,7 @@ from kafkafs.cli import unmounted
 from kafkafs.cli.tables import human
 from kafkafs.cli.unmounted import mode_text
 from kafkafs.errors import UsageError
-from kafkafs.view.node import Attributes, DirectoryNode, LinkNode, Node
+from kafkafs.view.node import LINKS, Attributes, DirectoryNode, LinkNode, Node
 from kafkafs.view.paths import resolve
 
 _HALF_A_YEAR_S = 31556952 // 2  # within which a time counts as recent
@@ -195,7 +195,7 @@ def _columns(line: Line, look: ListingStyle) -> tuple[str, str, str, str, str, s
         name += f" -> {printable_name(cast(LinkNode, line.node).target())}"
     owner, group = owner_names(about.uid, about.gid)
     size = human(about.size) if look.human else str(about.size)
-    return mode_text(about), str(about.nlink), owner, group, size, _when(about.mtime_ns, look.times), name
+    return mode_text(about), str(LINKS[about.kind]), owner, group, size, _when(about.mtime_ns, look.times), name
 
 
 def owner_names(uid: int, gid: int) -> tuple[str, str]:

@@ -20,17 +20,7 @@ _EXACT = ReadOptions().exact
 
 
 def _attributes(kind: Kind, mode: int, timeout_s: float) -> Attributes:
-    return Attributes(
-        kind=kind,
-        mode=mode,
-        uid=os.getuid(),
-        gid=os.getgid(),
-        size=0,
-        blocks=0,
-        mtime_ns=time.time_ns(),
-        nlink=2 if kind == "directory" else 1,
-        timeout_s=timeout_s,
-    )
+    return Attributes(kind, mode, os.getuid(), os.getgid(), 0, time.time_ns(), timeout_s)
 
 
 class TextFile(MadeFile):
@@ -70,7 +60,7 @@ class AboutDirectory:
 
     def entries(self) -> Sequence[Entry]:
         """All of them, README first."""
-        return [Entry(name, "file", None) for name in self._files]
+        return [Entry(name, "file") for name in self._files]
 
 
 class Top:
@@ -92,7 +82,7 @@ class Top:
 
     def entries(self) -> Sequence[Entry]:
         """The entries of the tree, and `.kafkafs` behind them."""
-        return [*self._tree.entries(), Entry(NAME, "directory", None)]
+        return [*self._tree.entries(), Entry(NAME, "directory")]
 
     def disks(self) -> Sequence[Disk]:
         """The disks of the tree: the content of `.kafkafs` is on no disk."""

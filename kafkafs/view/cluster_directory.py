@@ -49,7 +49,7 @@ class ClusterDirectory(ClusterNode):
         if self._sources.schemas.partition() is not None:
             names += [_LINES, _TEXTS]
         directories = (_GROUPS, _TEXTS)
-        return [Entry(name, "directory" if name in directories else "file", None) for name in sorted([*names, _STATE])]
+        return [Entry(name, "directory" if name in directories else "file") for name in sorted([*names, _STATE])]
 
     def child(self, name: str) -> Node:
         """A child that `entries` lists, and nothing else. Raise NotFound if a source has gone, too."""
@@ -167,7 +167,7 @@ class SchemaTextsDirectory:
 
     def entries(self) -> Sequence[Entry]:
         """A file for each id of a schema whose text is known, sorted as text: `10.avsc` before `2.avsc`."""
-        return [Entry(name, "file", None) for name in sorted(schema_texts(self._topic.registry()))]
+        return [Entry(name, "file") for name in sorted(schema_texts(self._topic.registry()))]
 
     def child(self, name: str) -> "SchemaFile":
         """The text of that name, `<id>.avsc`, `.proto` or `.json`; NotFound if the registry has none by now."""

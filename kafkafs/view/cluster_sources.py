@@ -139,17 +139,9 @@ class ClusterNode:
         mode &= 0o444
         if kind == "directory":
             mode |= mode >> 2
-        return Attributes(
-            kind,
-            0o777 if kind == "symlink" else mode,
-            uid,
-            gid,
-            0,
-            0,
-            granted.mtime_ns,
-            2 if kind == "directory" else 1,
-            0.0 if kind == "symlink" else KEEP_S / 2,
-        )
+        if kind == "symlink":
+            return Attributes(kind, 0o777, uid, gid, 0, granted.mtime_ns, 0.0)
+        return Attributes(kind, mode, uid, gid, 0, granted.mtime_ns, KEEP_S / 2)
 
 
 class ClusterFile(MadeFile, ClusterNode):

@@ -26,7 +26,7 @@ class GroupsDirectory(ClusterNode):
     def entries(self) -> Sequence[Entry]:
         """One for each group, by name, but for names that no file can have."""
         names = self._sources.ask(lambda cluster: cluster.groups.paths())
-        return [Entry(name, "directory", None) for name in names]
+        return [Entry(name, "directory") for name in names]
 
     def child(self, name: str) -> Node:
         """The directory of the group whose encoded name that is, which is not listed if the group was deleted; NotFound
@@ -71,7 +71,7 @@ class GroupDirectory(_GroupNode):
         )
         if not is_there and not is_known:
             raise NotFound(f"there is no group {self._path!r} any more")
-        return [Entry(name, node.kind, None) for name, node in self._nodes().items() if is_there or name == _HISTORY]
+        return [Entry(name, node.kind) for name, node in self._nodes().items() if is_there or name == _HISTORY]
 
     def child(self, name: str) -> Node:
         """One of the five; NotFound for any other name. The directory itself asks if the group is still there, when it
@@ -152,7 +152,7 @@ class LinksDirectory(_GroupNode):
         """By topic and partition; without offsets that are pending in a transaction."""
         links = self._links().items()
         listed = (name for name, (commit, _) in links if self._suffix or self._is_there(commit))
-        return [Entry(name, "symlink", None) for name in listed]
+        return [Entry(name, "symlink") for name in listed]
 
     def child(self, name: str) -> Node:
         """The link of that partition, in `unread/` with `.jsonl` behind it; NotFound if the group has none."""

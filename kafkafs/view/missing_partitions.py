@@ -100,7 +100,7 @@ class TopicInfo(MadeFile):
     def _about(self) -> Attributes:
         """The rights that the root and the metadata grant together."""
         about = self._of_directory()
-        own = about._replace(kind="file", mode=about.mode & 0o444, nlink=1, timeout_s=0.0)
+        own = about._replace(kind="file", mode=about.mode & 0o444, timeout_s=0.0)
         return self._missing.restricted(own)
 
     def _make(self) -> bytes:

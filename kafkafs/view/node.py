@@ -27,6 +27,9 @@ KEEP_S = 0.8
 
 Kind = Literal["directory", "file", "symlink"]
 
+LINKS: Mapping[Kind, int] = {"directory": 2, "file": 1, "symlink": 1}
+"""The number of links that `stat` shows."""
+
 
 class Attributes(NamedTuple):
     """The values that `stat` shows. `timeout_s` is how long the kernel may keep it, and the name that led to it."""
@@ -36,12 +39,11 @@ class Attributes(NamedTuple):
     uid: int
     gid: int
     size: int  # bytes; 0 if the content is a stream
-    blocks: int  # of 512 bytes, what the disk holds
     mtime_ns: int
-    nlink: int
     timeout_s: float
     version: Hashable = None  # of the bytes: where it is another one, whoever has the file open has another file open
     is_fixed: bool = False  # an `open` gives this version or fails, and it never grows
+    blocks: int = 0  # of 512 bytes, what the disk holds: counted for the real files alone
 
     @property
     def access(self) -> Access:
@@ -54,11 +56,10 @@ class Attributes(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One line of a listing. `attributes` where they are known without reading a log, else None: `stat` asks."""
+    """One line of a listing."""
 
     name: str
     kind: Kind
-    attributes: Attributes | None
 
 
 class Content(Protocol):

@@ -141,12 +141,12 @@ class PartitionView:
             about, access = self.data_directory.root.attributes_at_once(self.data_directory.place_of(self._name))
             known = self._directory.store(_Directory(access.less_writing(), about.st_mtime_ns))
         uid, gid, mode = known.access
-        return Attributes("directory", mode, uid, gid, 0, 0, known.mtime_ns, 2, KEEP_S / 2)
+        return Attributes("directory", mode, uid, gid, 0, known.mtime_ns, KEEP_S / 2)
 
     def link_attributes(self) -> Attributes:
         """The attributes of a symbolic link in the partition's directory. It moves with the log."""
         about = self.directory_attributes()
-        return Attributes("symlink", 0o777, about.uid, about.gid, 0, 0, about.mtime_ns, 1, 0.0)
+        return Attributes("symlink", 0o777, about.uid, about.gid, 0, about.mtime_ns, 0.0)
 
     def point_attributes(self, log: DataFile, size: int, timestamp_ms: int, keep_s: float) -> Attributes:
         """The attributes of a view of one place in a log: as `file_attributes` has them."""
@@ -165,7 +165,7 @@ class PartitionView:
             granted.append(file.access(about))
         if about is None:
             whole = self.directory_attributes()
-            return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, 0, whole.mtime_ns, 1, keep_s)
+            return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, whole.mtime_ns, keep_s)
         granted_by_all = common(granted) if len(granted) > 1 else granted[0]
         return _of_file(granted_by_all, about.st_mtime_ns, size, timestamp_ms, keep_s)
 
@@ -220,7 +220,7 @@ def _granted_together(logs: Sequence[LogAttributes]) -> tuple[Access, int]:
 def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, keep_s: float) -> Attributes:
     uid, gid, mode = granted
     mtime_ns = timestamp_ms * _NS_PER_MS if 0 <= timestamp_ms <= _MAX_MS else changed_ns
-    return Attributes("file", mode & 0o444, uid, gid, size, 0, mtime_ns, 1, keep_s)
+    return Attributes("file", mode & 0o444, uid, gid, size, mtime_ns, keep_s)
 
 
 class PointAnswer(NamedTuple):

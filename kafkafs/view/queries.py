@@ -76,7 +76,7 @@ class ByOffset(ViewDirectory):
     def entries(self) -> Sequence[Entry]:
         """A range for each segment; together they are the whole visible log."""
         return [
-            Entry(offset_range_name(segment.base_offset, segment.next_base), "file", None)
+            Entry(offset_range_name(segment.base_offset, segment.next_base), "file")
             for segment in self._view.partition.visible_segments()
         ]
 
@@ -104,7 +104,7 @@ class ByTime(ViewDirectory):
             if start < stop:
                 names.append(time_range_name(start, stop))
                 start = stop
-        return [Entry(name, "file", None) for name in names]
+        return [Entry(name, "file") for name in names]
 
     def child(self, name: str) -> FileNode:
         """A file for any query by time, whatever the log holds; NotFound for other names. `now` is that of this call,

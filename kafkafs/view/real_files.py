@@ -23,7 +23,7 @@ class Segments(ViewDirectory):
     def entries(self) -> Sequence[Entry]:
         """All regular files of the partition that are named as Kafka names files, sorted; none of the `.txt`."""
         names = self._view.partition.listing().names
-        return [Entry(name, "file", None) for name in names if _SERVED.fullmatch(name)]
+        return [Entry(name, "file") for name in names if _SERVED.fullmatch(name)]
 
     def child(self, name: str) -> FileNode:
         """The file of that name, or the dump that `<file>.txt` is; NotFound if a kind has none, too."""
@@ -57,8 +57,8 @@ class RealFile(NoXattrs):
         granted = access.less_writing()
         keep_s = KEEP_S if self._keeps else 0.0  # the kernel asks before each read from its cache
         return Attributes(
-            "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_blocks, about.st_mtime_ns, 1,
-            keep_s, about.st_ino,
+            "file", granted.mode, granted.uid, granted.gid, about.st_size, about.st_mtime_ns, keep_s, about.st_ino,
+            blocks=about.st_blocks,
         )  # fmt: skip
 
     def open(self) -> "RealContent":

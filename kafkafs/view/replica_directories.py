@@ -173,7 +173,7 @@ class ReplicasDirectory:
 
     def entries(self) -> Sequence[Entry]:
         """The numbers of all data directories."""
-        return [Entry(str(number), "directory", None) for number in range(1, len(self._disks) + 1)]
+        return [Entry(str(number), "directory") for number in range(1, len(self._disks) + 1)]
 
     def child(self, name: str) -> Node:
         """The data directory of that number; NotFound for any other name."""
@@ -196,11 +196,11 @@ class DiskDirectory:
         """The rights that the data directory grants, as last known if its disk hangs."""
         known = self._disk.last_known()
         granted = known.access
-        return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, 0, known.mtime_ns, 2, KEEP_S / 10)
+        return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, known.mtime_ns, KEEP_S / 10)
 
     def entries(self) -> Sequence[Entry]:
         """The partitions, sorted."""
-        return [Entry(name, "directory", None) for name in sorted(self._disk.known().names)]
+        return [Entry(name, "directory") for name in sorted(self._disk.known().names)]
 
     def child(self, name: str) -> Node:
         """The partition's directory; NotFound if the data directory has none of the name."""

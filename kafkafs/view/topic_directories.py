@@ -70,7 +70,7 @@ class TopicsDirectory:
     def entries(self) -> Sequence[Entry]:
         """All topics, sorted."""
         self.lost.try_to_find()
-        return [Entry(topic, "directory", None) for topic in sorted(self._topics())]
+        return [Entry(topic, "directory") for topic in sorted(self._topics())]
 
     def child(self, name: str) -> Node:
         """The topic's directory; NotFound if nothing of it is here."""
@@ -136,8 +136,8 @@ class TopicDirectory:
     def entries(self) -> Sequence[Entry]:
         """The partitions by their numbers, then the rest."""
         self._topics.lost.try_to_find()
-        links = [Entry(str(number), "symlink", None) for number in self._topics.partitions(self._topic)]
-        return [*links, Entry(BY_TIME, "directory", None), Entry(INFO, "file", None)]
+        links = [Entry(str(number), "symlink") for number in self._topics.partitions(self._topic)]
+        return [*links, Entry(BY_TIME, "directory"), Entry(INFO, "file")]
 
     def child(self, name: str) -> Node:
         """A child that `entries` lists. Raise NotFound for any other name."""

@@ -78,13 +78,13 @@ class Root:
         granted = common([disk.access for disk in known])
         newest = max(disk.mtime_ns for disk in known)
         keep_s = KEEP_S / 2 if len(known) == 1 else KEEP_S / 10  # of several, what is known may be old
-        return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, 0, newest, 2, keep_s)
+        return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, newest, keep_s)
 
     def entries(self) -> Sequence[Entry]:
         """`.cluster` and what else is hidden, then all partitions."""
         self._look_for_lost()
         hidden = [CLUSTER, TOPICS, *([REPLICAS] if self.repeated else [])]
-        return [Entry(name, "directory", None) for name in (*hidden, *sorted(self._names.shown()))]
+        return [Entry(name, "directory") for name in (*hidden, *sorted(self._names.shown()))]
 
     def child(self, name: str) -> Node:
         """A child that `entries` lists. For a partition, the replica that is chosen now. NotFound for any other
@@ -185,9 +185,9 @@ class PartitionDirectory:
 
     def entries(self) -> Sequence[Entry]:
         """The views; the links only where there are records, as far as this is known without reading a log."""
-        entries = [Entry(INFO, "file", None), *(Entry(name, "directory", None) for name in self._directories)]
+        entries = [Entry(INFO, "file"), *(Entry(name, "directory") for name in self._directories)]
         if self.view.partition.may_show_records():
-            entries += [Entry("earliest", "symlink", None), Entry("latest", "symlink", None)]
+            entries += [Entry("earliest", "symlink"), Entry("latest", "symlink")]
         return sorted(entries, key=lambda entry: entry.name)
 
 

@@ -118,7 +118,7 @@ def test_names_with_a_dot_are_those_of_a_mount_but_for_how_it_fares(dataset, mou
 
 
 def line(name: str, size: int, mtime_ns: int) -> Line:
-    return Line(name, None, Attributes("file", 0o444, 0, 0, size, 8, mtime_ns, 1, 0))
+    return Line(name, None, Attributes("file", 0o444, 0, 0, size, mtime_ns, 0, blocks=8))
 
 
 EDGES = [

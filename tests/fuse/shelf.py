@@ -44,7 +44,6 @@ def attributes_of(path: Path, size: int | None = None) -> Attributes:
         size=found.st_size if size is None else size,
         blocks=found.st_blocks,
         mtime_ns=found.st_mtime_ns,
-        nlink=found.st_nlink,
         timeout_s=1.0 if KINDS[found.st_mode & 0o170000] == "directory" else 0.0,
     )
 
@@ -137,7 +136,7 @@ class ShelfDirectory:
     def entries(self) -> Sequence[Entry]:
         may_block()
         return [
-            Entry(entry.name, "directory" if entry.is_dir(follow_symlinks=False) else "file", None)
+            Entry(entry.name, "directory" if entry.is_dir(follow_symlinks=False) else "file")
             for entry in os.scandir(self._path)
         ]
 
@@ -184,7 +183,7 @@ class Names(Sequence[Entry]):
         return self._count
 
     def __getitem__(self, number: Any) -> Any:
-        return Entry(f"partition-{number:08d}", "directory", None)
+        return Entry(f"partition-{number:08d}", "directory")
 
 
 class Many(ShelfDirectory):

@@ -18,7 +18,7 @@ from tests.fuse.clocks import until
 from tests.fuse.shelf import ShelfDirectory
 
 MOMENT_S = EVERY_S / 100
-ABOUT = Attributes("file", 0o444, 0, 0, 0, 0, 0, 1, 0.0, 0)
+ABOUT = Attributes("file", 0o444, 0, 0, 0, 0, 0.0, 0)
 
 
 class Swept:

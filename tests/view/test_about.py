@@ -27,7 +27,7 @@ def text_of(directory: DirectoryNode, name: str) -> bytes:
 def test_the_root_that_is_served_has_all_of_the_tree_and_one_entry_more(root):
     """What a mount adds must hide nothing of what it mounts."""
     top = Top(root, AboutDirectory({}))
-    assert top.entries() == [*root.entries(), (NAME, "directory", None)]
+    assert top.entries() == [*root.entries(), (NAME, "directory")]
     assert NAME not in {entry.name for entry in root.entries()}
     assert top.attributes() == root.attributes()
     assert top.disks() is root.disks()

@@ -185,7 +185,7 @@ def view_of(topic: str, registry: Access, asked: list[Access]) -> PartitionView:
 @given(access, access, st.sampled_from(["t", "orders", "__consumer_offsets", "__cluster_metadata"]))
 def test_decoded_lines_are_for_those_who_may_read_the_registry_too(own, registry, topic):
     """But for Kafka's own topics, whose schemas are known to all. Nothing else of the attributes changes."""
-    about, asked = Attributes("file", own.mode, own.uid, own.gid, 7, 8, 9, 1, 0.8), list[Access]()
+    about, asked = Attributes("file", own.mode, own.uid, own.gid, 7, 9, 0.8, blocks=8), list[Access]()
     view = view_of(topic, registry, asked)
     assert PlainLines.attributes(view, about) is about
     shown = SchemaLines.attributes(view, about)

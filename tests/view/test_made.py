@@ -17,7 +17,7 @@ class Counting(MadeFile):
         self._numbers = itertools.count(1)
 
     def _about(self) -> Attributes:
-        return Attributes("file", 0o444, 0, 0, 0, 0, 0, 1, 0.0)
+        return Attributes("file", 0o444, 0, 0, 0, 0, 0.0)
 
     def _make(self) -> bytes:
         number = next(self._numbers)

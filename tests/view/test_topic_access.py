@@ -70,7 +70,7 @@ def test_without_a_registry_its_own_files_count(data: Path) -> None:
 @pytest.mark.parametrize("problem", [DiskError, Denied, Vanished])
 def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(monkeypatch, problem: type[KafkafsError]) -> None:
     """What the topic told is still remembered then."""
-    own = Attributes("file", 0o444, 0, 0, 0, 0, 0, 1, 0.0)
+    own = Attributes("file", 0o444, 0, 0, 0, 0, 0.0)
     access = Access(0, 0, 0o400)
     narrow = own.granting(access)
     found: list[Partition | None] = [cast(Partition, object())]

@@ -24,7 +24,7 @@ import pyfuse3
 import trio
 
 from kafkafs.errors import ERRNO, KafkafsError
-from kafkafs.view.node import Attributes, Kind
+from kafkafs.view.node import LINKS, Attributes, Kind
 
 logger = logging.getLogger(__name__)
 
@@ -104,8 +104,9 @@ class EntryReply:
         answer = self.answer
         answer.st_ino = number
         self.node_id.value = node_id
-        answer.st_mode = FILE_TYPE[attributes.kind] | attributes.mode
-        answer.st_nlink = attributes.nlink
+        kind = attributes.kind
+        answer.st_mode = FILE_TYPE[kind] | attributes.mode
+        answer.st_nlink = LINKS[kind]
         answer.st_uid = attributes.uid
         answer.st_gid = attributes.gid
         answer.st_size = attributes.size

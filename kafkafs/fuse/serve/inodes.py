@@ -62,16 +62,7 @@ class Inode:
         "read_since", "shown",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        node_id: int,
-        number: int,
-        parent: "Inode | None",
-        name: bytes,
-        kind: Kind,
-        node: Node,
-        shown: Attributes | None = None,
-    ) -> None:
+    def __init__(self, node_id: int, number: int, parent: "Inode | None", name: bytes, kind: Kind, node: Node) -> None:
         self.node_id = node_id
         self.number = number
         self.parent = parent
@@ -82,8 +73,8 @@ class Inode:
         self.lookups = 0
         self.opened = 0  # handles
         self.kept_as: Hashable = None  # of which content the kernel may have pages: see `operations.open`
-        self.growing: tuple[Growing, ...] = ()  # of those, what grows with the log
-        self.shown = shown  # the attributes that the kernel got last; None for the root
+        self.growing: tuple[OpenFile, ...] = ()  # of those, what grows with the log
+        self.shown: Attributes | None = None  # the attributes that the kernel got last; None for the root
         self.read_since = 0  # bytes, since its pages were dropped
 
     def accepts(self, about: Attributes) -> bool:
@@ -206,11 +197,6 @@ class OpenFile:
                 self.prefetching.prefetch()
             finally:
                 self._finish()
-
-    @property
-    def version(self) -> Hashable:
-        """See `Growing`."""
-        return cast(Growing, self.content).version
 
     def grow(self) -> int:
         """The size of the content by now, which is a `Growing`."""

@@ -19,7 +19,7 @@ from kafkafs.fuse.serve.inodes import can
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.view.node import Attributes, DirectoryNode, FileNode, Node
 
-PROVISIONAL = Attributes("file", 0, 0, 0, 0, 0, 0, 1, 0.0)
+PROVISIONAL = Attributes("file", 0, 0, 0, 0, 0, 0.0)
 """What the kernel gets of a file until more is known."""
 
 AT_ONCE_S = 0.05
