@@ -11,9 +11,10 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
-from kafkafs.cluster.following import Following, Replay
+from kafkafs.cluster.following import Following, Replay, following
 from kafkafs.cluster.row_lines import Json, Row, known, text_of
 from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import KafkafsError, WouldBlock
@@ -203,10 +204,9 @@ class Connect:
 
     def _values(self, partition: Partition) -> Mapping[bytes, tuple[Any, int]]:
         name = partition.name.directory
-        followed = self._followed.get(name)
-        if followed is None or followed.partition is not partition:
-            followed = self._followed[name] = Following(partition, _LastValues(name), self._options)
-        return dict(followed.look().values)
+        known, made = self._followed.get(name), partial(_LastValues, name)
+        self._followed[name] = following(known, partition, made, self._options)
+        return dict(self._followed[name].look().values)
 
     def problems(self) -> Iterator[str]:
         """Sentences about records and topics that could not be read."""

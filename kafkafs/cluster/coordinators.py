@@ -4,10 +4,11 @@ A group is read from its records when it is asked for; transactional ids are kep
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Generic, TypeVar
 
 from kafkafs.cluster.chosen_replicas import ChosenReplicas
-from kafkafs.cluster.following import Following, Problems
+from kafkafs.cluster.following import Following, Problems, following
 from kafkafs.cluster.group_records import Commit, Group, TellProblem, Topics, read_commits, read_group
 from kafkafs.cluster.kept_records import Kept
 from kafkafs.cluster.last_values import LastValues
@@ -61,34 +62,30 @@ class _Partition(LastValues, Generic[Found]):
 class GroupPartition(_Partition[None]):
     """One partition of `__consumer_offsets`."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, topics: Topics) -> None:
         super().__init__(InternalTopic.OFFSETS, f"{GROUPS_TOPIC}-{number}")
+        self._topics = topics
 
-    def group(self, name: bytes, topics: Topics) -> Group:
+    def group(self, name: bytes) -> Group:
         """The group of that name."""
-        return read_group(self.kept.of(name), topics, _not_reported)
+        return read_group(self.kept.of(name), self._topics)
 
-    def groups(self, topics: Topics) -> Iterator[tuple[bytes, Group]]:
+    def groups(self) -> Iterator[tuple[bytes, Group]]:
         """All groups, by name."""
-        return ((name, read_group(kept, topics, _not_reported)) for name, kept in self.kept.by_name())
+        return ((name, read_group(kept, self._topics)) for name, kept in self.kept.by_name())
 
     def commits(self, name: bytes) -> list[Commit]:
         """The group's offsets."""
-        return read_commits(self.kept.of(name), _not_reported)
+        return read_commits(self.kept.of(name))
 
-    def check(self, topics: Topics) -> list[str]:
+    def check(self) -> list[str]:
         """Sentences about all that cannot be read. Reads what has changed since the last time."""
-
-        def read(kept: list[Kept], problem: TellProblem) -> None:
-            read_group(kept, topics, problem)
-            read_commits(kept, problem)
-
-        self._current(read)
+        self._current(self._read)
         return self.sentences()
 
-
-def _not_reported(_: tuple[int, str]) -> None:
-    """Do nothing: `check` returns them."""
+    def _read(self, kept: list[Kept], problem: TellProblem) -> None:
+        read_group(kept, self._topics, problem)
+        read_commits(kept, problem)
 
 
 class TransactionPartition(_Partition[Transaction]):
@@ -143,10 +140,8 @@ class CoordinatorTopic(Generic[Partition]):
         found = {}
         for replica in replicas.sources(self.topic):
             number = replica.name.partition
-            known = self.followed.get(number)
-            if known is None or known.partition is not replica:
-                known = Following(replica, self._make(number), self._options, self._until_ms)
-            found[number] = known
+            made = partial(self._make, number)
+            found[number] = following(self.followed.get(number), replica, made, self._options, self._until_ms)
         self.followed = found
         for each in found.values():
             each.look()
@@ -165,9 +160,11 @@ class CoordinatorTopic(Generic[Partition]):
         """Another one whenever records have come."""
         return tuple((number, each.replay.version) for number, each in sorted(self.followed.items()))
 
-    def unread(self) -> list[str]:
-        """Sentences about partitions that could not be read."""
-        return [each.unread for _, each in sorted(self.followed.items()) if each.unread]
+    def problems(self) -> Iterator[str]:
+        """Sentences about partitions and records that could not be read, and are left out."""
+        yield from (each.unread for _, each in sorted(self.followed.items()) if each.unread)
+        for _, each in sorted(self.followed.items()):
+            yield from each.replay.check()
 
     def missing(self) -> Iterator[str]:
         """Return a sentence about the partitions that are not on these disks."""

@@ -6,7 +6,7 @@ reads, and the number of the others.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -204,6 +204,19 @@ class Following(Generic[Result]):
                     del piece  # and with it a large batch's memory, before the next is unpacked
         except (Denied, NotFound, DiskError, CorruptData) as error:
             self._fed.report(f"{name} cannot be read: {error}")
+
+
+def following(
+    known: Following[Result] | None,
+    partition: Partition,
+    make: Callable[[], Result],
+    options: ReadOptions,
+    until_ms: int | None = None,
+) -> Following[Result]:
+    """`known` if it follows that partition, else a new one with another result."""
+    if known is not None and known.partition is partition:
+        return known
+    return Following(partition, make(), options, until_ms)
 
 
 def problem_of(record: Unreadable) -> str:

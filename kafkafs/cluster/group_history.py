@@ -12,11 +12,12 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafkafs.cluster.following import Following, Replay
+from kafkafs.cluster.following import Following, Replay, following
 from kafkafs.cluster.group_records import Topics, read_group
 from kafkafs.cluster.kept_records import LastValue
 from kafkafs.cluster.row_lines import Row, known, line
@@ -143,9 +144,8 @@ class Histories:
 
     def of(self, name: bytes, partition: Partition) -> "History":
         """Return the history of a group from that partition, as of now."""
-        followed = self._followed.pop(name, None)
-        if followed is None or followed.partition is not partition:
-            followed = Following(partition, HistoryReplay(name), self._options, self._until_ms)
+        known, made = self._followed.pop(name, None), partial(HistoryReplay, name)
+        followed = following(known, partition, made, self._options, self._until_ms)
         followed.catch_up()
         self._followed[name] = followed
         if len(self._followed) > _MOST_FOLLOWED:
@@ -246,7 +246,7 @@ def _row(event: _Event, outcome: int, state: _State) -> Row:
     row["event"] = GROUP
     if message.name == _CLASSIC:
         if not is_lost:
-            group = read_group([(event.key, LastValue(event.offset, event.value or b""))], _NO_TOPICS, lambda _: None)
+            group = read_group([(event.key, LastValue(event.offset, event.value or b""))], _NO_TOPICS)
             members = None if group.members is None else len(group.members)
             row |= {"state": group.state, "generation": group.generation, "members": members}
         return row

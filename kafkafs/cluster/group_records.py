@@ -27,6 +27,10 @@ TellProblem = Callable[[tuple[int, str]], None]
 """Hears of a record that cannot be read: its offset, and what is wrong with it."""
 
 
+def not_reported(_: tuple[int, str]) -> None:
+    """Do nothing: somebody else reports the records that cannot be read."""
+
+
 class Topics(NamedTuple):
     """Questions about topics: the name of a topic with an id, and its number of partitions. The answer is None if
     unknown."""
@@ -108,7 +112,9 @@ class _Found:
         return {str((each.key or {})["memberId"]): each.value or {} for each in self.messages.get(name, ())}
 
 
-def read_group(records: Iterable[tuple[bytes, LastValue]], topics: Topics, problem: TellProblem) -> Group:
+def read_group(
+    records: Iterable[tuple[bytes, LastValue]], topics: Topics, problem: TellProblem = not_reported
+) -> Group:
     """The group of which these records are left."""
     found = _Found()
     for key, kept in records:
@@ -318,7 +324,7 @@ class Commit(NamedTuple):
     producer_id: int | None
 
 
-def read_commits(records: Iterable[tuple[bytes, LastValue]], problem: TellProblem) -> list[Commit]:
+def read_commits(records: Iterable[tuple[bytes, LastValue]], problem: TellProblem = not_reported) -> list[Commit]:
     """The offsets among the records of a group, by topic and partition; what is pending behind what is in effect."""
     commits = []
     for key, kept in records:

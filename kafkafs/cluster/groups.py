@@ -30,8 +30,8 @@ class Groups(CoordinatorTopic[GroupPartition]):
     """See the module. Groups are read on demand, by the thread that holds the cluster's lock."""
 
     def __init__(self, names: TopicNames, histories: Histories, options: ReadOptions, until_ms: int | None) -> None:
-        super().__init__(GROUPS_TOPIC, GroupPartition, names, options, until_ms)
-        self._topics = Topics(names.name_of, names.partition_count)
+        topics = Topics(names.name_of, names.partition_count)
+        super().__init__(GROUPS_TOPIC, lambda number: GroupPartition(number, topics), names, options, until_ms)
         self._histories = histories
 
     def all(self) -> Iterator[FoundGroup]:
@@ -44,7 +44,7 @@ class Groups(CoordinatorTopic[GroupPartition]):
         return super().version(), self.names.version(), self.count
 
     def _found_in(self, number: int, partition: GroupPartition) -> Iterator[FoundGroup]:
-        for name, group in partition.groups(self._topics):
+        for name, group in partition.groups():
             yield FoundGroup(name, number, group, self._is_stale(name, number))
 
     def at(self, path: str) -> FoundGroup | None:
@@ -57,7 +57,7 @@ class Groups(CoordinatorTopic[GroupPartition]):
         if not there:
             return None
         number = min(there, key=lambda each: (self._is_stale(name, each), each))
-        group = self.followed[number].replay.group(name, self._topics)
+        group = self.followed[number].replay.group(name)
         return FoundGroup(name, number, group, self._is_stale(name, number))
 
     def paths(self) -> list[str]:
@@ -83,9 +83,3 @@ class Groups(CoordinatorTopic[GroupPartition]):
     def _is_stale(self, name: bytes, number: int) -> bool | None:
         count = self.count
         return partition_for(name, count) != number if count else None
-
-    def problems(self) -> Iterator[str]:
-        """Sentences about groups and offsets that could not be read, and are left out."""
-        yield from self.unread()
-        for number in self.partitions:
-            yield from self.followed[number].replay.check(self._topics)

@@ -1,8 +1,9 @@
 """Names and ids of topics, as the metadata log tells them, or else the directories on the disks at hand."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
-from kafkafs.cluster.following import Following
+from kafkafs.cluster.following import Following, following
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import AsOf, Metadata
 from kafkafs.disk.cached_value import same_objects
@@ -28,9 +29,8 @@ class TopicNames:
         if source is None:
             self._followed = None
             return
-        if self._followed is None or self._followed.partition is not source:
-            metadata = Metadata(source, self._options, until_ms=self._until_ms)
-            self._followed = Following(source, metadata, self._options, self._until_ms)
+        made = partial(Metadata, source, self._options, until_ms=self._until_ms)
+        self._followed = following(self._followed, source, made, self._options, self._until_ms)
         self._followed.look()
 
     @property

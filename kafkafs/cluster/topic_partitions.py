@@ -8,9 +8,10 @@ import threading
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
-from kafkafs.cluster.following import Following
+from kafkafs.cluster.following import Following, following
 from kafkafs.cluster.image import Image, PartitionState, all_but
 from kafkafs.cluster.metadata import Metadata
 from kafkafs.disk.blocking import acquired
@@ -115,8 +116,8 @@ class TopicMetadata:
         source = self.source
         if source is None:
             return None
-        if self._following is None or self._following.partition is not source:
-            self._following = Following(source, Metadata(source, self._options, _TopicsImage), self._options)
+        made = partial(Metadata, source, self._options, _TopicsImage)
+        self._following = following(self._following, source, made, self._options)
         metadata = self._following.look()
         self._problem = self._following.unread or metadata.lost
         image = None if self._following.unread else metadata.image

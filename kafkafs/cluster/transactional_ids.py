@@ -35,12 +35,6 @@ class TransactionalIds(CoordinatorTopic[TransactionPartition]):
         """True if all partitions of the transactions' topic are here, and could be read from end to end."""
         return self.partitions == list(range(count)) and not any(self.problems())
 
-    def problems(self) -> Iterator[str]:
-        """Sentences about partitions and records that could not be read."""
-        yield from self.unread()
-        for number in self.partitions:
-            yield from self.followed[number].replay.check()
-
 
 class Producers:
     """The producers of all partitions at hand. For the thread that holds the cluster's lock."""
