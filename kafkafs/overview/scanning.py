@@ -6,6 +6,7 @@ did not stop cleanly, or if no other file gives the end of a log, `log_end` read
 
 import os
 from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -102,20 +103,6 @@ class DirectoryCount:
         return [f"{head} may not be read: {lacking}; run kafkafs as the owner of the data directory"]
 
 
-@dataclass
-class _Found:
-    """The files of a partition's directory. A segment goes by the digits of its name."""
-
-    size: int = 0
-    log_bytes: int = 0
-    index_bytes: int = 0
-    logs: dict[str, tuple[int, int]] = field(default_factory=dict)  # size, and time of the last write [ms]
-    offset_indexes: dict[str, int] = field(default_factory=dict)  # size
-    time_indexes: dict[str, int] = field(default_factory=dict)  # size
-    doubtful: list[str] = field(default_factory=list)  # names of files that not everybody may read
-    snapshot: int = 0  # the largest offset of a producer snapshot's name
-
-
 def count(directory: DataDirectory, tell: Tell) -> DirectoryCount:
     """Count a data directory. Report what cannot be read, and leave it out."""
     found, root = DirectoryCount(), directory.root
@@ -130,10 +117,8 @@ def count(directory: DataDirectory, tell: Tell) -> DirectoryCount:
                 found.partitions.append(_partition(root, name, ends, found.leftovers))
             elif name is not None or entry.name not in BROKER_DIRECTORIES:
                 found.leftovers.append(Leftover(entry.name, name, _size_below(root, entry.name)))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotFound):
             continue  # the broker has deleted it since
-        except NotFound:
-            continue
         except KafkafsError as error:
             tell(f"{entry.name} is left out: {error}")
     return found
@@ -154,116 +139,125 @@ class _Ends:
             else:
                 damaged.append(problem)
 
-    def of(self, name: PartitionName, found: _Found, inside: Inside) -> tuple[int, int | None]:
+    def of(self, files: "_Files", inside: Inside) -> tuple[int, int | None]:
         """Return the end of a log with segments, and the newest timestamp at its end. `inside`: its directory."""
-        last = max(found.logs)
-        end = max(int(last), found.snapshot, self.recovered.get((name.topic, name.partition), 0))
-        is_known = end > int(last) or not found.logs[last][0]
+        last, name = max(files.logs), files.name
+        end = max(int(last), files.snapshot, self.recovered.get((name.topic, name.partition), 0))
+        is_known = end > int(last) or not files.logs[last][0]
         if is_known and self._is_clean and name.directory != METADATA_LOG:
             return end, None
         return self._log_end(inside, name.directory, int(last))
 
 
 def _partition(root: Directory, name: PartitionName, ends: _Ends, leftovers: list[Leftover]) -> CountedPartition:
-    found = _Found()
+    files = _Files(root, name)
     for entry in _entries(root, name.directory):
+        path = f"{name.directory}/{entry.name}"
         if entry.is_dir(follow_symlinks=False):
-            path = f"{name.directory}/{entry.name}"
             leftovers.append(Leftover(path, name, _size_below(root, path)))
             continue
-        try:
+        with suppress(FileNotFoundError):
             about = entry.stat(follow_symlinks=False)
-        except FileNotFoundError:
-            continue
-        _take(found, name, entry, about, leftovers)
+            if not files.take(entry, about):
+                leftovers.append(Leftover(path, name, _blocks(about)))
     start, high_watermark = ends.checkpoints.of(name)
-    extent = _extent(root, name, found, start or 0, ends)
+    extent = files.extent(start or 0, ends)
     recovered = ends.recovered.get((name.topic, name.partition))
-    suspects, denied = tuple(_suspects(found)), tuple(_denied(root, name, found))
     return CountedPartition(
-        name, found.size, found.log_bytes, found.index_bytes, extent, start, high_watermark, recovered, suspects, denied
-    )
+        name, files.size, files.log_bytes, files.index_bytes, extent, start, high_watermark, recovered,
+        tuple(files.suspects()), tuple(files.denied()),
+    )  # fmt: skip
 
 
-def _take(
-    found: _Found, name: PartitionName, entry: "os.DirEntry[str]", about: os.stat_result, leftovers: list[Leftover]
-) -> None:
-    """Counts one file."""
-    kind, digits, size = SEGMENT_KINDS.get(entry.name[OFFSET_DIGITS:]), entry.name[:OFFSET_DIGITS], _blocks(about)
-    if not (digits.isascii() and digits.isdigit() and digits <= _LARGEST_OFFSET):
-        kind = None
-    if not entry.is_file(follow_symlinks=False) or (kind is None and _is_left(entry.name)):
-        leftovers.append(Leftover(f"{name.directory}/{entry.name}", name, size))
-        return
-    found.size += size
-    if kind in _READ and about.st_mode & _ALL_MAY_READ != _ALL_MAY_READ:
-        found.doubtful.append(entry.name)
-    if kind == "log":
-        found.log_bytes += about.st_size
-        found.logs[digits] = about.st_size, about.st_mtime_ns // 1_000_000
-    elif kind == "snapshot":
-        found.snapshot = max(found.snapshot, int(digits))
-    elif kind is not None:
-        found.index_bytes += min(about.st_size, size)
-        if kind == "timeindex":
-            found.time_indexes[digits] = about.st_size
-        elif kind == "index":
-            found.offset_indexes[digits] = about.st_size
+@dataclass
+class _Files:
+    """The files of a partition's directory. A segment goes by the digits of its name."""
 
+    root: Directory
+    name: PartitionName
+    size: int = 0
+    log_bytes: int = 0
+    index_bytes: int = 0
+    logs: dict[str, tuple[int, int]] = field(default_factory=dict)  # size, and time of the last write [ms]
+    offset_indexes: dict[str, int] = field(default_factory=dict)  # size
+    time_indexes: dict[str, int] = field(default_factory=dict)  # size
+    doubtful: list[str] = field(default_factory=list)  # names of files that not everybody may read
+    snapshot: int = 0  # the largest offset of a producer snapshot's name
 
-def _denied(root: Directory, name: PartitionName, found: _Found) -> Iterator[str]:
-    """Paths of the logs and time indexes that may not be read."""
-    if not found.doubtful:
-        return
-    with root.inside(name.directory) as inside:
-        for file in sorted(found.doubtful):
-            try:
-                inside.attributes(file)
-            except Denied:
-                yield f"{name.directory}/{file}"
-            except KafkafsError:
-                continue  # it is gone
+    def take(self, entry: "os.DirEntry[str]", about: os.stat_result) -> bool:
+        """Count one file; false if it is a leftover."""
+        kind, digits, size = SEGMENT_KINDS.get(entry.name[OFFSET_DIGITS:]), entry.name[:OFFSET_DIGITS], _blocks(about)
+        if not (digits.isascii() and digits.isdigit() and digits <= _LARGEST_OFFSET):
+            kind = None
+        if not entry.is_file(follow_symlinks=False) or (kind is None and _is_left(entry.name)):
+            return False
+        self.size += size
+        if kind in _READ and about.st_mode & _ALL_MAY_READ != _ALL_MAY_READ:
+            self.doubtful.append(entry.name)
+        if kind == "log":
+            self.log_bytes += about.st_size
+            self.logs[digits] = about.st_size, about.st_mtime_ns // 1_000_000
+        elif kind == "snapshot":
+            self.snapshot = max(self.snapshot, int(digits))
+        elif kind is not None:
+            self.index_bytes += min(about.st_size, size)
+            if kind == "timeindex":
+                self.time_indexes[digits] = about.st_size
+            elif kind == "index":
+                self.offset_indexes[digits] = about.st_size
+        return True
 
+    def denied(self) -> Iterator[str]:
+        """Paths of the logs and time indexes that may not be read."""
+        if not self.doubtful:
+            return
+        with self.root.inside(self.name.directory) as inside:
+            for file in sorted(self.doubtful):
+                try:
+                    inside.attributes(file)
+                except Denied:
+                    yield f"{self.name.directory}/{file}"
+                except KafkafsError:
+                    continue  # it is gone
 
-def _suspects(found: _Found) -> Iterator[str]:
-    """Sentences about damage that names and sizes show."""
-    last = max(found.logs, default="")
-    for digits, (size, _) in found.logs.items():
-        index, times = found.offset_indexes.get(digits), found.time_indexes.get(digits)
-        if (index or 0) % OffsetIndex.entry_size or (times or 0) % _ENTRY:
-            yield f"an index of {digits}.log ends within an entry"
-        if digits != last and size and (index is None or times is None):
-            yield f"{digits}.log has no {'index' if index is None else 'timeindex'}"
-        if digits != last and not size and (index or times):  # compaction leaves empty indexes of an empty log
-            yield f"{digits}.log is empty though a later segment follows: a gap in the offsets"
-    for digits in found.offset_indexes.keys() - found.logs.keys():
-        yield f"{digits}.log is missing though its index is there: a gap in the offsets"
+    def suspects(self) -> Iterator[str]:
+        """Sentences about damage that names and sizes show."""
+        last = max(self.logs, default="")
+        for digits, (size, _) in self.logs.items():
+            index, times = self.offset_indexes.get(digits), self.time_indexes.get(digits)
+            if (index or 0) % OffsetIndex.entry_size or (times or 0) % _ENTRY:
+                yield f"an index of {digits}.log ends within an entry"
+            if digits != last and size and (index is None or times is None):
+                yield f"{digits}.log has no {'index' if index is None else 'timeindex'}"
+            if digits != last and not size and (index or times):  # compaction leaves empty indexes of an empty log
+                yield f"{digits}.log is empty though a later segment follows: a gap in the offsets"
+        for digits in self.offset_indexes.keys() - self.logs.keys():
+            yield f"{digits}.log is missing though its index is there: a gap in the offsets"
+
+    def extent(self, log_start: int, ends: _Ends) -> LogSummary:
+        """The segments with their timestamps, and the log's borders."""
+        if not self.logs:
+            return LogSummary((), log_start, log_start, None, None)
+        oldest: int | None = None
+        newest, segments, last = -1, [], max(self.logs)
+        with self.root.inside(self.name.directory) as inside:
+            end, largest_at_end = ends.of(self, inside)
+            for digits in sorted(self.logs):
+                size, written_ms = self.logs[digits]
+                grows = digits == last and largest_at_end is not None
+                largest = _last_time(inside, digits, self.time_indexes.get(digits, 0), grows)
+                if oldest is None and largest >= 0:
+                    oldest = _timestamp(inside.read(f"{digits}.timeindex", 0, _ENTRY))
+                if digits == last and largest_at_end is not None:
+                    largest = max(largest, largest_at_end)
+                newest = max(newest, largest)
+                segments.append(SegmentFacts(int(digits), size, largest if largest >= 0 else written_ms))
+        start = max(log_start, segments[0].base_offset)
+        return LogSummary(tuple(segments), start, max(end, start), oldest, newest if newest >= 0 else None)
 
 
 def _is_left(name: str) -> bool:
     return name.endswith(LEFT) or not is_of_partition(name)
-
-
-def _extent(root: Directory, name: PartitionName, found: _Found, log_start: int, ends: _Ends) -> LogSummary:
-    """The segments with their timestamps, and the log's borders."""
-    if not found.logs:
-        return LogSummary((), log_start, log_start, None, None)
-    oldest: int | None = None
-    newest, segments, last = -1, [], max(found.logs)
-    with root.inside(name.directory) as inside:
-        end, largest_at_end = ends.of(name, found, inside)
-        for digits in sorted(found.logs):
-            size, written_ms = found.logs[digits]
-            grows = digits == last and largest_at_end is not None
-            largest = _last_time(inside, digits, found.time_indexes.get(digits, 0), grows)
-            if oldest is None and largest >= 0:
-                oldest = _timestamp(inside.read(f"{digits}.timeindex", 0, _ENTRY))
-            if digits == last and largest_at_end is not None:
-                largest = max(largest, largest_at_end)
-            newest = max(newest, largest)
-            segments.append(SegmentFacts(int(digits), size, largest if largest >= 0 else written_ms))
-    start = max(log_start, segments[0].base_offset)
-    return LogSummary(tuple(segments), start, max(end, start), oldest, newest if newest >= 0 else None)
 
 
 def _last_time(inside: Inside, digits: str, size: int, grows: bool) -> int:
@@ -299,10 +293,8 @@ def _size_below(root: Directory, path: str) -> int:
             if entry.is_dir(follow_symlinks=False):
                 waiting.append(f"{below}/{entry.name}")
                 continue
-            try:
+            with suppress(FileNotFoundError):
                 size += _blocks(entry.stat(follow_symlinks=False))
-            except FileNotFoundError:
-                continue
     return size
 
 
