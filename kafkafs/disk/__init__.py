@@ -16,6 +16,7 @@
     cached_value        a value that is valid for a moment, or computed once; small caches of such values
     budget              a limit on memory or open files for many holders together; chooses the holder that frees some
     bucket_directory    a copy of a data directory in a bucket; `roots` opens either kind
+    bucket_listings     the folders of such a copy as they were listed, and errors if the copy changes
     s3_place            the location of an S3 bucket, from its address and the environment
     stamps              folders of a bucket as they were listed first, in any process of a command
     signed_reads        S3: bytes and their version in one request, and listings (`s3_listing`), by an `http_connection`

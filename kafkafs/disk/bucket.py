@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from kafkafs.disk import store_session
 from kafkafs.disk.blocking import answer_time_left, may_ask_store, may_block, patience_left
-from kafkafs.disk.objects import Names, Object, Objects, Version, parts_of, shown, whole
+from kafkafs.disk.objects import Names, Object, Objects, Version, attributes, parts_of, shown, whole
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.signed_reads import AskArrow, SentRead, SignedRead, SignedReads, SignedStream, region_of
 from kafkafs.errors import DiskError, NotFound, Unanswered, UsageError
@@ -192,12 +192,7 @@ class BucketObjects(Objects):
 
     def stat(self, found: Object) -> os.stat_result:
         """See `Objects`: owned by who reads the store."""
-        seconds = found.mtime_ns / 1e9
-        mode = stat.S_IFREG | 0o400
-        return os.stat_result(
-            (mode, 0, 0, 1, os.geteuid(), os.getegid(), found.size, seconds, seconds, seconds),
-            {"st_mtime_ns": found.mtime_ns, "st_ctime_ns": found.mtime_ns, "st_blocks": -(-found.size // 512)},
-        )
+        return attributes(stat.S_IFREG | 0o400, found.size, found.mtime_ns)
 
     def _taken(self, key: str, position: int, size: int) -> SentRead | None:
         """The request for these bytes, if it was sent before."""

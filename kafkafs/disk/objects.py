@@ -121,6 +121,18 @@ class DirectoryObjects(Objects):
         return self.root.open_now(found.key).stat()
 
 
+def attributes(
+    mode: int, size: int, mtime_ns: int, place: tuple[int, int] = (0, 0), owner: tuple[int, int] | None = None
+) -> os.stat_result:
+    """Attributes of something in a store; `place`: its inode and device. By default its owner is the user that reads
+    the store."""
+    seconds, owner = mtime_ns / 1e9, owner or (os.geteuid(), os.getegid())
+    return os.stat_result(
+        (mode, *place, 1, *owner, size, seconds, seconds, seconds),
+        {"st_mtime_ns": mtime_ns, "st_ctime_ns": mtime_ns, "st_blocks": -(-size // 512)},
+    )
+
+
 def check_pyarrow(what: str) -> None:
     """UsageError if pyarrow is not installed. It is loaded later, by the first bucket that needs it."""
     with suppress(ImportError):

@@ -92,7 +92,7 @@ def data_directory(path: Path, tiered: Tiered | None = None) -> DataDirectory:
     """
     found = open_directories.get(path, tiered)
     if isinstance(path, BucketPath) and path.listed is not None:
-        cast("BucketDirectory", found.root).expect(*path.listed)
+        cast("BucketDirectory", found.root).listings.expect(*path.listed)
     return found
 
 
@@ -100,7 +100,7 @@ def as_listed(path: Path, folder: str, tiered: Tiered | None = None) -> Path:
     """The path of a data directory for a task in another process: of a bucket, with a folder's listing in this one."""
     if not isinstance(path, BucketPath) or (known := open_directories.known(path, tiered)) is None:
         return path
-    return with_listing(path, folder, cast("BucketDirectory", known.root).stamp(folder))
+    return with_listing(path, folder, cast("BucketDirectory", known.root).listings.stamp(folder))
 
 
 def data_directories(paths: Iterable[Path], tiered: Tiered | None = None) -> list[DataDirectory]:

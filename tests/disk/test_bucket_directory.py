@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.disk import bucket_directory, store_session
+from kafkafs.disk import bucket_listings, store_session
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.disk.bucket_directory import BucketDirectory
 from kafkafs.disk.data_file import DiskOptions
@@ -187,7 +187,7 @@ def test_a_mount_shows_a_later_copy_once_it_has_swept(top):
         (top / "t-0" / "1.log").write_bytes(b"x")
         far.sweep()
         assert far.stat("t-0") == before
-        now[0] = 2 * bucket_directory.LISTED_S
+        now[0] = 2 * bucket_listings.LISTED_S
         far.sweep()
         after = far.stat("t-0")
         assert (before.st_ino, before.st_mtime_ns) != (after.st_ino, after.st_mtime_ns)
@@ -201,7 +201,7 @@ def test_a_folder_that_was_forgotten_has_to_be_as_it_was(top, store_limits):
         far = BucketDirectory(store.address(), DiskOptions())
         assert len(_names(far, "t-0")) == len(_names(far, "t-0")) == 3
         _names(far, ".")
-        far._listings.clear()
+        far.listings.clear()
         (top / "t-0" / "1.log").write_bytes(b"x")
         with pytest.raises(StoreError, match="'t-0' is not as it was listed before"):
             _names(far, "t-0")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.chunked_file import ChunkedFile
 from kafkafs.disk.data_file import DataFile, DiskOptions
-from kafkafs.disk.objects import DirectoryObjects, Object, Objects
+from kafkafs.disk.objects import DirectoryObjects, Object, Objects, attributes
 from kafkafs.errors import CorruptData, Lost, NotFound
 from kafkafs.format.tiers.manifest import Manifest, unpacked_frame
 
@@ -175,8 +175,5 @@ def _unpacked(piece: bytes, size: int) -> bytes:
 
 def _sized(about: os.stat_result, size: int) -> os.stat_result:
     """The same attributes of a file of another size."""
-    seconds = about.st_mtime_ns / 1e9
-    return os.stat_result(
-        (about.st_mode, about.st_ino, about.st_dev, 1, about.st_uid, about.st_gid, size, seconds, seconds, seconds),
-        {"st_mtime_ns": about.st_mtime_ns, "st_ctime_ns": about.st_ctime_ns, "st_blocks": -(-size // 512)},
-    )
+    place, owner = (about.st_ino, about.st_dev), (about.st_uid, about.st_gid)
+    return attributes(about.st_mode, size, about.st_mtime_ns, place, owner)
