@@ -21,6 +21,7 @@
     stamps              folders of a bucket as they were listed first, in any process of a command
     signed_reads        S3: bytes and their version in one request, and listings (`s3_listing`), by an `http_connection`
     arrow_store         the same of any store, and with any credentials, by pyarrow
+    store_calls         calls to a store, each with a limit of time, and the words of its failures
     store_session       what this process has had to do with object stores: failures, chunks in memory
     objects             the location of a remote tier's objects: a directory or a `bucket`
     data_paths          the paths of data directories, and the addresses of copies in buckets

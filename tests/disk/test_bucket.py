@@ -47,7 +47,7 @@ def test_a_store_that_was_silent_is_not_asked_again_at_once(limits, tmp_path, st
         def ask(_: object, tell: Callable[[bool], None]) -> None:
             with pytest.raises(Unanswered):
                 objects.folders()
-            tell(objects._is_suspect)
+            tell(objects._calls.is_suspect)
 
         told = list[bool]()
         ask(None, told.append)
@@ -70,7 +70,7 @@ def test_who_has_less_patience_gets_its_error_sooner_and_nobody_else():
             with pytest.raises(DiskError, match="the tier s3://b did not answer in time"):
                 far.folders()
         assert patience_left() == inf
-        assert not far._is_suspect
+        assert not far._calls.is_suspect
 
 
 def test_an_object_is_asked_for_its_size_once(tmp_path):
@@ -88,7 +88,7 @@ def test_an_object_is_asked_for_its_size_once(tmp_path):
 def test_what_a_store_repeats_of_secrets_is_not_reported(monkeypatch):
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-the-environment")
     far = BucketObjects("s3://an-id:a%2Fsecret@b/x")
-    reported = far._without_secrets("no s3://an-id:a%2Fsecret@b/x, a/secret, a%2Fsecret, of-the-environment")
+    reported = far._calls._without_secrets("no s3://an-id:a%2Fsecret@b/x, a/secret, a%2Fsecret, of-the-environment")
     assert reported == "no s3://b/x, ..., ..., ..."
 
 
