@@ -12,10 +12,10 @@ from kafkafs.cli.spark_command import (
     chosen_topics,
     engine,
     file_to_write,
-    is_local,
     named_directories,
+    progress_of,
     write_shown,
-)
+)  # fmt: skip
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import AuditReport, audit, ignore_finding
@@ -47,13 +47,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace) -> AuditReport:
-    with SparkProgress("audit", "looking" if is_local(arguments) else "starting Spark") as progress:
+    with progress_of(arguments, "audit") as progress:
         paths = named_directories(arguments.data_dirs)
         source = TierSource.parse(arguments.tiered, arguments.tiered_key)
         topics = chosen_topics(arguments, paths, source)
         place = file_to_write(arguments.report, paths) if arguments.report else None
         missing = missing_topics(paths, topics.takes, source)
-        with engine(arguments, "audit", progress) as where:
+        with engine(arguments, progress) as where:
             report = audit(
                 where, paths, progress, topics, ignore_finding if place else partial(print_finding, progress),
                 deep=arguments.deep, compare_replicas=arguments.compare_replicas,

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from kafkafs.cli.exit_codes import EXIT_USAGE, say
-from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
+from kafkafs.cli.spark_command import engine, named_directories, progress_of
 from kafkafs.format.strings import compact_json
 from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.diff.by_offset import Totals
@@ -19,13 +19,13 @@ EXIT_TROUBLE = EXIT_USAGE
 def run(arguments: argparse.Namespace) -> int:
     """Prints the differences as they are found: 0, 1 or 2, as diff(1) has it."""
     troubles: list[str] = []
-    with SparkProgress("diff", "looking" if is_local(arguments) else "starting Spark") as progress:
+    with progress_of(arguments, "diff") as progress:
         old, new = named_directories(arguments.data_dirs), named_directories(arguments.against)
         sides = paired(old, new, TopicChoice.parse(arguments.topics, arguments.topic_pattern))
         is_by_content = arguments.by == "content"
         is_different = _has_one_sided(sides.pairs, by_topic=is_by_content)
         compare = by_content if is_by_content else by_offset
-        with engine(arguments, "diff", progress) as where:
+        with engine(arguments, progress) as where:
             for found in compare(where, sides.pairs, progress, has_lines=not arguments.stat):
                 troubles += [each for each in found.troubles if each not in troubles]
                 if found.lines or (arguments.stat and found.totals is not None):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from kafkafs.cli.exit_codes import say
-from kafkafs.cli.spark_command import SparkProgress, engine, is_local, named_directories
+from kafkafs.cli.spark_command import SparkProgress, engine, named_directories, progress_of
 from kafkafs.cli.window import times
 from kafkafs.disk.data_paths import is_in_copy
 from kafkafs.disk.whereabouts import is_within
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Writes what is not written yet, and says how much that was; 0, since all else is an error."""
     if arguments.compact is not None:
         return run_compaction(arguments)
-    with SparkProgress("export", "looking" if is_local(arguments) else "starting Spark") as progress, _with_advice():
+    with progress_of(arguments, "export") as progress, _with_advice():
         request = request_of(arguments)
         topics = TopicChoice.parse(arguments.topics, arguments.topic_pattern)
         mode = mode_of_copies(data_directories(request.paths), topics.takes)
@@ -84,7 +84,7 @@ def _whole(
         finish(out)
         settled = settle(out, request)
         table = arguments.iceberg and opened_table(arguments.iceberg, settled)
-        with engine(arguments, "export", progress) as where:
+        with engine(arguments, progress) as where:
             done = export(where, store, settled, progress)
         return done, settled.gone, table.commit(store, settled) if table else None
 
@@ -104,7 +104,7 @@ def _led(
     if not led.locations:
         none = f"broker {request.led_by} led none of the chosen partitions"
         return Exported(0, 0, 0, 0), [*led.warnings, none], None
-    with claimed(out, in_parts=True) as claim, engine(arguments, "export", progress) as where:
+    with claimed(out, in_parts=True) as claim, engine(arguments, progress) as where:
         result = export_led(where, out, request, led, claim, progress)
     return result.done, result.warnings, None
 

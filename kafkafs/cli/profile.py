@@ -8,15 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kafkafs.cli.exit_codes import EXIT_FAILED, say
-from kafkafs.cli.spark_command import (
-    SparkProgress,
-    chosen_topics,
-    engine,
-    file_to_write,
-    is_local,
-    named_directories,
-    write_shown,
-)
+from kafkafs.cli.spark_command import chosen_topics, engine, file_to_write, named_directories, progress_of, write_shown
 from kafkafs.errors import UsageError, printable
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.profile.measure import Figures
@@ -39,13 +31,13 @@ class _ToWrite(NamedTuple):
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes the page, the data or both, and says of how many records they are. Fails if some could not be read."""
-    with SparkProgress("profile", "looking" if is_local(arguments) else "starting Spark") as progress:
+    with progress_of(arguments, "profile") as progress:
         paths = named_directories(arguments.data_dirs)
         source = TierSource.parse(arguments.tiered, arguments.tiered_key)
         topics = chosen_topics(arguments, paths, source)
         missing = refuse_missing(missing_topics(paths, topics.takes, source), arguments.fail_on_data_loss)
         missing += unknown(paths, source)
-        with engine(arguments, "profile", progress) as where:
+        with engine(arguments, progress) as where:
             files = _files(arguments, paths)
             numbers = profile(where, paths, progress, arguments.replicas, topics, source)
     mode = mode_of_copies(data_directories(paths), topics.takes)

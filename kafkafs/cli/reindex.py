@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from kafkafs.cli.spark_command import SparkProgress, chosen_topics, engine, is_local, named_directories
+from kafkafs.cli.spark_command import chosen_topics, engine, named_directories, progress_of
 from kafkafs.disk.data_paths import local_place
 from kafkafs.errors import UsageError
 from kafkafs.spark.reindex_job import check_target, reindex, reindex_keys
@@ -11,14 +11,14 @@ from kafkafs.spark.reindex_job import check_target, reindex, reindex_keys
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes the indexes, or those of keys, and says how many, and what in the logs is not valid."""
-    with SparkProgress("reindex", "looking" if is_local(arguments) else "starting Spark") as progress:
+    with progress_of(arguments, "reindex") as progress:
         paths = named_directories(arguments.data_dirs)
         if arguments.interval_bytes is not None and arguments.interval_bytes < 0:
             raise UsageError("--interval-bytes must not be negative")
         topics = chosen_topics(arguments, paths)
         target = local_place(arguments.index_dir, "the index directory")
         check_target(target, paths)
-        with engine(arguments, "reindex", progress) as where:
+        with engine(arguments, progress) as where:
             if arguments.keys:
                 keys = reindex_keys(where, paths, target, progress, arguments.replicas, topics)
                 new = [each.written for each in keys if each.written]

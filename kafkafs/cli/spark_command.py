@@ -29,11 +29,11 @@ class SparkProgress:
 
     def __init__(self, name: str, first: str = "starting Spark") -> None:
         """`first` says what it does at first."""
-        self._name, self._first = name, first
+        self.name, self._first = name, first
         self._line = StatusLine()
 
     def __enter__(self) -> "SparkProgress":
-        self._line.say(f"{self._name}: {self._first}…")
+        self._line.say(f"{self.name}: {self._first}…")
         return self
 
     def __exit__(
@@ -47,11 +47,16 @@ class SparkProgress:
 
     def starting(self) -> None:
         """Shows that Spark is starting."""
-        self._line.say(f"{self._name}: starting Spark…")
+        self._line.say(f"{self.name}: starting Spark…")
 
     def __call__(self, step: Step) -> None:
         """Shows how far a job is."""
         self._line.show(step.name, step.done_bytes, step.size, f"{step.done:,} of {step.units:,} parts")
+
+
+def progress_of(arguments: argparse.Namespace, name: str) -> SparkProgress:
+    """The progress of a command that looks at the disks first, or starts Spark."""
+    return SparkProgress(name, "looking" if is_local(arguments) else "starting Spark")
 
 
 def named_directories(words: Sequence[str]) -> tuple[Path, ...]:
@@ -115,7 +120,7 @@ def write_shown(place: Path, text: str, mode: int) -> None:
 
 
 @contextmanager
-def engine(arguments: argparse.Namespace, name: str, progress: SparkProgress) -> Iterator[Engine]:
+def engine(arguments: argparse.Namespace, progress: SparkProgress) -> Iterator[Engine]:
     """The engine that `--engine` names; by default processes of this machine, or Spark if a master is named.
 
     Both run the same functions, and give the same report.
@@ -123,7 +128,7 @@ def engine(arguments: argparse.Namespace, name: str, progress: SparkProgress) ->
     if is_local(arguments):
         yield LocalEngine()
     else:
-        with session(arguments.master, name, progress.starting) as spark:
+        with session(arguments.master, progress.name, progress.starting) as spark:
             yield spark
 
 

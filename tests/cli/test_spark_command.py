@@ -113,7 +113,7 @@ def test_a_place_without_the_right_to_write_is_refused(data, monkeypatch):
 def test_by_default_the_processes_of_this_machine_are_taken():
     arguments = argparse.Namespace(engine=None, master=None)
     assert is_local(arguments)
-    with SparkProgress("audit") as progress, engine(arguments, "audit", progress) as where:
+    with SparkProgress("audit") as progress, engine(arguments, progress) as where:
         assert isinstance(where, LocalEngine)
 
 
