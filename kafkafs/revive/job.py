@@ -64,7 +64,7 @@ def _revive(
     method = choose_method(plan, choices.method, place)
     scans = PartitionScans(plan, choices, progress)
     done = scans.unchanged_partitions(place.done)
-    gone = place.keep_only({f"{topic.name}-{each.number}" for topic, each in plan.partitions() if each.replica})
+    gone = place.keep_only({each.name for _, each in plan.partitions() if each.replica})
     size_done = sum(entry["bytes"] for entry in done.values())
     check_room(plan, method, choices.to, size_done)
     with Writing(place, plan.size - size_done if method == "copy" else 0) as writing:

@@ -93,7 +93,7 @@ class KeptParts:
 
     def begin_segment(self, base_offset: int) -> "KeptParts":
         """Return the parts of a further new segment, which another replica has behind this one."""
-        return KeptParts(self.segment, base_offset, self._interval, self._transactions, self._kept, self._producers)
+        return KeptParts(self.segment, base_offset, self._interval, self._transactions, self._kept)
 
     def add(self, run: BatchRun, borrowed_from: DataFile | None = None) -> None:
         """A run of the segment's batches goes in, or one of another replica's file. DiskError if the indexes could
@@ -127,11 +127,8 @@ class KeptParts:
 
     def finish(self) -> KeptSegment:
         """The result; called once."""
-        is_own = self.base_offset == self.segment.base_offset
-        return KeptSegment(
-            self.base_offset, self.segment, tuple(self.pieces), self._rebuilding.finish(),
-            self._producers if is_own else None,
-        )  # fmt: skip
+        indexes = self._rebuilding.finish()
+        return KeptSegment(self.base_offset, self.segment, tuple(self.pieces), indexes, self._producers)
 
     def _index(self, run: BatchRun) -> None:
         if self._rebuilding.add(run) is not run:

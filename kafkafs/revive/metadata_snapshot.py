@@ -148,7 +148,7 @@ def _partitions(topic: RevivedTopic, state: State) -> Iterator[Mapping[str, Any]
     here = (state.node.number,)
     for each in topic.partitions:
         known = each.state
-        in_log = state.leader_epochs.get(f"{topic.name}-{each.number}", -1)
+        in_log = state.leader_epochs.get(each.name, -1)
         yield {
             "partitionId": each.number,
             "topicId": topic.topic_id,

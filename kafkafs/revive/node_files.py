@@ -114,11 +114,11 @@ def _producer_ids(place: NewDirectory) -> list[int]:
 def _write_checkpoints(plan: Plan, reports: Reports, place: NewDirectory) -> None:
     ends, starts, cleaned = CheckpointOffsets(), CheckpointOffsets(), CheckpointOffsets()
     cleaned_to = {directory.path: directory.cleaner_offsets() or {} for directory in plan.disks.directories}
-    for topic, each in plan.partitions():
-        report = reports.get(f"{topic.name}-{each.number}")
+    for _, each in plan.partitions():
+        report = reports.get(each.name)
         if report is None or each.replica is None:
             continue
-        name = topic.name, each.number
+        name = each.topic, each.number
         ends[name] = report["endOffset"]
         if report["startOffset"] > report["firstBase"]:
             starts[name] = report["startOffset"]

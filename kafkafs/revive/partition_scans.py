@@ -52,9 +52,8 @@ class PartitionScans:
         any changed, those do not count either that took an end from what other partitions tell."""
         for topic, each in self._plan.partitions():
             if each.replica is not None:
-                name = f"{topic.name}-{each.number}"
                 is_linked = self._choices.method == "link"
-                self._fingerprints[name] = fingerprint(topic, each.number, each.replica, is_linked=is_linked)
+                self._fingerprints[each.name] = fingerprint(topic, each.number, each.replica, is_linked=is_linked)
         same = {name for name, digest in self._fingerprints.items() if done.get(name, {}).get(_FINGERPRINT) == digest}
         if not same.issuperset(done):
             same = {name for name in same if not any(done[name][each] for each in _FROM_ELSEWHERE)}
@@ -69,7 +68,7 @@ class PartitionScans:
             if each.replica is None:
                 continue
             partition = each.replica.partition
-            name, log = f"{topic.name}-{each.number}", partition.log()
+            name, log = each.name, partition.log()
             if name in done:
                 self.reports[name] = done[name]
                 self.move(sum(map(log_size, log.visible_segments())))
@@ -140,16 +139,17 @@ class PartitionScans:
 
     def ends(self) -> dict[tuple[str, int], int]:
         """Return the end of each partition. A partition that begins empty ends at 0."""
-        names = ((topic.name, each.number) for topic, each in self._plan.partitions())
-        return {name: self.reports.get(f"{name[0]}-{name[1]}", {"endOffset": 0})["endOffset"] for name in names}
+        return {
+            (each.topic, each.number): self.reports.get(each.name, {"endOffset": 0})["endOffset"]
+            for _, each in self._plan.partitions()
+        }
 
     def revived(self) -> list[dict[str, Any]]:
         """A line for each partition, in order."""
         lines = []
         for topic, each in self._plan.partitions():
-            report = self.reports.get(f"{topic.name}-{each.number}", {"replica": None})
-            about = {"topic": topic.name, "partition": each.number, "topicId": topic.topic_id}
-            lines.append(
-                about | {name: value for name, value in report.items() if name not in ("directory", _FINGERPRINT)}
-            )
+            report = dict(self.reports.get(each.name, {"replica": None}))
+            for name in ("directory", _FINGERPRINT):
+                report.pop(name, None)
+            lines.append({"topic": topic.name, "partition": each.number, "topicId": topic.topic_id, **report})
         return lines

@@ -59,7 +59,7 @@ class PartitionScan:
 
     def __init__(self, partition: Partition, log: Log, rules: Rules, sources: Sources = Sources()) -> None:
         self.log, self._state = log, ScanState(partition, log, rules)
-        self.tally, self.gaps = self._state.tally, list[Gap]()
+        self.tally, self.gaps, self._hooks = self._state.tally, list[Gap](), Hooks()
         self._ends = LostEnds(self._state, sources.is_over, sources.group_ends)
         self._mending = Mending(self._state, sources.replicas, self._ends)
 
@@ -76,6 +76,7 @@ class PartitionScan:
     def segments(self, hooks: Hooks = Hooks()) -> Iterator[KeptSegment]:
         """Yield the kept parts, segment by segment, once. A segment in the middle of which nothing is kept is left
         out."""
+        self._hooks = hooks
         tally, state, segments = self.tally, self._state, self._state.segments
         start = tiered_start(self.log, state.partition.root)
         if start is not None:
@@ -83,7 +84,7 @@ class PartitionScan:
             state.add_loss(start, self.log.start_offset - 1, why)
         if not segments:
             self._mending.skip_lost_offsets(state.lost_end())
-        for kept in self._refilled_beginning(hooks):
+        for kept in self._refilled_beginning():
             tally.size, tally.segments = tally.size + kept.size, tally.segments + 1
             yield kept
         for segment, behind in zip(segments, [*segments[1:], None], strict=False):
@@ -94,7 +95,7 @@ class PartitionScan:
                 tally.producers = ProducerStates(known)
                 state.transactions.open = open_among(known)
             is_last, is_first = segment is segments[-1], segment is segments[0]
-            for kept in self._read(self._parts(segment, segment.base_offset, hooks, known), behind, hooks):
+            for kept in self._read(self._parts(segment, segment.base_offset, known), behind):
                 # an empty one stands where the log begins, which is the earliest offset, and where it ends
                 if kept.pieces or (is_first and not state.is_over and kept.is_own) or is_last:
                     tally.size += kept.size
@@ -105,13 +106,13 @@ class PartitionScan:
                 state.reach(segment.base_offset)
         self._finish()
 
-    def _refilled_beginning(self, hooks: Hooks) -> Iterator[KeptSegment]:
+    def _refilled_beginning(self) -> Iterator[KeptSegment]:
         """Return the batches of others for segments that are gone before the first one."""
         tally, state, start = self.tally, self._state, self.log.start_offset
         first = state.notes.start
         if first is None:  # else a loss even if it was compacted, which leaves a segment where the log begins
             return
-        parts = self._parts(state.segments[0], first, hooks)
+        parts = self._parts(state.segments[0], first)
         tally.start_offset = tally.end_offset = first
         for further in self._mending.fill(first, start, partial(state.add_loss, reason=_GONE), parts):
             yield self._finished(parts)
@@ -123,12 +124,12 @@ class PartitionScan:
         else:
             tally.start_offset = tally.end_offset = start
 
-    def _read(self, parts: KeptParts, behind: Segment | None, hooks: Hooks) -> Iterator[KeptSegment]:
+    def _read(self, parts: KeptParts, behind: Segment | None) -> Iterator[KeptSegment]:
         """Yield the kept parts of a segment, and of what another replica has between it and the next one, `behind`."""
         state, segment = self._state, parts.segment
         gap, reason, is_damage = 0 if behind is None else behind.base_offset, _GONE, False
         try:
-            hooks.before_reading(segment)
+            self._hooks.before_reading(segment)
             self._take(parts)
         except (DiskError, NotFound, Vanished) as error:
             if isinstance(error, Unanswered) or (isinstance(error, Vanished) and segment.object is None):
@@ -178,11 +179,9 @@ class PartitionScan:
             if state.is_over:
                 return
 
-    def _parts(
-        self, segment: Segment, base_offset: int, hooks: Hooks, known: tuple[ProducerState, ...] | None = None
-    ) -> KeptParts:
+    def _parts(self, segment: Segment, base_offset: int, known: tuple[ProducerState, ...] | None = None) -> KeptParts:
         state = self._state
-        return KeptParts(segment, base_offset, state.rules.interval, state.transactions, hooks.kept, known)
+        return KeptParts(segment, base_offset, state.rules.interval, state.transactions, self._hooks.kept, known)
 
     def _finished(self, parts: KeptParts) -> KeptSegment:
         kept = parts.finish()

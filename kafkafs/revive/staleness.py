@@ -42,7 +42,7 @@ def _signs(plan: Plan, image: WholeImage, as_of: AsOf, reports: Reports) -> Iter
     newest = max((each["newestTimestamp"] or -1 for each in reports.values()), default=-1)
     if as_of.timestamp is not None and newest > as_of.timestamp + _AT_ONCE_MS:
         yield f"metadata end at {utc_text(as_of.timestamp)}, records go on to {utc_text(newest)}"
-    for name, known in ((f"{topic.name}-{each.number}", each.state) for topic, each in plan.partitions()):
+    for name, known in ((each.name, each.state) for _, each in plan.partitions()):
         epoch = reports[name]["leaderEpoch"] if name in reports else -1
         if known is not None and epoch > known.leader_epoch:
             yield f"{_OLDER_THAN_LOGS}: {name} has leader epoch {epoch}, and they know {known.leader_epoch}"

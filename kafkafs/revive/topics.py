@@ -61,9 +61,15 @@ _RESERVED = frozenset(map(uuid_text, (bytes(16), bytes(15) + b"\1")))
 class RevivedPartition:
     """A partition. `replica` is None if no disk has one, `state` if the metadata does not have it."""
 
+    topic: str
     number: int
     replica: Replica | None
     state: PartitionState | None
+
+    @property
+    def name(self) -> str:
+        """The name of its new directory."""
+        return f"{self.topic}-{self.number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +275,7 @@ class Chosen:
                 outcome = "so it begins empty" if end is None else f"and the tier ends at offset {end}"
                 aside = there.beside(name, number, without)
                 self.sentences += aside or [f"{name}: no disk has a replica, {outcome}"]
-            partitions.append(RevivedPartition(number, replica, state))
+            partitions.append(RevivedPartition(topic, number, replica, state))
         self.sentences += there.beyond(topic, count)
         return tuple(partitions)
 

@@ -17,7 +17,9 @@ from tests.kafka.clusters import Cluster
 
 NODE = Node(1, made_up_id("d"), made_up_id("i"), "127.0.0.1", 9092)
 KNOWN = PartitionState(2, 7, 9, (2, 3), (2,), (3,), (), (3,), (), None)
-TOPIC = RevivedTopic("t", made_up_id("t"), {}, (RevivedPartition(0, None, KNOWN), RevivedPartition(1, None, None)))
+TOPIC = RevivedTopic(
+    "t", made_up_id("t"), {}, (RevivedPartition("t", 0, None, KNOWN), RevivedPartition("t", 1, None, None))
+)
 STATE = State(
     NODE, {"metadata.version": 30, "group.version": 1}, [TOPIC], {"t-0": 8, "t-1": 3},
     [Config(2, "t", "retention.ms", "5")], (), 5000, 1700000000000, 4, True,
@@ -70,7 +72,9 @@ def test_records_have_the_versions_of_old_releases(tmp_path):
 
 
 def test_thousands_of_topics_take_several_batches(tmp_path):
-    topics = [RevivedTopic(f"t{n}", made_up_id(str(n)), {}, (RevivedPartition(0, None, None),)) for n in range(2000)]
+    topics = [
+        RevivedTopic(f"t{n}", made_up_id(str(n)), {}, (RevivedPartition(f"t{n}", 0, None, None),)) for n in range(2000)
+    ]
     assert len(read_back(tmp_path, replace(STATE, topics=topics)).topics) == 2000
 
 

@@ -22,7 +22,11 @@ from kafkafs.revive.settings import (
 from kafkafs.revive.topics import RevivedPartition, RevivedTopic, made_up_id
 
 NODE = Node(3, made_up_id("d"), made_up_id("i"), "127.0.0.1", 9192)
-TOPICS = [RevivedTopic("__consumer_offsets", made_up_id("o"), {}, (RevivedPartition(0, None, None),) * 4)]
+TOPICS = [
+    RevivedTopic(
+        "__consumer_offsets", made_up_id("o"), {}, (RevivedPartition("__consumer_offsets", 0, None, None),) * 4
+    )
+]
 
 
 def reported(**more):
