@@ -102,14 +102,9 @@ def _read(
     names = {number: each.transactional_id for each, _ in cluster.transactions.all() for number in each.producer_ids}
     names |= {each.producer_id: each.transactional_id for each, _ in cluster.transactions.all()}
     with progress:
-        show = progress.show if progress.is_shown else _unseen
-        read = read_all(counts, names, lambda done, size: show("du", done, size))
+        read = read_all(counts, names, partial(progress.show, "du"))
     problems += [problem for each in read.values() for problem in each.problems]
     return read
-
-
-def _unseen(_name: str, _done: int, _size: int) -> None:
-    """Shows nothing."""
 
 
 def _properties_of(path: str | None) -> Mapping[str, str]:

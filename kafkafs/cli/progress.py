@@ -40,7 +40,9 @@ class FileProgress:
         return _Watched(self, name, data) if self.is_shown else data
 
     def show(self, name: str, position: int, size: int) -> None:
-        """Draws the bar for one file, at most some times a second."""
+        """Draws the bar for one file, at most some times a second, if somebody sees it."""
+        if not self.is_shown:
+            return
         with self._lock:
             if self._line is None:
                 if time.monotonic() < self._not_before:

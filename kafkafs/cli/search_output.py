@@ -56,8 +56,7 @@ class SearchOutput:
         elif isinstance(event, Done):
             self._done += event.size
             self.left = self.left.and_more(event.left)
-            if self.is_progress_shown:
-                self._progress.show(event.partition, self._done, self._size)
+            self._progress.show(event.partition, self._done, self._size)
         elif isinstance(event, VanishedFile):
             return False
         else:

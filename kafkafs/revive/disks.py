@@ -6,6 +6,7 @@ and locks nothing.
 
 import fcntl
 import os
+import re
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,13 +14,16 @@ from pathlib import Path
 
 from kafkafs.disk.data_file import LocalFile
 from kafkafs.disk.data_paths import without_links
-from kafkafs.errors import KafkafsError, Unanswered, UsageError
+from kafkafs.errors import CorruptData, KafkafsError, Unanswered, UsageError
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
 from kafkafs.log.meta_properties import check_one_cluster, cluster_ids, node_ids
 from kafkafs.log.read_options import ReadOptions
 
 _LOCK = ".lock"
 _FLOCK = struct.Struct("hhqqi4x")  # type, whence, start, length, process: struct flock of 64 bit Linux
+
+_ID = re.compile(r"[!-\[\]-~]{1,200}", re.ASCII)  # no blank, no backslash
+"""Ids of clusters go into files by lines; users may have given one of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Disks:
 
 def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
     """All of them, each once. UsageError if they are of several clusters, or a broker runs on one; Unanswered if
-    a tier that was named does not answer."""
+    a tier that was named does not answer; CorruptData if the cluster has an id that Kafka does not make."""
     directories = [open_data_directory(path, options) for path in dict.fromkeys(map(without_links, paths))]
     refuse_running(directories)
     for directory in directories:
@@ -43,6 +47,8 @@ def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
             raise Unanswered(trouble)
     check_one_cluster(directories)
     ids, problems = cluster_ids(directories)
+    if ids and not _ID.fullmatch(ids[0]):
+        raise CorruptData(f"the cluster's id in meta.properties, {ids[0][:100]!r}, is not an id that Kafka makes")
     return Disks(tuple(directories), ids[0] if ids else None, tuple(node_ids(directories)), tuple(problems))
 
 

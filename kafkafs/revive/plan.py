@@ -4,7 +4,6 @@
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -30,9 +29,6 @@ from kafkafs.revive.whole_image import WholeImage
 _GROUPS = "group.version"
 _FEATURES = {"share": "share.version", "streams": "streams.version"}
 """What a broker must have to answer for a kind of group; of all others `_GROUPS`."""
-_ID = re.compile(r"[!-\[\]-~]{1,200}", re.ASCII)  # no blank, no backslash
-"""Ids of clusters go into files by lines; users may have given one of their own."""
-
 _PRODUCER_BLOCK = 1000
 """So many producer ids at once a broker is given to hand out."""
 
@@ -129,10 +125,6 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
             f"the cluster's metadata is not whole: {metadata.problems[0]}; --corrupt skip goes on with what there is"
         )
     image = metadata.image
-    if disks.cluster_id is not None and not _ID.fullmatch(disks.cluster_id):
-        raise CorruptData(
-            f"the cluster's id in meta.properties, {disks.cluster_id[:100]!r}, is not an id that Kafka makes"
-        )
     cluster_id = disks.cluster_id or made_up_id("cluster", *sorted(str(each.path) for each in disks.directories))
     chosen = choose_topics(disks.directories, image, choices.topics, cluster_id, choices.include)
     if not chosen.topics:
@@ -148,24 +140,15 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     end = cluster if choices.until_ms is None else Cluster(disks.directories, options)
     if image is None:
         end.look()  # an id is given out once, whatever the moment
-    if image is None:
         sentences += only_in_checkpoints(disks.directories, choices.topics)
     if disks.cluster_id is None:
         sentences.append("the cluster's id is unknown, so it gets a new id")
-    if image is None and metadata.problems:
-        sentences.append("of the metadata nothing can be read: settings, rights, quotas and users are left out")
-    elif image is None:
-        sentences.append("no metadata: settings, rights, quotas and users of the cluster are not on these disks")
-    elif image.is_in_zookeeper:
-        sentences.append(
-            "the migration from ZooKeeper had not copied the metadata yet: settings, rights, quotas and users of the"
-            " cluster are not on these disks"
-        )
     return Plan(
         disks, metadata, tuple(chosen.topics), target, kept, _node(disks, choices, image, cluster_id), cluster_id,
         _next_producer_id(end, image.next_producer_id if image else 0), sum(map(log_size, segments)),
         sum(log_size(each) for each in segments if each.object is not None),
-        (*metadata.sentences, *_strangers(disks), *chosen.sentences, *_unread(disks, chosen.topics), *sentences),
+        (*metadata.sentences, *_strangers(disks), *chosen.sentences, *_unread(disks, chosen.topics), *sentences,
+         *_lacking(metadata)),
         (*disks.problems, *metadata.problems, *_checkpoint_problems(disks)), cluster,
     )  # fmt: skip
 
@@ -179,6 +162,18 @@ def _why_nothing(image: WholeImage | None, choices: Choices, sentences: Sequence
         why = f"the metadata{'' if choices.until_ms is None else ' of that moment'} know no topic"
     more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
     return f"{why}; {sentences[0]}{more}" if sentences else why
+
+
+def _lacking(metadata: ClusterMetadata) -> list[str]:
+    """What the metadata do not tell of the cluster."""
+    if metadata.image is None and metadata.problems:
+        return ["of the metadata nothing can be read: settings, rights, quotas and users are left out"]
+    lacking = "settings, rights, quotas and users of the cluster are not on these disks"
+    if metadata.image is None:
+        return [f"no metadata: {lacking}"]
+    if metadata.image.is_in_zookeeper:
+        return [f"the migration from ZooKeeper had not copied the metadata yet: {lacking}"]
+    return []
 
 
 def _node(disks: Disks, choices: Choices, image: WholeImage | None, cluster_id: str) -> Node:
