@@ -27,5 +27,5 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
     metadata_snapshot   the snapshot from which the new controller starts: `kept_configs` and `kept_rights` choose what
                  goes along
     settings     server.properties, and the files that identify the directory
-    place        the new directory. Only this module, `writing` and `copying` write
+    place        the new directory; `target`: one below which files are made. Only these, `writing` and `copying` write
 """

@@ -16,7 +16,7 @@ from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.page_cache import RWF_DONTCACHE
 from kafkafs.errors import UsageError, Vanished
 from kafkafs.revive.kept_parts import Borrowed, Piece, size_of
-from kafkafs.revive.place import Target
+from kafkafs.revive.target import Target
 
 Method = Literal["copy", "reflink", "link"]
 _FICLONE = 0x40049409

@@ -22,8 +22,8 @@ from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, link_log, make_log
 from kafkafs.revive.kept_parts import KeptSegment, log_size
 from kafkafs.revive.other_replicas import Replica
-from kafkafs.revive.place import Target
 from kafkafs.revive.scanning import Hooks, PartitionScan
+from kafkafs.revive.target import Target
 from kafkafs.revive.writing import NewLog, Writing
 
 _MOST_NAMED = 100

@@ -1,4 +1,4 @@
-"""The new data directory, the one place that is written: names below it, never through a link in it, its owner's alone.
+"""The new data directory, the one place that is written.
 
 The first file is `revive.json`, which says that the rest is unfinished. Then each partition follows, whole or not at
 all, with a line about it in `revive.progress`. So the same command can go on where another one ended; where the machine
@@ -6,7 +6,6 @@ may have restarted since, it is unknown what had reached the disk, and it begins
 is whole.
 """
 
-import errno
 import fcntl
 import json
 import os
@@ -18,104 +17,17 @@ from typing import Any, Self
 
 from kafkafs.disk.system_calls import sync_file_system
 from kafkafs.disk.whereabouts import is_within
-from kafkafs.errors import DiskError, UsageError
+from kafkafs.errors import UsageError
 from kafkafs.format.names import METADATA_LOG, parse_partition_name
+from kafkafs.revive.target import DIRECTORY, TMP, Target, errors_named
 
 REPORT = "revive.json"
 _PROGRESS = "revive.progress"
-_UNFINISHED, _TMP = "unfinished-partition", ".tmp"
-_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
-_NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_UNFINISHED = "unfinished-partition"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 STATE, REQUEST, BOOT = "state", "request", "bootId"
 _FILES = "files"
 CORRUPT, REFUSE = "corrupt", "refuse"
-
-
-class Target:
-    """A directory below which files are made. Names are single ones; OSError becomes DiskError."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
-        self.descriptor = descriptor
-
-    def write(self, name: str, content: bytes, *, through: bool = False) -> None:
-        """A new file, or one in place of an old one. `through`: it is on the disk when this returns."""
-        unfinished = f"{name}{_TMP}"
-        self.remove(unfinished)
-        self.make(unfinished, content, through=through)
-        self.rename(unfinished, name)
-        with _errors_named(self.path, name):
-            if through:
-                os.fsync(self.descriptor)
-
-    def make(self, name: str, content: bytes, *, through: bool = False) -> None:
-        """A file that was not there."""
-        descriptor = self.create(name)
-        try:
-            written = os.write(descriptor, content)
-            while written < len(content):
-                written += os.write(descriptor, memoryview(content)[written:])
-            if through:
-                os.fsync(descriptor)
-        except OSError as error:
-            raise self.failed(name, error) from error
-        finally:
-            os.close(descriptor)
-
-    @contextmanager
-    def new_file(self, name: str) -> Iterator[int]:
-        """The descriptor of a file that was not there, open inside the `with`."""
-        descriptor = self.create(name)
-        try:
-            with _errors_named(self.path, name):
-                yield descriptor
-        finally:
-            os.close(descriptor)
-
-    def create(self, name: str) -> int:
-        """The descriptor of a file that was not there. The caller closes it."""
-        try:
-            return os.open(name, _NEW_FILE, 0o600, dir_fd=self.descriptor)
-        except OSError as error:
-            raise self.failed(name, error) from error
-
-    def failed(self, name: str, error: OSError) -> DiskError:
-        """The sentence about the system's refusal of a file."""
-        return _failed(self.path / name, error)
-
-    @contextmanager
-    def below(self, name: str) -> Iterator["Target"]:
-        """The directory of that name, made if it is not there."""
-        with _errors_named(self.path, name):
-            with suppress(FileExistsError):
-                os.mkdir(name, 0o700, dir_fd=self.descriptor)
-            descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
-        try:
-            yield Target(self.path / name, descriptor)
-        finally:
-            os.close(descriptor)
-
-    def rename(self, name: str, new: str) -> None:
-        """A file gets another name."""
-        with _errors_named(self.path, new):
-            os.rename(name, new, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
-
-    def remove(self, name: str) -> None:
-        """Takes away a file, if it is there."""
-        with _errors_named(self.path, name), suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=self.descriptor)
-
-    def remove_directory(self, name: str) -> None:
-        """Takes away a directory of files, if it is there."""
-        with _errors_named(self.path, name), suppress(FileNotFoundError):
-            descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
-            try:
-                for each in os.listdir(descriptor):
-                    os.unlink(each, dir_fd=descriptor)
-            finally:
-                os.close(descriptor)
-            os.rmdir(name, dir_fd=self.descriptor)
 
 
 def _is_partition(name: str) -> bool:
@@ -129,13 +41,13 @@ class NewDirectory(Target):
     def __init__(self, path: Path, request: Mapping[str, Any], boot_id: Path = BOOT_ID) -> None:
         """`request` is what makes two commands the same. UsageError if the directory is not ours to write."""
         check_target(path, request)
-        with _errors_named(path):
+        with errors_named(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            descriptor = os.open(path, _DIRECTORY & ~os.O_NOFOLLOW)  # a link here is what was asked for
+            descriptor = os.open(path, DIRECTORY & ~os.O_NOFOLLOW)  # a link here is what was asked for
         super().__init__(path, descriptor)
         _lock(self)
         check_target(path, request)  # again: another command may have ended since
-        with _errors_named(path):
+        with errors_named(path):
             os.fchmod(descriptor, 0o700)
         self.done: dict[str, dict[str, Any]] = {}
         boot = _boot_id(boot_id)
@@ -176,7 +88,7 @@ class NewDirectory(Target):
         """Name, size and time of each file of a partition: somebody may have made room there since. Empty if it is
         gone."""
         try:
-            descriptor = os.open(name, _DIRECTORY, dir_fd=self.descriptor)
+            descriptor = os.open(name, DIRECTORY, dir_fd=self.descriptor)
         except FileNotFoundError:
             return []
         try:
@@ -196,8 +108,8 @@ class NewDirectory(Target):
 
     def unfinished(self) -> Target:
         """The directory of the partition that is being made, opened again. Its descriptor stays open."""
-        with _errors_named(self.path, _UNFINISHED):
-            descriptor = os.open(_UNFINISHED, _DIRECTORY, dir_fd=self.descriptor)
+        with errors_named(self.path, _UNFINISHED):
+            descriptor = os.open(_UNFINISHED, DIRECTORY, dir_fd=self.descriptor)
         return Target(self.path / _UNFINISHED, descriptor)
 
     def keep_only(self, names: Collection[str]) -> list[str]:
@@ -212,7 +124,7 @@ class NewDirectory(Target):
         """A partition is whole: what is to be said of it."""
         self.done[entry["directory"]] = entry
         entry = {**entry, _FILES: self._files(entry["directory"])}
-        with _errors_named(self.path, _PROGRESS):
+        with errors_named(self.path, _PROGRESS):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             descriptor = os.open(_PROGRESS, flags, 0o600, dir_fd=self.descriptor)
             with open(descriptor, "w", encoding="utf-8") as file:
@@ -220,7 +132,7 @@ class NewDirectory(Target):
 
     def settle(self) -> None:
         """All that was written is on the disk when this returns."""
-        with _errors_named(self.path):
+        with errors_named(self.path):
             sync_file_system(self.descriptor)
 
     def finish(self, report: Mapping[str, Any]) -> None:
@@ -256,7 +168,7 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
         raise UsageError(f"{str(path)!r} cannot be used: {error.strerror}") from error
     if not stat.S_ISDIR(about.st_mode):
         raise UsageError(f"{str(path)!r} is not a directory")
-    names = {*os.listdir(path)} - {REPORT + _TMP}  # which is what the first moment of this command leaves
+    names = {*os.listdir(path)} - {REPORT + TMP}  # which is what the first moment of this command leaves
     if not names:
         return
     report = _earlier_report(path)
@@ -303,17 +215,3 @@ def check_apart(path: Path, sources: Iterable[Path]) -> None:
 def as_json(value: Mapping[str, Any]) -> bytes:
     """As people read it."""
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
-
-
-@contextmanager
-def _errors_named(path: Path, name: str = "") -> Iterator[None]:
-    """Turn the system's refusal of a path, or of a name below it, into a sentence."""
-    try:
-        yield
-    except OSError as error:
-        raise _failed(path / name, error) from error
-
-
-def _failed(path: Path, error: OSError) -> DiskError:
-    hint = "; free some space, and the same command goes on" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-    return DiskError(f"{str(path)!r} cannot be written: {error.strerror}{hint}")

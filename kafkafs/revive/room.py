@@ -5,8 +5,8 @@ from pathlib import Path
 
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.revive.copying import Method, can_reflink
-from kafkafs.revive.place import Target
 from kafkafs.revive.plan import Plan
+from kafkafs.revive.target import Target
 
 _BLOCK, _OF_ALL, _OF_PARTITION, _OF_SEGMENT = 4096, 16, 4, 3
 """Bytes that a small file takes, and how many there are of all, of each partition, of each segment."""

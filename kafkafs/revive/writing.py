@@ -13,7 +13,8 @@ from typing import NamedTuple, Self
 
 from kafkafs.disk.forked import ForkedProcess
 from kafkafs.revive.copying import write_past
-from kafkafs.revive.place import NewDirectory, Target
+from kafkafs.revive.place import NewDirectory
+from kafkafs.revive.target import Target, errors_named
 
 SLOT, SLOTS = 2 << 20, 16
 """Bytes of a part of the shared memory, and the number of parts. A log is written a part at a time."""
@@ -76,12 +77,10 @@ class _TaskRunner:
         descriptor = self._begun.get(task.log, -1)
         if descriptor < 0:
             descriptor = self._begun[task.log] = target.create(task.log)
-        try:
+        with errors_named(target.path, task.log):
             write_past(descriptor, [self.memory[start : start + task.size]], task.at)
             if task.mtime_ns is not None:
                 os.utime(descriptor, ns=(task.mtime_ns, task.mtime_ns))
-        except OSError as error:
-            raise target.failed(task.log, error) from error
         if task.mtime_ns is not None:
             os.close(self._begun.pop(task.log))
             for name, content in task.beside:
