@@ -98,9 +98,7 @@ def _led(
             "--led-by writes files alone: leave out --iceberg, or export from one place that sees all disks"
         )
     assert request.led_by is not None
-    led = led_by(
-        request.led_by, request.paths, request.choice, request.replicas, request.tiered, request.fail_on_data_loss
-    )
+    led = led_by(request.led_by, request)
     if not led.locations:
         none = f"broker {request.led_by} led none of the chosen partitions"
         return Exported(0, 0, 0, 0), [*led.warnings, none], None
@@ -122,11 +120,11 @@ def request_of(arguments: argparse.Namespace) -> Request:
         pattern="" if topics.names else ".*" if topics.pattern is None else rf"\A(?:{topics.pattern})\Z",
     )
     return Request(
-        paths, choice, *limits_of(arguments), arguments.isolation,
-        arguments.value, arguments.compression, arguments.file_mb << 20, arguments.replicas,
-        (arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
-        arguments.by, TierSource.parse(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
-        arguments.led_by, bool(arguments.iceberg),
+        paths, choice, *limits_of(arguments), arguments.isolation, arguments.replicas,
+        TierSource.parse(arguments.tiered, arguments.tiered_key), arguments.fail_on_data_loss,
+        value=arguments.value, compression=arguments.compression, file_bytes=arguments.file_mb << 20,
+        window=(arguments.from_offsets or arguments.from_time or "", arguments.to_offsets or arguments.to_time or ""),
+        by=arguments.by, led_by=arguments.led_by, for_iceberg=bool(arguments.iceberg),
     )  # fmt: skip
 
 

@@ -172,8 +172,8 @@ def _fitting(readers: Iterable[ReaderSchema], given: DataType) -> Iterator[Reade
 
 def _passes(options: SourceOptions, name: FieldName) -> tuple[set[str], list[Pass]]:
     """The topics that are read, and passes over what is there of them."""
-    missing = missing_of(options.paths, options.choice, options.tiered)  # the read itself says if that is an error
-    locations = chosen_here(missing, options.paths, options.choice, options.replicas, options.tiered)
+    missing = missing_of(options)  # the read itself says if that is an error
+    locations = chosen_here(missing, options)
     options = options.without(missing_names(missing))
 
     planning.check_named(options.starting, options.ending, locations)

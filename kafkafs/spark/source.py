@@ -97,10 +97,10 @@ class BatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The tasks of the read. UsageError, or NotFound for records that are gone, says why there are none."""
         options = self._options
-        missing = missing_of(options.paths, options.choice, options.tiered)
+        missing = missing_of(options)
         if missing:
             data_loss(options.fail_on_data_loss, NAME_ALL)(missing_sentence(missing))
-        locations = chosen_here(missing, options.paths, options.choice, options.replicas, options.tiered)
+        locations = chosen_here(missing, options)
         return _plan(options.without(missing_names(missing)), locations)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

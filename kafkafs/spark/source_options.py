@@ -6,17 +6,17 @@ glob. Other `kafka.` options are for a client's network and mean nothing here. S
 
 import json
 import re
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
 from kafkafs.disk.objects import places_of
 from kafkafs.errors import UsageError
-from kafkafs.log.read_options import Isolation, TierSource, isolation
+from kafkafs.log.read_options import TierSource, isolation
 from kafkafs.log.topic_choice import TopicChoice
-from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
+from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, ReadRequest, named_paths
 from kafkafs.tables.offsets import (
     EARLIEST,
     LATEST,
@@ -25,13 +25,11 @@ from kafkafs.tables.offsets import (
     Limit,
     Specific,
     Timestamps,
-    TopicPartition,
     check_order,
     parse_offsets,
     parse_partitions,
     parse_time,
     parse_timestamps,
-    without,
 )
 
 KNOWN = (
@@ -68,26 +66,14 @@ Choosable = TypeVar("Choosable", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
-class SourceOptions:
+class SourceOptions(ReadRequest):
     """The options of one `spark.read` or `spark.readStream`."""
 
-    paths: tuple[Path, ...]
-    choice: Choice
-    starting: Limit
-    ending: Limit
-    isolation: Isolation = "read_uncommitted"
-    fail_on_data_loss: bool = True
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     max_offsets_per_trigger: int | None = None
     min_offsets_per_trigger: int | None = None
     max_trigger_delay_s: float = 900.0
-    replicas: Replicas = "furthest"
-    tiered: TierSource | None = None
-
-    def without(self, gone: Container[TopicPartition]) -> "SourceOptions":
-        """The same, with limits that do not name the partitions that are `gone`."""
-        return replace(self, starting=without(self.starting, gone), ending=without(self.ending, gone))
 
 
 def batch_options(given: Mapping[str, str]) -> SourceOptions:

@@ -157,16 +157,15 @@ class StreamReader(DataSourceStreamReader):
 
     def _check_partitions(self) -> None:
         """Data loss where the metadata name partitions that no disk here has; reported when they change."""
-        missing = missing_of(self._options.paths, self._options.choice, self._options.tiered)
+        missing = missing_of(self._options)
         if missing and missing != self._missing:
             data_loss(self._options.fail_on_data_loss, NAME_ALL)(missing_sentence(missing))
         self._missing = missing
 
     def _locations(self) -> dict[TopicPartition, Location]:
         self._check_partitions()
-        options = self._options
-        paths = tuple(map(named_now, options.paths))
-        return chosen_here(self._missing, paths, options.choice, options.replicas, options.tiered)
+        paths = tuple(map(named_now, self._options.paths))
+        return chosen_here(self._missing, replace(self._options, paths=paths))
 
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)

@@ -1,17 +1,18 @@
-"""The choice of data directories, of their partitions, and of one of several replicas."""
+"""The choice of data directories, of their partitions, and of one of several replicas; and the request of a read."""
 
 import glob
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 from kafkafs.disk.data_paths import data_path, named_now
 from kafkafs.disk.objects import address_of, is_bucket
 from kafkafs.disk.whereabouts import each_once
 from kafkafs.errors import EMPTY_NAME, UsageError
-from kafkafs.tables.offsets import TopicPartition
+from kafkafs.log.read_options import Isolation, TierSource
+from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, TopicPartition, without
 
 Replicas = Literal["furthest", "refuse"]
 REPLICAS: tuple[Replicas, ...] = get_args(Replicas)
@@ -30,6 +31,28 @@ class Choice:
     assign: tuple[TopicPartition, ...] = ()
     topics: tuple[str, ...] = ()
     pattern: str = ""
+
+
+_WHOLE = AllAt(EARLIEST), AllAt(LATEST)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """The records that a read or a job asks for: which partitions of which data directories, of which replica of each
+    and with which tier, between which limits."""
+
+    paths: tuple[Path, ...]
+    choice: Choice
+    starting: Limit = _WHOLE[0]
+    ending: Limit = _WHOLE[1]
+    isolation: Isolation = "read_uncommitted"
+    replicas: Replicas = "furthest"
+    tiered: TierSource | None = None
+    fail_on_data_loss: bool = True
+
+    def without(self, gone: Container[TopicPartition]) -> Self:
+        """The same, with limits that do not name the partitions that are `gone`."""
+        return replace(self, starting=without(self.starting, gone), ending=without(self.ending, gone))
 
 
 def named_paths(words: Iterable[str]) -> tuple[Path, ...]:

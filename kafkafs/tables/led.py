@@ -6,13 +6,11 @@ is data loss. Without metadata nobody knows the leaders, and every partition her
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from kafkafs.cluster.leaders import Leaders, leaders
 from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.errors import UsageError, did_you_mean
-from kafkafs.log.read_options import TierSource
-from kafkafs.tables.choice import Choice, Replicas
+from kafkafs.tables.choice import Choice, ReadRequest
 from kafkafs.tables.locations import Location, chosen, every_location, takes, with_their_tier
 from kafkafs.tables.missing import missing_of, missing_sentence, only
 from kafkafs.tables.offsets import TopicPartition
@@ -28,22 +26,15 @@ class LedPartitions:
     named: Mapping[TopicPartition, int] | None
 
 
-def led_by(
-    broker: int,
-    paths: tuple[Path, ...],
-    choice: Choice,
-    replicas: Replicas = "furthest",
-    source: TierSource | None = None,
-    fail_on_data_loss: bool = True,
-) -> LedPartitions:
+def led_by(broker: int, asked: ReadRequest) -> LedPartitions:
     """The chosen partitions that the broker led. UsageError for what the metadata do not know, and for data loss."""
-    cluster_leaders = leaders(with_their_tier(paths, source))
+    cluster_leaders = leaders(with_their_tier(asked.paths, asked.tiered))
     if cluster_leaders is None:
-        return LedPartitions(chosen(paths, choice, replicas, source), [], None)
-    warnings = _problems(cluster_leaders, fail_on_data_loss)
+        return LedPartitions(chosen(asked), [], None)
+    warnings = _problems(cluster_leaders, asked.fail_on_data_loss)
     _check_broker(broker, cluster_leaders)
-    _check_topics(choice, cluster_leaders)
-    takes_topic = takes(choice)
+    _check_topics(asked.choice, cluster_leaders)
+    takes_topic = takes(asked.choice)
     wanted = {
         TopicPartition(topic, number)
         for topic, numbers in cluster_leaders.by_topic.items()
@@ -51,11 +42,11 @@ def led_by(
         for number, leader in numbers.items()
         if leader == broker
     }
-    found = missing_of(paths, choice, source)
+    found = missing_of(asked)
     gone = [(each, [number for number in each.missing if (each.topic, number) in wanted]) for each in found]
-    warnings += _lost(broker, [only(each, numbers) for each, numbers in gone if numbers], fail_on_data_loss)
+    warnings += _lost(broker, [only(each, numbers) for each, numbers in gone if numbers], asked.fail_on_data_loss)
     lacking = {TopicPartition(each.topic, number) for each, numbers in gone for number in numbers}
-    every = every_location(paths, replicas, source)
+    every = every_location(asked.paths, asked.replicas, asked.tiered)
     here = {name: every[name] for name in sorted(wanted - lacking) if name in every}
     named = {
         TopicPartition(topic, number): epoch

@@ -17,7 +17,7 @@ from kafkafs.log.meta_properties import check_one_cluster
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.replicas import read_from
-from kafkafs.tables.choice import Choice, Replicas
+from kafkafs.tables.choice import Choice, ReadRequest, Replicas
 from kafkafs.tables.offsets import TopicPartition, names
 
 if TYPE_CHECKING:
@@ -157,11 +157,10 @@ def every_location(
     return {name: Location(read_from(having, str(name), refuse).path, name, tiered) for name, having in found.items()}
 
 
-def chosen(
-    paths: tuple[Path, ...], choice: Choice, replicas: Replicas = "furthest", source: TierSource | None = None
-) -> dict[TopicPartition, Location]:
+def chosen(asked: ReadRequest) -> dict[TopicPartition, Location]:
     """The partitions that `assign`, `subscribe` or `subscribePattern` names. UsageError for what is not there."""
-    every = every_location(paths, replicas, source)
+    paths, choice = asked.paths, asked.choice
+    every = every_location(paths, asked.replicas, asked.tiered)
     if choice.assign:
         missing = set(choice.assign) - set(every)
         if missing:

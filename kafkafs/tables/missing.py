@@ -16,7 +16,7 @@ from kafkafs.errors import KafkafsError, UsageError
 from kafkafs.format.names import PartitionName
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.read_options import ReadOptions, TierSource
-from kafkafs.tables.choice import Choice, Replicas
+from kafkafs.tables.choice import ReadRequest
 from kafkafs.tables.locations import Location, chosen, data_directories, takes, with_their_tier
 from kafkafs.tables.offsets import TopicPartition
 
@@ -40,13 +40,16 @@ def unknown(paths: Iterable[Path], source: TierSource | None = None) -> list[str
     return [f"{problem}; so it is unknown if partitions are missing here"] if problem else []
 
 
-def missing_of(paths: Iterable[Path], choice: Choice, source: TierSource | None = None) -> list[TopicPartitions]:
-    """The same for what options of the data source choose; of partitions that `assign` names, those alone."""
-    found = missing_topics(paths, takes(choice), source)
+def missing_of(asked: ReadRequest) -> list[TopicPartitions]:
+    """The same for what a read chooses; of partitions that `assign` names, those alone."""
+    choice = asked.choice
+    found = missing_topics(asked.paths, takes(choice), asked.tiered)
     if not choice.assign:
         return found
-    asked = {each.topic: [number for number in each.missing if (each.topic, number) in choice.assign] for each in found}
-    return [only(each, asked[each.topic]) for each in found if asked[each.topic]]
+    numbers = {
+        each.topic: [number for number in each.missing if (each.topic, number) in choice.assign] for each in found
+    }
+    return [only(each, numbers[each.topic]) for each in found if numbers[each.topic]]
 
 
 def only(found: TopicPartitions, numbers: Sequence[int]) -> TopicPartitions:
@@ -60,22 +63,16 @@ def missing_names(found: Iterable[TopicPartitions]) -> set[TopicPartition]:
     return {TopicPartition(each.topic, number) for each in found for number in each.missing}
 
 
-def chosen_here(
-    found: Sequence[TopicPartitions],
-    paths: tuple[Path, ...],
-    choice: Choice,
-    replicas: Replicas = "furthest",
-    source: TierSource | None = None,
-) -> dict[TopicPartition, Location]:
+def chosen_here(found: Sequence[TopicPartitions], asked: ReadRequest) -> dict[TopicPartition, Location]:
     """As `locations.chosen`, without the missing partitions that were found, and without topics that have no other."""
     gone = missing_names(found)
     elsewhere = {each.topic for each in found if len(each.missing) == len(each.partitions)}
     left = replace(
-        choice,
-        assign=tuple(name for name in choice.assign if name not in gone),
-        topics=tuple(topic for topic in choice.topics if topic not in elsewhere),
+        asked.choice,
+        assign=tuple(name for name in asked.choice.assign if name not in gone),
+        topics=tuple(topic for topic in asked.choice.topics if topic not in elsewhere),
     )
-    return {name: each for name, each in chosen(paths, left, replicas, source).items() if name not in gone}
+    return {name: each for name, each in chosen(replace(asked, choice=left)).items() if name not in gone}
 
 
 def missing_sentence(found: Sequence[TopicPartitions]) -> str:

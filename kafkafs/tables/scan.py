@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from os import PathLike, fspath
@@ -16,7 +16,7 @@ from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.log.read_options import isolation as level_of
 from kafkafs.tables.arrow import BatchMaker, schema, together
-from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, Replicas, named_paths
+from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, ReadRequest, Replicas, named_paths
 from kafkafs.tables.local import mapped
 from kafkafs.tables.locations import Location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
@@ -39,15 +39,13 @@ _NAME_ALL = f"name the other brokers' data directories too, or {GO_ON}"
 Choosable = TypeVar("Choosable", bound=str)
 
 
-@dataclass(frozen=True)
-class _Request:
-    """The request of a scan."""
+@dataclass(frozen=True, slots=True)
+class _Request(ReadRequest):
+    """The request of a scan. `names` are those of the columns, None of all."""
 
-    topic: str
-    forms: dict[FieldName, Form]
-    names: tuple[str, ...] | None
-    isolation: Isolation
-    fail_on_data_loss: bool
+    topic: str = ""
+    forms: Mapping[FieldName, Form] = field(default_factory=dict)
+    names: tuple[str, ...] | None = None
 
     def lost(self, what: str) -> None:
         """Hears of records that are gone."""
@@ -168,12 +166,15 @@ def scan(
         raise UsageError("no data directory is named")
     if not isinstance(topic, str):
         raise UsageError(f"topic={topic!r} is not one topic's name; scan one topic at a time")
-    choice, source = Choice(topics=(topic,)), TierSource.parse(tiered, tiered_key)
-    if missing := missing_of(paths, choice, source):
+    request = _Request(
+        paths, Choice(topics=(topic,)), isolation=level, replicas=_one_of("replicas", replicas, REPLICAS),
+        tiered=TierSource.parse(tiered, tiered_key), fail_on_data_loss=fail_on_data_loss, topic=topic, forms=wanted,
+        names=names,
+    )  # fmt: skip
+    if missing := missing_of(request):
         data_loss(fail_on_data_loss, _NAME_ALL)(missing_sentence(missing))
-    locations = chosen_here(missing, paths, choice, _one_of("replicas", replicas, REPLICAS), source)
+    locations = chosen_here(missing, request)
     window = TopicWindow(start, end).without({name.partition for name in missing_names(missing)})
-    request = _Request(topic, wanted, names, level, fail_on_data_loss)
     has_names = "registry" in wanted.values()
     registry = registry_with_schemas(paths) if has_names else Registry()
 

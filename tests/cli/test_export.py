@@ -37,7 +37,7 @@ def test_each_flag_gets_into_the_request(data):
                     "--to-offsets", '{"t":{"0":7}}')  # fmt: skip
     assert asked == Request(
         (data,), Choice(topics=("t", "u")), Timestamps(5, "latest"), Specific({TopicPartition("t", 0): 7}),
-        "read_committed", "json", "zstd", 2 << 20, "refuse", ("5", '{"t":{"0":7}}'),
+        "read_committed", "refuse", value="json", compression="zstd", file_bytes=2 << 20, window=("5", '{"t":{"0":7}}'),
     )  # fmt: skip
 
 

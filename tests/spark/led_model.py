@@ -101,7 +101,7 @@ def export(cluster: Cluster, broker: int, place: Path, timing: Timing = _QUICK, 
     """One run, as the command makes it in a new process."""
     locations.open_directories.close()
     out, wanted = output(str(place)), request(cluster, broker, **changes)
-    led = led_by(broker, wanted.paths, wanted.choice, fail_on_data_loss=wanted.fail_on_data_loss)
+    led = led_by(broker, wanted)
     with claimed(out, timing, in_parts=True) as claim:
         return export_led(LocalEngine(1), out, wanted, led, claim)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kafkafs.errors import UsageError
-from kafkafs.tables.choice import Choice
+from kafkafs.tables.choice import Choice, ReadRequest
 from kafkafs.tables.led import LedPartitions, led_by
 from tests.cluster.test_topic_partitions import FEATURE, FORMER, ORDERS, OTHER, belongs, topic
 from tests.cluster.writing import Data, metadata
@@ -29,7 +29,7 @@ def data(tmp_path) -> Data:
 def found(data: Data, broker: int, choice: Choice | None = None, fail_on_data_loss: bool = True) -> LedPartitions:
     choice = choice or Choice(topics=("orders",))
     stop(data)  # else a directory could still be made, and would be waited for
-    return led_by(broker, (data.path,), choice, fail_on_data_loss=fail_on_data_loss)
+    return led_by(broker, ReadRequest((data.path,), choice, fail_on_data_loss=fail_on_data_loss))
 
 
 def test_other_leaders_partitions_need_not_be_here(data):

@@ -8,7 +8,7 @@ from weakref import ref
 import pytest
 
 from kafkafs.errors import NotFound, UsageError
-from kafkafs.tables.choice import Choice
+from kafkafs.tables.choice import Choice, ReadRequest
 from kafkafs.tables.locations import Location, chosen, data_directory, every_location, partition
 from kafkafs.tables.offsets import TopicPartition
 from tests.log.making import made, write_partition
@@ -27,15 +27,15 @@ def reported(found: dict[TopicPartition, Location]) -> set[str]:
 
 def test_names_partitions_and_patterns_choose_what_they_say(data):
     assert reported(every_location((data,))) == {"a-0", "a-1", "b-0", "__consumer_offsets-0"}
-    assert reported(chosen((data,), Choice(pattern="."))) == {"a-0", "a-1", "b-0"}
-    assert reported(chosen((data,), Choice(topics=("__consumer_offsets",)))) == {"__consumer_offsets-0"}
-    assert reported(chosen((data,), Choice(assign=(TopicPartition("a", 1),)))) == {"a-1"}
+    assert reported(chosen(ReadRequest((data,), Choice(pattern=".")))) == {"a-0", "a-1", "b-0"}
+    assert reported(chosen(ReadRequest((data,), Choice(topics=("__consumer_offsets",))))) == {"__consumer_offsets-0"}
+    assert reported(chosen(ReadRequest((data,), Choice(assign=(TopicPartition("a", 1),))))) == {"a-1"}
 
 
 @pytest.mark.parametrize("choice", [Choice(topics=("nope",)), Choice(assign=(TopicPartition("a", 7),))])
 def test_what_is_not_there_is_reported(data, choice):
     with pytest.raises(UsageError, match="there is no"):
-        chosen((data,), choice)
+        chosen(ReadRequest((data,), choice))
 
 
 def test_a_directory_is_held_open_once(data):

@@ -193,8 +193,7 @@ def test_of_some_topics_the_first_are_named(one):
 def test_of_assigned_partitions_those_of_a_former_topic_are_reported(one):
     belongs(one, "orders-0", FORMER)
     stop(one)
-    choice = batch_options({"path": str(one.path), "assign": '{"orders":[0]}'}).choice
-    (found,) = missing_of([one.path], choice)
+    (found,) = missing_of(batch_options({"path": str(one.path), "assign": '{"orders":[0]}'}))
     assert (found.missing, found.replaced) == ((0,), {0: FORMER})
 
 

@@ -9,20 +9,18 @@ import json
 import re
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.lineage import BatchMark, LogIdentity
-from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.spark.export.claims import CLAIM
 from kafkafs.spark.export.dates import By, undated
 from kafkafs.spark.export.output import Output
-from kafkafs.tables.choice import Choice, Replicas
+from kafkafs.tables.choice import ReadRequest
 from kafkafs.tables.locations import Location
-from kafkafs.tables.offsets import Limit, PartitionOffsets, TopicPartition
+from kafkafs.tables.offsets import PartitionOffsets, TopicPartition
 from kafkafs.tables.planning import PartitionRange
 
 PLAN = "_kafkafs_export.json"
@@ -43,22 +41,14 @@ ELSEWHERE = "name a new directory for an export"
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Request(ReadRequest):
     """The choices of a user. Two requests that differ are not the same export, but for where segments are."""
 
-    paths: tuple[Path, ...]
-    choice: Choice
-    starting: Limit
-    ending: Limit
-    isolation: Isolation = "read_uncommitted"
     value: str = "bytes"  # or "json", "registry"
     compression: str = "snappy"
     file_bytes: int = 128 << 20  # of log
-    replicas: Replicas = "furthest"
     window: tuple[str, str] = ("", "")  # the limits as they were written: "now" is another time in the next export
     by: By = ""
-    tiered: TierSource | None = None
-    fail_on_data_loss: bool = True
     led_by: int | None = None
     for_iceberg: bool = False  # what a table cannot hold has another column; no part of what identifies an export
 

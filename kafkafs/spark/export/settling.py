@@ -27,7 +27,7 @@ from kafkafs.tables.planning import PartitionLook, PartitionRange, planned
 def settle(out: Output, request: Request) -> ExportPlan:
     """The plan of an earlier export below `out` and what is new since, or a new plan. UsageError for what cannot be,
     and for partitions that the metadata name and no disk here has."""
-    found = missing_of(request.paths, request.choice, request.tiered)
+    found = missing_of(request)
     missing = refuse_missing(found, request.fail_on_data_loss)
     before = load(out, request) or ExportPlan([], id=uuid.uuid4().hex)
     before.gone += missing
@@ -36,7 +36,7 @@ def settle(out: Output, request: Request) -> ExportPlan:
         if request.ending != AllAt(LATEST):
             check_logs(request, before)
             return before
-    locations = chosen_here(found, request.paths, request.choice, request.replicas, request.tiered)
+    locations = chosen_here(found, request)
     if not locations:
         raise UsageError(
             f"{missing_sentence(found)}, and nothing else is chosen"
