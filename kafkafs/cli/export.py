@@ -19,7 +19,7 @@ from kafkafs.spark.export.claims import claimed
 from kafkafs.spark.export.compacting import compact, finish
 from kafkafs.spark.export.export_job import Exported, export
 from kafkafs.spark.export.export_plan import PLAN, Request
-from kafkafs.spark.export.iceberg import Committed, opened_table
+from kafkafs.spark.export.iceberg import Committed, IcebergTable
 from kafkafs.spark.export.led_job import export_led
 from kafkafs.spark.export.output import Output, output
 from kafkafs.spark.export.plan_store import PlanStore
@@ -83,7 +83,9 @@ def _whole(
         store = PlanStore(out, request, claim.check)
         finish(out)
         settled = settle(out, request)
-        table = arguments.iceberg and opened_table(arguments.iceberg, settled)
+        table = IcebergTable(arguments.iceberg) if arguments.iceberg else None
+        if table is not None:
+            table.check(settled)
         with engine(arguments, progress) as where:
             done = export(where, store, settled, progress)
         return done, settled.gone, table.commit(store, settled) if table else None

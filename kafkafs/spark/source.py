@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import NoReturn
 
@@ -19,9 +19,7 @@ from kafkafs.spark.source_options import SourceOptions, batch_options, stream_op
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import in_executor, tasks
 from kafkafs.tables import planning
-from kafkafs.tables.locations import Location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
-from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.ranges import NAME_ALL, data_loss
 
 _READS_ONLY = "format kafkafs only reads a broker's files: write with format('kafka') to a running cluster"
@@ -101,26 +99,22 @@ class BatchReader(DataSourceReader):
         if missing:
             data_loss(options.fail_on_data_loss, NAME_ALL)(missing_sentence(missing))
         locations = chosen_here(missing, options)
-        return _plan(options.without(missing_names(missing)), locations)
+        options = options.without(missing_names(missing))
+        planning.check_named(options.starting, options.ending, locations)
+        lost = data_loss(options.fail_on_data_loss)
+        groups = planning.planned_tasks(
+            locations,
+            options.isolation,
+            lambda look: planning.between(options.starting, options.ending, look, lost),
+            options.min_partitions,
+            options.max_records_per_partition,
+        )
+        return tasks(groups, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """One task, in an executor."""
         batches, schema = self._frame.read(partition), self._of_sail
         return in_executor(batches if schema is None else (_cast(batch, schema) for batch in batches))
-
-
-def _plan(options: SourceOptions, locations: Mapping[TopicPartition, Location]) -> list[InputPartition]:
-    planning.check_named(options.starting, options.ending, locations)
-    lost = data_loss(options.fail_on_data_loss)
-
-    groups = planning.planned_tasks(
-        locations,
-        options.isolation,
-        lambda look: planning.between(options.starting, options.ending, look, lost),
-        options.min_partitions,
-        options.max_records_per_partition,
-    )
-    return tasks(groups, options)
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

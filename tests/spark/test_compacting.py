@@ -65,7 +65,7 @@ def run(data: Path, out: Output, by: Any = "", file_bytes: int = 1 << 20) -> Non
     for unit in plan.units:
         if unit.mark not in there:
             columns = parquet.columns_of(unit, {}, plan.has_place_columns)
-            (parquet.write_dated if by else parquet.write)(unit, out, "read_uncommitted", "snappy", columns)
+            parquet.write(unit, out, "read_uncommitted", "snappy", columns)
 
 
 def files(out: Path) -> list[str]:

@@ -41,7 +41,7 @@ def unit(data: Path, times_ms: Sequence[int]) -> FileUnit:
 
 def write(each: FileUnit, out: Path) -> parquet.CountsByFile:
     place = output(str(out))
-    parquet.write_dated(each, place, "read_uncommitted", "none", parquet.columns_of(each, {}))
+    parquet.write(each, place, "read_uncommitted", "none", parquet.columns_of(each, {}))
     return parquet.files_of(place, each)
 
 
@@ -139,8 +139,7 @@ def test_a_timestamp_that_no_column_can_hold_is_null_and_counted(tmp_path, by):
     times_ms = [START_MS, START_MS * 10**6, -1, (2**63 - 1) // 1000, (2**63 - 1) // 1000 + 1, 2**63 - 1, START_MS + 1]
     each = replace(unit(tmp_path / "data", times_ms), by=by)
     place, columns = output(str(tmp_path / "out")), parquet.columns_of(each, {})
-    write_files = parquet.write_dated if by else parquet.write
-    write_files(each, place, "read_uncommitted", "none", columns)
+    parquet.write(each, place, "read_uncommitted", "none", columns)
     reported = parquet.files_of(place, each) if by else {each.file: parquet.counts(place, each.file)}
     assert (sum(one.rows for one in reported.values()), sum(one.without_time for one in reported.values())) == (7, 3)
     assert {name: parquet.counts(place, name) for name in reported} == reported

@@ -33,8 +33,7 @@ def write(place: Path, topic: str, partition: int, by: By = "", has_place_column
     each = PartitionRange(Location(place / f"data-{topic}-{partition}", TopicPartition(topic, partition)), 0, 21)
     unit = FileUnit(each, 1, f"topic={topic}/partition={partition}/{0:020d}-{21:020d}.parquet", by)
     columns = parquet.columns_of(unit, {}, has_place_columns)
-    write_files = parquet.write_dated if by else parquet.write
-    write_files(unit, output(str(place / "out")), "read_uncommitted", "snappy", columns)
+    parquet.write(unit, output(str(place / "out")), "read_uncommitted", "snappy", columns)
 
 
 def expected(*names: tuple[str, int]) -> list[tuple[str, int, int]]:

@@ -16,8 +16,7 @@ def written(request, tmp_path):
     from dataclasses import replace
 
     each, out = replace(unit(tmp_path / "data", in_order(3)), by=request.param), output(str(tmp_path / "out"))
-    write_files = parquet.write_dated if request.param else parquet.write
-    write_files(each, out, "read_uncommitted", "none", parquet.columns_of(each, {}))
+    parquet.write(each, out, "read_uncommitted", "none", parquet.columns_of(each, {}))
     return each, out, out.sizes()[each.mark]
 
 

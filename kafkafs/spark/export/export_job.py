@@ -63,8 +63,7 @@ class _Writing:
         if self.typed is not None:
             typed["value"] = self.typed.column(self.unit.topic, registry)
         columns = parquet.columns_of(self.unit, typed, self.has_place_columns)
-        write_files = parquet.write_dated if self.unit.by else parquet.write
-        write_files(self.unit, self.out, self.isolation, self.compression, columns)
+        parquet.write(self.unit, self.out, self.isolation, self.compression, columns)
 
 
 def _write(registry: Shared[Registry], unit: _Writing) -> None:

@@ -48,13 +48,6 @@ class Committed:
     records: int = 0
 
 
-def opened_table(name: str, plan: ExportPlan) -> "IcebergTable":
-    """The table, before anything is written. UsageError if it cannot take the files of this export."""
-    table = IcebergTable(name)
-    table.check(plan)
-    return table
-
-
 class IcebergTable:
     """A table by its name in the catalogue that pyiceberg's own configuration names. UsageError if there is none."""
 

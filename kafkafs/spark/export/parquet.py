@@ -91,7 +91,17 @@ class FileWriter:
 
 
 def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, columns: Columns) -> None:
-    """Writes the unit as one file; under its name it is always whole."""
+    """Writes the unit as one file, or one for each date that it has, and then its mark. Under its name a file is always
+    whole."""
+    if unit.by:
+        passes = _Passes(unit, out, isolation, compression, columns)
+        left = passes.by_pass(unit.range.start, {})
+        while left:
+            ends = {period: last for period, (_, last) in left.items()}
+            left = passes.by_pass(min(first for first, _ in left.values()), ends)
+        with out.writing(unit.mark) as file:
+            file.write(json.dumps(passes.done).encode())
+        return
     with FileWriter(out, unit.file, compression, columns.schema) as writer:
         for batch in columns.batches(records_of(unit.range, isolation, data_loss(fail=True, advice=GONE))):
             writer.add(batch)
@@ -188,16 +198,6 @@ class _Passes:
         self.done[dated(self.unit.file, period, self.unit.by)] = Counts(
             writer.rows, writer.as_bytes, writer.without_time
         )
-
-
-def write_dated(unit: FileUnit, out: Output, isolation: Isolation, compression: str, columns: Columns) -> None:
-    """Writes the unit's files, and then its mark."""
-    passes = _Passes(unit, out, isolation, compression, columns)
-    left = passes.by_pass(unit.range.start, {})
-    while left:
-        left = passes.by_pass(min(first for first, _ in left.values()), {each: end for each, (_, end) in left.items()})
-    with out.writing(unit.mark) as file:
-        file.write(json.dumps(passes.done).encode())
 
 
 def _by_period(pieces: Iterable[Records], by: By) -> dict[int, list[Records]]:
