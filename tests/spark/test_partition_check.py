@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from kafkafs.format.names import CLEANER_OFFSETS
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.spark.audit.audit_job import AuditReport, check_segment, joined
+from kafkafs.spark.audit.directory_check import check_data_directory
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.partition_check import (
     OffsetSpan,
-    check_data_directory,
     check_epochs,
     check_joints,
     check_small_files,

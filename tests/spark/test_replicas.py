@@ -8,7 +8,7 @@ import pytest
 
 from kafkafs.errors import UsageError
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.spark.audit.partition_check import check_twins
+from kafkafs.spark.audit.directory_check import check_twins
 from kafkafs.spark.profile import profile_job
 from kafkafs.spark.segment_units import live_segments
 from kafkafs.tables.choice import Replicas

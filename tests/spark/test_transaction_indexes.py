@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafkafs.format.transaction_index import ABORTED_SIZE
 from kafkafs.log.outcomes import Event, EventKind
 from kafkafs.spark.audit.findings import CheckedFile, Finding
-from kafkafs.spark.audit.index_check import SegmentTransactions, check_transactions
+from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
 
 Entry = tuple[int, int, int, int, int]  # version, producer, first, last, last stable offset
 FIELDS = range(5)

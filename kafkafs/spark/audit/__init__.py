@@ -4,8 +4,10 @@ The job checks one segment at a time, in parallel.
 
 log_check         walks a segment's batches, and reports the valid ones to the other checks. With `--deep` it also
                   checks the records
-index_check       compares the indexes with the valid batches
-partition_check   checks what spans segments: epochs, snapshots, checkpoints, names, identities
+index_check       compares the offset and the time index with the valid batches
+transaction_check compares the transaction indexes of a partition with the markers
+partition_check   checks what spans a partition's segments: offsets, epochs, snapshots, small files
+directory_check   checks whole data directories: checkpoints, names, identities
 set_aside_check   names directories that are stray by mistake
 time_units        names timestamps in another unit than milliseconds
 replica_check     compares replicas with each other

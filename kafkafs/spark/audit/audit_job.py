@@ -10,9 +10,7 @@ from pathlib import Path
 from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.disk.data_paths import BucketPath
 from kafkafs.errors import Denied, DiskError, KafkafsError, NotFound, Unanswered, Vanished
-from kafkafs.format.batch import SMALLEST
 from kafkafs.format.names import METADATA_LOG, parse_partition_name
-from kafkafs.format.transaction_index import ABORTED_SIZE
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.health import is_compacted_away
 from kafkafs.log.producer_snapshots import open_at
@@ -20,32 +18,30 @@ from kafkafs.log.read_options import TierSource
 from kafkafs.log.segment import Segment
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
-from kafkafs.spark.audit.findings import CheckedFile, Finding
-from kafkafs.spark.audit.index_check import (
-    SegmentTransactions,
-    check_offset_index,
-    check_time_index,
-    check_transactions,
+from kafkafs.spark.audit.directory_check import (
+    check_data_directory,
+    check_names,
+    check_topic_ids,
+    check_twins,
+    missing_partitions,
 )
+from kafkafs.spark.audit.findings import CheckedFile, Finding
+from kafkafs.spark.audit.index_check import check_offset_index, check_presence, check_time_index
 from kafkafs.spark.audit.log_check import ValidBatches, check_log
 from kafkafs.spark.audit.partition_check import (
     EpochSpans,
     OffsetSpan,
-    check_data_directory,
     check_epochs,
     check_joints,
-    check_names,
     check_small_files,
-    check_topic_ids,
-    check_twins,
     foreign_names,
     is_compacted,
     known_end,
-    missing_partitions,
 )
 from kafkafs.spark.audit.replica_check import compare, diverging, pairs_of
 from kafkafs.spark.audit.set_aside_check import check_set_aside
 from kafkafs.spark.audit.time_units import OddTimes, check_units, odd_times
+from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions, read_index
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, begin, fetch_soon, segments_of
 from kafkafs.tables.locations import Tiered, data_directory
@@ -254,7 +250,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         return SegmentReport(unit, [where("log").finding("unreadable", str(error))])
     if segment.next_base is not None and look.size == 0 and not is_compacted_away(segment):
         findings.append(where("log").finding("empty-log", "it is empty though later segments follow"))
-    findings += _presence(segment, where("index"), where("timeindex"), valid)
+    findings += check_presence(segment, where("index"), where("timeindex"), valid)
     checks: dict[str, Check] = {"index": check_offset_index, "timeindex": check_time_index}
     for kind, check in checks.items():
         if kind not in segment.listed or segment.overlaps_next:  # which is in part what its indexes tell of
@@ -266,7 +262,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
             raise
         except (Denied, DiskError) as error:
             findings.append(where(kind).finding("unreadable", str(error)))
-    transaction_index, more = _transaction_index(segment, where("txnindex"))
+    transaction_index, more = read_index(segment, where("txnindex"))
     findings += more
     if isinstance(unit.data_directory, BucketPath):
         segment.log().forget(0, look.size)  # its memory is for the next segment: new memory costs as much as a request
@@ -283,34 +279,3 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         look.log.tail.end_offset if segment.next_base is None and look.log.tail is not None else None,
         segment.next_base is None and len(look.log.segments) == 1 and not look.partition.may_be_in_a_tier,
     )  # fmt: skip
-
-
-def _transaction_index(segment: Segment, where: CheckedFile) -> tuple[bytes | None, list[Finding]]:
-    """Its bytes, read after the log; the first abort makes the file, after the segment was listed perhaps. Or None, and
-    why it is not read."""
-    try:
-        data = segment.read_small_file(segment.name_of("txnindex"))
-    except NotFound:
-        return b"", []
-    except Unanswered:
-        raise
-    except (Denied, DiskError) as error:  # what is not listed is no regular file, which another finding reports
-        return None, [where.finding("unreadable", str(error))] if "txnindex" in segment.listed else []
-    size = segment.log().size
-    if len(data) // ABORTED_SIZE > size // SMALLEST[2]:
-        return None, [where.finding(
-            "transaction-index-entry", f"it has more entries than there can be markers in {size} bytes of log"
-        )]  # fmt: skip
-    return data, []
-
-
-def _presence(segment: Segment, offsets: CheckedFile, times: CheckedFile, valid: ValidBatches) -> list[Finding]:
-    """Indexes that a closed segment must have."""
-    if segment.next_base is None or not len(valid.positions):
-        return []
-    findings = []
-    if "index" not in segment.listed:
-        findings.append(offsets.finding("missing-index", "the offset index of a closed segment is missing"))
-    if "timeindex" not in segment.listed and int(valid.max_timestamps.max()) >= 0:
-        findings.append(times.finding("missing-index", "the time index of a closed segment is missing"))
-    return findings

@@ -1,16 +1,12 @@
-"""Indexes against their log: a segment's offset and time index, a partition's transaction indexes.
+"""The offset and the time index of a segment against its log.
 
 Legal, and no finding: fewer or shifted entries (restarts, another interval), an entry whose offset ends a later batch
 of the same append, a time entry that names the record with its time, and, in the last segment of a log
-that was not closed, zeros or entries from before a truncation behind the live ones.
-
-A transaction may begin some segments before its marker, whose segment's index names it; so the segments tell where
-transactions begin and end, and the indexes are looked at when all of them are known. Sources: OffsetIndex, TimeIndex,
-LogSegment of all releases; TransactionIndex, ProducerStateManager.
+that was not closed, zeros or entries from before a truncation behind the live ones. Sources: OffsetIndex, TimeIndex,
+LogSegment of all releases.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,8 +14,6 @@ from kafkafs.format.batch import LARGEST_HEADER, parse_batch, walk
 from kafkafs.format.index import OffsetIndex, TimeIndex, rises
 from kafkafs.format.records import Refusal, decode
 from kafkafs.format.tables import Flags, Numbers
-from kafkafs.format.transaction_index import ABORTED, ABORTED_SIZE
-from kafkafs.log.outcomes import Aborted, Event, Tracker
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
 from kafkafs.spark.audit.findings import CheckedFile, Finding
@@ -29,6 +23,18 @@ _FAR = 16 << 20
 """No broker leaves so many bytes without an entry: the interval is 4096 by default, an append some megabytes."""
 
 _PADDING_READ = 8192  # slots
+
+
+def check_presence(segment: Segment, offsets: CheckedFile, times: CheckedFile, valid: ValidBatches) -> list[Finding]:
+    """Indexes that a closed segment must have."""
+    if segment.next_base is None or not len(valid.positions):
+        return []
+    findings = []
+    if "index" not in segment.listed:
+        findings.append(offsets.finding("missing-index", "the offset index of a closed segment is missing"))
+    if "timeindex" not in segment.listed and int(valid.max_timestamps.max()) >= 0:
+        findings.append(times.finding("missing-index", "the time index of a closed segment is missing"))
+    return findings
 
 
 def check_offset_index(segment: Segment, where: CheckedFile, valid: ValidBatches, clean: bool) -> list[Finding]:
@@ -220,99 +226,3 @@ def _live(
         return last_filled, findings
     last_true = int(np.flatnonzero(true)[-1]) + 1 if true.any() else 0
     return last_true if last_true else int(read[:1].sum()), findings
-
-
-@dataclass(frozen=True, slots=True)
-class SegmentTransactions:
-    """A segment's events, and the bytes of its transaction index."""
-
-    where: CheckedFile
-    base_offset: int
-    growing_from: int | None  # the offset behind the last that was read, where the broker may go on meanwhile
-    damaged: bool
-    events: list[Event]
-    index: bytes | None  # None for one that was not read
-    cut_at: int | None = None  # the offset from which on the next segment has the log, though the index goes on
-
-
-def check_transactions(
-    segments: Iterable[SegmentTransactions | None], begun: dict[int, int] | None
-) -> Iterator[Finding]:
-    """The findings about the indexes of a partition's segments, in order. None stands for a segment that was not read.
-
-    `begun` are the transactions that are open where the first segment begins: producer to first offset. None if that
-    is not known, or compaction may have removed data; then it is checked only that each entry names an abort marker.
-    """
-    tracker, is_known = Tracker(begun), begun is not None
-    for segment in segments:
-        is_known = is_known and segment is not None and not segment.damaged
-        if not is_known:
-            tracker.open.clear()
-        if segment is None:
-            continue
-        aborted = [each for each in map(tracker.follow, segment.events) if each is not None]
-        if segment.index is not None:
-            yield from _Index(segment, segment.index, is_known).check(aborted)
-
-
-class _Index:
-    """One segment's transaction index."""
-
-    def __init__(self, segment: SegmentTransactions, index: bytes, is_known: bool) -> None:
-        self._segment = segment
-        self._is_known = is_known  # what was open where the segment begins
-        self._cut = len(index) % ABORTED_SIZE
-        self._rows = np.frombuffer(index, ABORTED, len(index) // ABORTED_SIZE)
-
-    def check(self, aborted: list[Aborted]) -> Iterator[Finding]:
-        """Yield the findings about the entries, then the aborts of `aborted` (by the log's markers) that have no
-        entry."""
-        where, rows = self._segment.where, self._rows
-        if self._cut and self._segment.growing_from is None:
-            yield where.finding(
-                "index-length", f"{len(rows) * ABORTED_SIZE + self._cut} bytes are not a multiple of {ABORTED_SIZE}",
-                position=len(rows) * ABORTED_SIZE,
-            )  # fmt: skip
-        markers = {each.last: each for each in aborted}
-        before = self._segment.base_offset - 1
-        for slot, row in enumerate(rows):
-            reason = self._reason(row, before, markers)
-            if reason:
-                yield where.finding(
-                    "transaction-index-entry", f"entry {slot}, producer {row['producer_id']} from offset {row['first']}"
-                    f" to {row['last']}: {reason}", position=slot * ABORTED_SIZE, offset=int(row["last"]), slot=slot,
-                )  # fmt: skip
-            before = max(before, int(row["last"]))
-        if self._cut and self._segment.growing_from is not None:
-            return
-        named = set(rows["last"].tolist())
-        for each in aborted:
-            in_flight = each.last + 1 == self._segment.growing_from  # of one append, the index is written last
-            if each.first is not None and each.last not in named and not in_flight:
-                yield where.finding(
-                    "transaction-index-missing", f"producer {each.producer} aborted at offset {each.last}, and no entry"
-                    " tells", offset=each.last,
-                )  # fmt: skip
-
-    def _reason(self, row: "np.void", before: int, markers: dict[int, Aborted]) -> str:
-        first, last, stable = int(row["first"]), int(row["last"]), int(row["last_stable"])
-        if row["version"] != 0:
-            return f"its version is {row['version']}, and only 0 is known"
-        if last <= before:
-            return "it does not come after the entry before it"
-        if first > last:
-            return "it ends before it begins"
-        if stable > last + 1:
-            return f"its last stable offset {stable} is above its end"
-        marker = markers.get(last)
-        if any(end is not None and last >= end for end in (self._segment.growing_from, self._segment.cut_at)):
-            return ""
-        if marker is None:
-            return "" if self._segment.damaged else "the log has no abort marker there"
-        if marker.producer != row["producer_id"]:
-            return f"the abort marker there is of producer {marker.producer}"
-        if not self._is_known or marker.first is None:
-            return ""
-        if first != marker.first:
-            return f"the transaction begins at offset {marker.first}"
-        return "" if stable == marker.stable else f"the last stable offset was {marker.stable} then, not {stable}"
