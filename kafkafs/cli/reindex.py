@@ -6,7 +6,8 @@ import sys
 from kafkafs.cli.spark_command import chosen_topics, engine, named_directories, progress_of
 from kafkafs.disk.data_paths import local_place
 from kafkafs.errors import UsageError
-from kafkafs.spark.reindex_job import check_target, reindex, reindex_keys
+from kafkafs.spark.reindex_job import check_target, reindex
+from kafkafs.spark.reindex_keys import reindex_keys
 
 
 def run(arguments: argparse.Namespace) -> int:

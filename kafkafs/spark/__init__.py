@@ -10,7 +10,7 @@ data directories.
     schema_frame    the registry's schemas as a DataFrame
     segment_units   a job's unit of work: a segment at one moment; `jobs` maps a function over many units, on Spark
                     or in worker processes on this machine
-    audit, diff, export, profile, reindex_job   the jobs
+    audit, diff, export, profile, reindex_job, reindex_keys   the jobs
     session         starts and stops a command's Spark; `jvm` ends Java processes, `python_daemon` starts Python workers
 """
 

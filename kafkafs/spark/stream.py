@@ -42,9 +42,9 @@ class StreamReader(DataSourceStreamReader):
         self._gone: set[TopicPartition] = set()
         """Partitions that the stream has read, and that are missing: those of the last report."""
         self._first: StreamOffset | None = None
-        """Where a new stream starts, once that was asked."""
+        """The start of a new stream, once Spark has asked for it."""
         self._at_end: PartitionOffsets = {}
-        """Of those the ones at which a log ended."""
+        """The offsets of `_first` at which a log ended."""
 
     @in_a_sentence()
     def initialOffset(self) -> dict[str, Any]:
@@ -91,11 +91,9 @@ class StreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The tasks of a micro-batch. NotFound for records that are gone, unless `failOnDataLoss` is false."""
         begun, ends = stream_offset(start), stream_offset(end)
-        if self._first is not None and begun.at == self._first.at:  # a first micro-batch once more, whose end was
-            at = {
-                name: self._not_behind(ends.at, name, at) for name, at in begun.at.items()
-            }  # settled before the stream
-            begun = replace(begun, at=at)  # was ended
+        if self._first is not None and begun.at == self._first.at:
+            # a first micro-batch once more, whose end was settled before the stream was ended
+            begun = replace(begun, at={name: self._not_behind(ends.at, name, at) for name, at in begun.at.items()})
         lost = data_loss(self._options.fail_on_data_loss)
         locations = self._locations()
         self._report_gone((set(begun.at) | set(ends.at)) - set(locations))
@@ -155,17 +153,14 @@ class StreamReader(DataSourceStreamReader):
             )
         self._gone = gone
 
-    def _check_partitions(self) -> None:
-        """Data loss where the metadata name partitions that no disk here has; reported when they change."""
+    def _locations(self) -> dict[TopicPartition, Location]:
+        """The partitions that are here. Data loss where the metadata name others; reported when these change."""
         missing = missing_of(self._options)
         if missing and missing != self._missing:
             data_loss(self._options.fail_on_data_loss, NAME_ALL)(missing_sentence(missing))
         self._missing = missing
-
-    def _locations(self) -> dict[TopicPartition, Location]:
-        self._check_partitions()
         paths = tuple(map(named_now, self._options.paths))
-        return chosen_here(self._missing, replace(self._options, paths=paths))
+        return chosen_here(missing, replace(self._options, paths=paths))
 
     def _now(self) -> PartitionOffsets:
         return planned(self._locations(), self._options.isolation, planning.latest)

@@ -22,7 +22,7 @@ from kafkafs.search.key_indexes import identity
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.index_check import check_offset_index, check_time_index
 from kafkafs.spark.audit.log_check import check_log
-from kafkafs.spark.reindex_job import is_there
+from kafkafs.spark.reindex_keys import is_there
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit
 from tests.dump.dumped import dumped, options_of
 from tests.log.making import partition_of, write_partition

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from kafkafs.spark.reindex_job import make_keys, reindex_keys
+from kafkafs.spark.reindex_keys import make_keys, reindex_keys
 from kafkafs.spark.segment_units import segments_of
 from tests.log.making import partition_of, write_partition
 from tests.log.reading import reader

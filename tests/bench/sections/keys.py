@@ -16,7 +16,7 @@ from kafkafs.log.look import Reader
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
-from kafkafs.spark.reindex_job import reindex_keys
+from kafkafs.spark.reindex_keys import reindex_keys
 from kafkafs.spark.session import session
 from tests.bench import mounts
 from tests.bench.data import KEYED, Bench, key_of
