@@ -21,7 +21,6 @@ from kafkafs.spark.refusals import in_a_sentence
 from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.stream_offset import stream_offset
-from kafkafs.tables import planning
 from kafkafs.tables.offsets import LATEST, AllAt, PartitionOffsets
 from kafkafs.tables.planning import planned
 
@@ -96,7 +95,7 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
         """Return the offset at which each partition goes on. A new one begins at its earliest offset."""
         locations = self._locations()
         added = {name: locations[name] for name in self._latest if name not in begun and name in locations}
-        return begun | planned(added, self._options.isolation, planning.earliest)
+        return begun | planned(added, self._options.isolation, lambda look: look.start_offset)
 
     def _is_too_early(self, begun: PartitionOffsets, least: int) -> bool:
         """True if fewer than `minOffsetsPerTrigger` have come, and `maxTriggerDelay` has not passed yet."""

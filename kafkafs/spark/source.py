@@ -19,6 +19,7 @@ from kafkafs.spark.source_options import SourceOptions, batch_options, stream_op
 from kafkafs.spark.stream import StreamReader
 from kafkafs.spark.tasks import in_executor, tasks
 from kafkafs.tables import planning
+from kafkafs.tables.cutting import planned_tasks
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.ranges import NAME_ALL, data_loss
 
@@ -102,7 +103,7 @@ class BatchReader(DataSourceReader):
         options = options.without(missing_names(missing))
         planning.check_named(options.starting, options.ending, locations)
         lost = data_loss(options.fail_on_data_loss)
-        groups = planning.planned_tasks(
+        groups = planned_tasks(
             locations,
             options.isolation,
             lambda look: planning.between(options.starting, options.ending, look, lost),

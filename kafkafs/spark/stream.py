@@ -20,6 +20,7 @@ from kafkafs.spark.source_options import SourceOptions
 from kafkafs.spark.stream_offset import KnownLogs, StreamOffset, stream_offset
 from kafkafs.spark.tasks import in_executor, tasks
 from kafkafs.tables import planning
+from kafkafs.tables.cutting import planned_tasks
 from kafkafs.tables.locations import Location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
 from kafkafs.tables.offsets import LATEST, AllAt, PartitionOffsets, Specific, TopicPartition, names, to_dict, without
@@ -104,7 +105,7 @@ class StreamReader(DataSourceStreamReader):
             return planning.checked_range(look, self._start(look, begun, ends), ends.at[look.location.name], lost)
 
         options = self._options
-        groups = planning.planned_tasks(
+        groups = planned_tasks(
             locations, options.isolation, range_of, options.min_partitions, options.max_records_per_partition
         )
         return tasks(groups, options)
@@ -163,7 +164,7 @@ class StreamReader(DataSourceStreamReader):
         return chosen_here(missing, replace(self._options, paths=paths))
 
     def _now(self) -> PartitionOffsets:
-        return planned(self._locations(), self._options.isolation, planning.latest)
+        return planned(self._locations(), self._options.isolation, lambda look: look.visible_end)
 
     def _with_logs(self, ends: PartitionOffsets, before: StreamOffset) -> StreamOffset:
         """The offset of a stream that has read up to `ends`, and was at `before`."""

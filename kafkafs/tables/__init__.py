@@ -6,7 +6,8 @@ locations    the data directory from which each partition is read; one of severa
 missing      partitions that are in the metadata, but on none of the disks
 led          the partitions that one broker led
 offsets      start and end limits, as offsets or as times
-planning     limits -> a range of offsets for each partition, all resolved at one moment -> ranges for each task
+planning     limits -> a range of offsets for each partition, all resolved at one moment
+cutting      a range -> pieces for tasks, of much the same size
 ranges       the records of a range; the error if the records of a range are gone
 arrow        records -> Arrow batches, by kernels
 registries   the schema registry in data directories

@@ -23,9 +23,10 @@ from kafkafs.spark.source_options import batch_options
 from kafkafs.spark.tasks import Task
 from kafkafs.tables import planning
 from kafkafs.tables.choice import Choice
+from kafkafs.tables.cutting import MeasuredRange, splits
 from kafkafs.tables.locations import Location, data_directory, partition
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, TopicPartition
-from kafkafs.tables.planning import MeasuredRange, PartitionLook, PartitionRange, planned, splits
+from kafkafs.tables.planning import PartitionLook, PartitionRange, planned
 from tests.counting import logs_opened
 from tests.kafka.broker import wait_until
 from tests.log.making import made, producer_snapshot, spread, write_partition
@@ -78,7 +79,7 @@ def test_retention_in_the_midst_of_a_plan_does_not_show(tmp_path: Path, monkeypa
         return found
 
     monkeypatch.setattr("kafkafs.tables.planning.resolved", resolving)
-    monkeypatch.setattr("kafkafs.tables.planning.SMALL", 0)  # of small ranges nothing is read: what is gone shows later
+    monkeypatch.setattr("kafkafs.tables.cutting.SMALL", 0)  # of small ranges nothing is read: what is gone shows later
     reader = BatchReader(batch_options({"path": str(tmp_path), "subscribe": "t", "minPartitions": "2"}), Frame())
     found = [(each.start, each.end) for task in reader.partitions() if isinstance(task, Task) for each in task.ranges]
     assert (found[0][0], found[-1][1]) == (20, 23)  # of a later look, all of it

@@ -16,8 +16,9 @@ from kafkafs.spark.diff.by_content import MOST_RECORDS, ContentUnit, Part, count
 from kafkafs.spark.diff.by_offset import BelowStart, DiffUnit, Totals, compare
 from kafkafs.spark.diff.sides import Pair
 from kafkafs.spark.jobs import Engine, Progress, no_progress
+from kafkafs.tables.cutting import pieces_of
 from kafkafs.tables.locations import Location, partition
-from kafkafs.tables.planning import PartitionRange, pieces_of
+from kafkafs.tables.planning import PartitionRange
 
 WINDOW_BYTES = 16 << 20
 """Bytes of log that one task compares, about."""

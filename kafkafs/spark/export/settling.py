@@ -18,6 +18,7 @@ from kafkafs.log.lineage import LogIdentity
 from kafkafs.spark.export.export_plan import ELSEWHERE, ExportPlan, FileUnit, Request, SettledEnd, ends, file_of, load
 from kafkafs.spark.export.output import Output
 from kafkafs.tables import planning
+from kafkafs.tables.cutting import pieces_of
 from kafkafs.tables.locations import Location, every_location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence, refuse_missing
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, Specific, Timestamps, TopicPartition, names
@@ -162,7 +163,7 @@ def _added(
         pieces = [
             piece
             for begin, behind in wanted
-            for piece in planning.pieces_of(
+            for piece in pieces_of(
                 PartitionRange(look.location, begin, behind), look.log, request.file_bytes, len(locations)
             )
         ]

@@ -23,7 +23,8 @@ from kafkafs.format.schemas.decoders import INSTALL, Decoder, refusing
 from kafkafs.format.schemas.reference import Reference
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.log.read_options import Isolation
-from kafkafs.tables.planning import PartitionLook, PartitionRange, pieces_of
+from kafkafs.tables.cutting import pieces_of
+from kafkafs.tables.planning import PartitionLook, PartitionRange
 from kafkafs.tables.ranges import records_of
 from kafkafs.tables.typed import json_values
 from kafkafs.tables.typed.json_shapes import kind_of_records
