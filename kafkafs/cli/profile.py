@@ -11,7 +11,7 @@ from kafkafs.cli.exit_codes import EXIT_FAILED, say
 from kafkafs.cli.spark_command import chosen_topics, engine, file_to_write, named_directories, progress_of, write_shown
 from kafkafs.errors import UsageError, printable
 from kafkafs.log.read_options import TierSource
-from kafkafs.spark.profile.measure import Figures
+from kafkafs.spark.profile.figures import Figures
 from kafkafs.spark.profile.numbers import numbers_of
 from kafkafs.spark.profile.profile_job import profile
 from kafkafs.tables.locations import data_directories

@@ -6,7 +6,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from kafkafs.spark.profile.charts import Bar, bars, over_time, rendered, table, window_of
-from kafkafs.spark.profile.measure import Figures
+from kafkafs.spark.profile.figures import Figures
 from kafkafs.spark.profile.page import page
 from kafkafs.tables.offsets import TopicPartition
 

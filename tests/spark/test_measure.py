@@ -8,7 +8,8 @@ import pytest
 
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.spark.profile.measure import KEPT_KEYS, Figures, KeptBytes, TopKeys, measure
+from kafkafs.spark.profile.figures import KEPT_KEYS, Figures, KeptBytes, TopKeys
+from kafkafs.spark.profile.measure import measure
 from kafkafs.spark.profile.page import page
 from kafkafs.spark.segment_units import live_segments
 from kafkafs.tables.offsets import TopicPartition

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafkafs.spark.profile.measure import LAGS_MS
+from kafkafs.spark.profile.figures import LAGS_MS
 from kafkafs.spark.profile.numbers import numbers_of
 from tests.kafka.dataset import Dataset
 from tests.spark.test_profile_job import profile

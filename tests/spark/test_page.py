@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.spark.profile.measure import Figures
+from kafkafs.spark.profile.figures import Figures
 from kafkafs.spark.profile.page import page
 from kafkafs.tables.offsets import TopicPartition
 from tests.kafka.dataset import Dataset

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kafkafs.spark.profile import profile_job
-from kafkafs.spark.profile.measure import MOST_BUCKETS, Figures
+from kafkafs.spark.profile.figures import MOST_BUCKETS, Figures
 from kafkafs.spark.segment_units import live_segments
 from kafkafs.tables.offsets import TopicPartition
 from tests.kafka.dataset import Dataset

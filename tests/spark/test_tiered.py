@@ -16,7 +16,7 @@ from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import audit
 from kafkafs.spark.audit.findings import Finding
 from kafkafs.spark.profile import profile_job
-from kafkafs.spark.profile.measure import Figures
+from kafkafs.spark.profile.figures import Figures
 from kafkafs.spark.segment_units import live_segments
 from kafkafs.spark.source import BatchReader
 from kafkafs.spark.source_options import batch_options

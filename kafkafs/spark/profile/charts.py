@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from jinja2.environment import TemplateModule
 from markupsafe import Markup
 
-from kafkafs.spark.profile.measure import Volume, volume_of
+from kafkafs.spark.profile.figures import Volume, volume_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafkafs.spark.profile.measure import LAGS_MS, Codec, Figures, KeptBytes, TopKeys, by_topic, sum_of
+from kafkafs.spark.profile.figures import LAGS_MS, Codec, Figures, KeptBytes, TopKeys, by_topic, sum_of
 from kafkafs.tables.offsets import TopicPartition
 
 MOST_KEYS = 24

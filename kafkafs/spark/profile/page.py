@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from kafkafs.format.names import OWN_TOPICS
 from kafkafs.spark.profile.charts import Bar, amount, bars, counted, minute, moment, over_time, rendered, table
-from kafkafs.spark.profile.measure import Figures, by_topic, sum_of
+from kafkafs.spark.profile.figures import Figures, by_topic, sum_of
 from kafkafs.tables.offsets import TopicPartition
 
 MOST_BARS = 24

@@ -9,7 +9,8 @@ from kafkafs.log.read_options import TierSource
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
-from kafkafs.spark.profile.measure import Figures, measure
+from kafkafs.spark.profile.figures import Figures
+from kafkafs.spark.profile.measure import measure
 from kafkafs.spark.segment_units import SegmentUnit, live_segments
 from kafkafs.tables.choice import Replicas
 from kafkafs.tables.offsets import TopicPartition
