@@ -30,7 +30,8 @@ from kafkafs.tables.planning import PartitionLook, planned
 from kafkafs.tables.ranges import data_loss, records_of
 from kafkafs.tables.registries import registry_with_schemas
 from kafkafs.tables.typed.json_values import Kind, merged, shape_of
-from kafkafs.tables.typed.kinds import NOTHING, Pass, ReaderSchema, candidates, kinds, passes_over, reader_schemas
+from kafkafs.tables.typed.kinds import Pass, candidates, kinds, passes_over, reader_schemas
+from kafkafs.tables.typed.reader_schema import NOTHING, ReaderSchema
 from kafkafs.tables.typed.typed_columns import Columns, FieldName, column_type
 from kafkafs.tables.typed.typed_field import TypedField
 

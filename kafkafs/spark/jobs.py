@@ -10,7 +10,7 @@ signal's handler runs there between two steps of Python, and while it waits for 
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar, Union
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, Union
 
 from kafkafs.disk import store_session
 from kafkafs.tables.local import Begin, LocalEngine, Result, Work, begin_nothing, bundles, in_turn
@@ -42,29 +42,17 @@ Engine = Union["SparkSession", LocalEngine]
 
 
 Value = TypeVar("Value")
-Value_co = TypeVar("Value_co", covariant=True)
 
 
-class Shared(Protocol[Value_co]):
-    """A value that every process of a job has."""
-
-    @property
-    def value(self) -> Value_co:
-        """The value itself."""
-        ...
-
-
-class _Inherited(NamedTuple, Generic[Value]):
-    """A value that forked processes have from their parent."""
-
-    value: Value
-
-
-def shared(engine: Engine, value: Value) -> Shared[Value]:
-    """The value for the functions of `run`, sent to each process once at most."""
+def shared(engine: Engine, value: Value) -> Callable[[], Value]:
+    """A function for the functions of `run`: it returns the value, which is sent to each process once at most."""
     if isinstance(engine, LocalEngine):
-        return _Inherited(value)
-    found: Shared[Value] = engine.sparkContext.broadcast(value)
+        return lambda: value  # forked processes have it from their parent
+    sent = engine.sparkContext.broadcast(value)
+
+    def found() -> Value:
+        return sent.value
+
     return found
 
 

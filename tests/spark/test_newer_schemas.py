@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 from kafkafs.cli.main import main
 from kafkafs.spark.export.newer_schemas import newer_schemas
 from kafkafs.tables import locations
-from kafkafs.tables.typed.kinds import ReaderSchema
+from kafkafs.tables.typed.reader_schema import ReaderSchema
 from tests.format import golden
 from tests.format.batch_maker import v2_batch
 from tests.kafka.registered import registered

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyiceberg.catalog import load_catalog
 
 import kafkafs
-from kafkafs.tables.typed.kinds import TIMES, ReaderSchema, reader_schemas_of
+from kafkafs.tables.typed.reader_schema import TIMES, ReaderSchema, reader_schemas_of
 from kafkafs.tables.typed.typed_columns import column_type
 from tests.iceberg_catalogue import configure_file
 from tests.kafka.registered import registered

@@ -30,7 +30,8 @@ from kafkafs.tables.choice import Choice
 from kafkafs.tables.local import LocalEngine
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt
 from kafkafs.tables.typed.json_values import kind_of_values
-from kafkafs.tables.typed.kinds import ReaderSchema, named_payloads, reader_schemas_of
+from kafkafs.tables.typed.kinds import named_payloads
+from kafkafs.tables.typed.reader_schema import ReaderSchema, reader_schemas_of
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Columns, column_type
 from tests.format.decoded import records_of

@@ -12,7 +12,7 @@ from kafkafs.tables import arrow
 from kafkafs.tables.arrow import BatchMaker
 from kafkafs.tables.typed.json_column import JsonColumn
 from kafkafs.tables.typed.json_values import kind_of_values
-from kafkafs.tables.typed.kinds import reader_schemas_of
+from kafkafs.tables.typed.reader_schema import reader_schemas_of
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Columns, column_type
 from tests.format.batch_maker import v2_batch

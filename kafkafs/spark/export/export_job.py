@@ -1,7 +1,7 @@
 """An export from plan to counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Any
@@ -18,9 +18,9 @@ from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan_store import FirstPass, PlanStore
 from kafkafs.spark.export.settling import check_logs
 from kafkafs.spark.export.tallies import Tallies
-from kafkafs.spark.jobs import Engine, Progress, Shared, no_progress
+from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.tables.registries import registry_with_schemas
-from kafkafs.tables.typed.kinds import ReaderSchema
+from kafkafs.tables.typed.reader_schema import ReaderSchema
 from kafkafs.tables.typed.typed_columns import Column, FieldName
 from kafkafs.tables.typed.typed_field import TypedField
 
@@ -66,8 +66,8 @@ class _Writing:
         parquet.write(self.unit, self.out, self.isolation, self.compression, columns)
 
 
-def _write(registry: Shared[Registry], unit: _Writing) -> None:
-    unit.write(registry.value)
+def _write(registry: Callable[[], Registry], unit: _Writing) -> None:
+    unit.write(registry())
 
 
 def export(engine: Engine, store: PlanStore, settled: ExportPlan, progress: Progress = no_progress) -> Exported:

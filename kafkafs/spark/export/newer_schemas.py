@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkafs.cluster.registry import Registry
-from kafkafs.tables.typed.kinds import ReaderSchema
+from kafkafs.tables.typed.reader_schema import ReaderSchema
 
 
 def newer_schemas(registry: Registry, value_types: Mapping[str, Any]) -> list[str]:

@@ -13,10 +13,11 @@ from kafkafs.spark.export import export_plan, learned
 from kafkafs.spark.export.export_plan import GONE, ExportPlan, Request
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.tallies import TALLIES
-from kafkafs.spark.jobs import Shared, nothing
+from kafkafs.spark.jobs import nothing
 from kafkafs.tables.ranges import data_loss
 from kafkafs.tables.typed.json_values import Kind
-from kafkafs.tables.typed.kinds import TIMES, Mapped, Pass, kinds, reader_schemas
+from kafkafs.tables.typed.kinds import Mapped, Pass, kinds, reader_schemas
+from kafkafs.tables.typed.reader_schema import TIMES
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class FirstPass:
 
     request: Request
     registry: Registry
-    shared: Shared[Registry]
+    shared: Callable[[], Registry]
     mapped: Mapped
     fresh: set[str] = field(default_factory=set)
     """The topics whose types it has found."""
@@ -55,8 +56,8 @@ class FirstPass:
         return found
 
 
-def _infer(registry: Shared[Registry], each: Pass) -> Kind:
-    return each.registered_kind(registry.value)
+def _infer(registry: Callable[[], Registry], each: Pass) -> Kind:
+    return each.registered_kind(registry())
 
 
 class PlanStore:

@@ -2,8 +2,8 @@
 
 The driver settles the types, executors make the columns:
 
-    kinds           driver   for each topic: one type for all that are JSON, by a pass over them, or its *reader
-                             schema*, Avro's word: the one of the registry that its column follows
+    kinds           driver   for each topic: one type for all that are JSON, by a pass over them, or its reader schema
+    reader_schema   both     a *reader schema*, Avro's word: the one of the registry that a topic's columns follow
     typed_field     both     one value with such a type, of which executors make the columns
     typed_columns   executor a batch with its typed columns: each has what does not fit in a column beside it
     registered      executor `registry`: by the schema that each value names, lines of typed JSON as Arrow columns

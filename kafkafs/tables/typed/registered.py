@@ -29,7 +29,7 @@ from kafkafs.format.records import Records
 from kafkafs.format.schemas.decoder_table import DecoderTable, FoundSchema, SchemaName
 from kafkafs.format.schemas.shape import Shape
 from kafkafs.format.tables import Numbers
-from kafkafs.tables.typed.kinds import ReaderSchema
+from kafkafs.tables.typed.reader_schema import ReaderSchema
 from kafkafs.tables.typed.typed_columns import READ_TYPES, FieldName, column_type, fields_of
 
 _SIXES = np.full(256, 0, np.uint32)

@@ -12,7 +12,7 @@ from kafkafs.cluster.registry import Registry
 from kafkafs.tables.choice import Form
 from kafkafs.tables.typed.json_column import JsonColumn
 from kafkafs.tables.typed.json_values import Kind
-from kafkafs.tables.typed.kinds import ReaderSchema
+from kafkafs.tables.typed.reader_schema import ReaderSchema
 from kafkafs.tables.typed.registered import RegisteredColumn
 from kafkafs.tables.typed.typed_columns import Column, FieldName, Text, column_type
 
