@@ -16,13 +16,10 @@ from kafkafs.view.raw import RawPoint
 
 
 class Explanation(PointView):
-    """The steps to a point's batch, computed once for each state of the log: a `stat` needs their size.
+    """The steps to a point's batch. They are remembered for the open, as a second walk may have less to tell: by key,
+    the first one may have had to look for the keys."""
 
-    They are remembered for the open. A second walk may have less to tell: by key, the first one
-    may have had to look for the keys.
-    """
-
-    _keep_s = 0.0
+    _keep_s = 0.0  # they tell where the log ends
 
     def __init__(self, view: PartitionView, target: PointTarget, asked: str) -> None:
         super().__init__(view, target)

@@ -237,6 +237,8 @@ class PointView:
     """The common part of the views of one point. An `open` gives the answer that `attributes` found: `latest` may lead
     elsewhere a moment later, and the size that is known be another's."""
 
+    _keep_s = KEEP_S
+
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
         self._target = target
@@ -254,7 +256,7 @@ class PointView:
         found = self._find(look)
         size = len(found.data or b"")
         self._answers.put(self, found, size + OVERHEAD)
-        return self._view.point_attributes(found.segment.log(), size, found.timestamp, KEEP_S)
+        return self._view.point_attributes(found.segment.log(), size, found.timestamp, self._keep_s)
 
     def open(self) -> BytesContent:
         """The bytes that `attributes` has mostly made already, whole in memory. Raise NoData for null."""

@@ -35,6 +35,12 @@ def test_an_offset_is_explained_step_by_step(root):
         assert step in text
 
 
+def test_the_kernel_keeps_an_explanation_no_moment(root):
+    """It tells where the log ends, and a log grows."""
+    assert node(root, "test-0/by-offset/23350.explain").attributes().timeout_s == 0
+    assert node(root, "test-0/by-offset/23350.jsonl").attributes().timeout_s > 0
+
+
 def test_a_time_is_explained_step_by_step(root):
     text = cat(root, "test-0/by-time/1632390207806.explain").decode()
     steps = ["its largest timestamp is 1632390208071", "1632390207745 -> offset 23388", "offset 23307 -> position 8279",
