@@ -48,9 +48,7 @@ class Info(MadeFile):
             return self._view.attributes_over(local, _logs(local), -1)
 
         own = self._view.ask(about)
-        if self._view.missing is None or not missing_partitions(self._view):
-            return own
-        return self._view.missing.restricted(own)
+        return self._view.missing.restricted(own) if missing_partitions(self._view) else own
 
     def _make(self) -> bytes:
         may_block()
@@ -256,7 +254,7 @@ def twins(view: PartitionView, replicas: Sequence[ReplicaRow]) -> list[str]:
 def missing_partitions(view: PartitionView) -> list[str]:
     """Sentences about partitions of its topic that no disk here has."""
     name = view.partition.name
-    return [] if view.missing is None or name.mark else view.missing.problems(name.topic)
+    return [] if name.mark else view.missing.problems(name.topic)
 
 
 def _small_file(view: PartitionView, name: str, parse: Callable[[bytes], Answer], problems: list[str]) -> Answer | None:

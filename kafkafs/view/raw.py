@@ -241,9 +241,8 @@ class RawRange(NoXattrs):
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
         self._view = view
         self._target = target
-        self._shown: tuple[int, int | None] | None = (
-            None  # what the name means moves with the log: an `open` gives this
-        )
+        # what the name means moves with the log: an `open` gives this
+        self._shown: tuple[int, int | None] | None = None
 
     def attributes(self) -> Attributes:
         """The exact size as of now; the largest timestamp that the indexes tell. Kept no moment where it may grow."""

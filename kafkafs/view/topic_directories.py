@@ -43,6 +43,16 @@ class TierPartitionFinder(NamedTuple):
     """Return why the tier does not tell them."""
 
 
+class _Topics(NamedTuple):
+    """The topics of those partitions that are shown."""
+
+    shown: Places
+    by_name: dict[str, dict[int, str]]
+    """The names of each one's partitions, by number."""
+    places: dict[str, list[tuple[int, DataDirectory, str]]]
+    """All directories of each one's partitions, once they are asked for."""
+
+
 class TopicsDirectory:
     """The top. All that is below asks several disks, in a lane of its own."""
 
@@ -64,50 +74,45 @@ class TopicsDirectory:
         self.attributes = attributes
         self.resources = resources
         self.missing = MissingPartitions(disks, resources, self._here)
-        self._known: tuple[Places, dict[str, dict[int, str]]] = {}, {}
-        self._places: tuple[Places, dict[str, list[tuple[int, DataDirectory, str]]]] = {}, {}
+        self._known = _Topics({}, {}, {})
 
     def entries(self) -> Sequence[Entry]:
         """All topics, sorted."""
         self.lost.try_to_find()
-        return [Entry(topic, "directory") for topic in sorted(self._topics())]
+        return [Entry(topic, "directory") for topic in sorted(self._topics().by_name)]
 
     def child(self, name: str) -> Node:
         """The topic's directory; NotFound if nothing of it is here."""
-        if name not in self._topics():
+        if name not in self._topics().by_name:
             self.lost.find()
-        if name not in self._topics():
+        if name not in self._topics().by_name:
             raise NotFound(f"there is no topic {name!r}")
         return TopicDirectory(self, name)
 
     def partitions(self, topic: str) -> dict[int, str]:
         """The names of its partitions by their numbers, in order; NotFound if there are none any more."""
-        found = self._topics().get(topic)
+        found = self._topics().by_name.get(topic)
         if found is None:
             raise NotFound(f"there is no topic {topic!r} any more")
         return found
 
     def _here(self, topic: str) -> Sequence[tuple[int, DataDirectory, str]]:
         """All directories of the topic's partitions; the same object until a partition comes or goes."""
-        shown, (before, known) = self._names.shown(), self._places
-        if shown is not before:
-            known = {}
-            self._places = shown, known
-        if topic not in known:
-            partitions = self._topics().get(topic, {}).items()
-            known[topic] = [
-                (number, place.directory, name) for number, name in partitions for place in shown.get(name, ())
+        known = self._topics()
+        if topic not in known.places:
+            partitions = known.by_name.get(topic, {}).items()
+            known.places[topic] = [
+                (number, place.directory, name) for number, name in partitions for place in known.shown[name]
             ]
-        return known[topic]
+        return known.places[topic]
 
-    def _topics(self) -> dict[str, dict[int, str]]:
-        shown, (before, known) = self._names.shown(), self._known
-        if shown is not before:
-            known = self._by_topic(shown)
-            self._known = shown, known
+    def _topics(self) -> "_Topics":
+        shown, known = self._names.shown(), self._known
+        if shown is not known.shown:
+            known = self._known = _Topics(shown, self._by_name(shown), {})
         return known
 
-    def _by_topic(self, shown: Places) -> dict[str, dict[int, str]]:
+    def _by_name(self, shown: Places) -> dict[str, dict[int, str]]:
         found: dict[str, dict[int, str]] = {}
         for name in shown:
             parsed = parse_partition_name(name)

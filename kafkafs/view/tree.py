@@ -123,8 +123,7 @@ class Root:
 
     def _view_of(self, place: ReplicaPlace, shown_as: str) -> PartitionView:
         find_replicas = functools.partial(self._names.replicas, place)
-        missing = self._topics.missing
-        return PartitionView(place.directory, place.name, shown_as, self.resources, find_replicas, missing)
+        return PartitionView(place, shown_as, self.resources, find_replicas, self._topics.missing)
 
     def _cluster_directory(self) -> "ClusterDirectory":
         """Imported only when it is first asked for: that takes as long as all the rest of this tree."""
