@@ -21,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from enum import Enum, auto
+from math import inf
 from typing import Any, TypeVar
 
 import outcome
@@ -60,23 +61,24 @@ logger = logging.getLogger(__name__)
 
 
 class _Lane:
-    __slots__ = ("asks", "canary", "key", "progressed", "reading", "reads", "running", "stuck", "wakes", "waking")
+    __slots__ = ("asks", "key", "progressed", "reads", "running", "wakes")
 
     def __init__(self, key: str) -> None:
         self.key = key
         self.asks: deque[_Job] = deque()  # waiting for a thread
         self.reads: deque[_Job] = deque()
         self.wakes: deque[_Job] = deque()
-        self.running = 0  # threads occupied, the stuck ones too
-        self.reading = 0  # of those, by reads
-        self.waking = 0  # of those, for reads that wait
-        self.stuck = 0
-        self.canary: float | None = None  # since when it is out
+        self.running: set[_Job] = set()  # those that occupy a thread, the stuck ones too
         self.progressed = 0.0  # when one of its threads was last seen to get somewhere
+
+    @property
+    def stuck(self) -> int:
+        """Threads that have not come back in time."""
+        return sum(job.stuck for job in self.running)
 
     def is_hung(self, now: float) -> bool:
         """True if its canary is out for longer than an answering disk takes."""
-        return self.canary is not None and now - self.canary > CANARY_S
+        return any(job.kind is CallKind.CANARY and now - job.began > CANARY_S for job in self.running)
 
     def queue(self, kind: CallKind) -> "deque[_Job]":
         """Return the queue in which calls of that kind wait for a thread."""
@@ -86,21 +88,22 @@ class _Lane:
         """The next job that may run now."""
         if self.asks and self.asks[0].kind is CallKind.CANARY:
             return self.asks.popleft()
-        if self.running >= PER_LANE:
+        if len(self.running) >= PER_LANE:
             return None
         if self.asks:
             return self.asks.popleft()
-        if self.wakes and self.waking < WAKING and self.reading + self.waking < PER_LANE - 1:
+        waking, reading = (sum(job.kind is kind for job in self.running) for kind in (CallKind.WAKE, CallKind.READ))
+        if self.wakes and waking < WAKING and reading + waking < PER_LANE - 1:
             return self.wakes.popleft()
-        if self.reads and self.reading < PER_LANE - RESERVED:
+        if self.reads and reading < PER_LANE - RESERVED:
             return self.reads.popleft()
         return None
 
 
 class _Job:
     __slots__ = (
-        *("asked", "call", "clock", "in_store", "kind", "lane", "progressed", "running", "spent_s", "stuck", "task"),
-        *("thread", "timeout_s", "unclaimed", "value", "waits_for_lock"),
+        *("asked", "began", "call", "clock", "in_store", "kind", "lane", "progressed", "spent_s", "stuck", "task"),
+        *("thread", "timeout_s", "unclaimed", "waits_for_lock"),
     )
 
     def __init__(
@@ -126,7 +129,7 @@ class _Job:
         self.clock: int | None = None  # of the processor time of its thread
         self.spent_s = 0.0  # by that clock
         self.thread = ""  # the one that runs it
-        self.running = False
+        self.began = inf  # when it got a thread
         self.stuck = False
 
     def note_progress(self, now: float) -> None:
@@ -142,7 +145,7 @@ class _Job:
     def is_over(self, now: float) -> bool:
         """True if its caller should wait no longer. One that has no thread yet waits for those of its lane, and so does
         one that waits for what another thread makes."""
-        is_first = self.running and self.progressed >= self.asked
+        is_first = self in self.lane.running and self.progressed >= self.asked
         progressed = self.progressed if is_first else max(self.progressed, self.lane.progressed)
         return now >= progressed + self.timeout_s or (self.kind is CallKind.SHARED and self.lane.is_hung(now))
 
@@ -162,14 +165,13 @@ class Workers:
         self._unfinished: set[_Job] = set()
         self._crowd = trio.Lock()  # those that wait for room come one after the other
         self.threads = PER_LANE * min(lanes + 1, LANES_AT_ONCE) + PER_LANE
-        self._free = self.threads
         for number in range(self.threads):
             threading.Thread(target=self._work, name=f"worker-{number}", daemon=True).start()
 
     @property
     def busy(self) -> int:
         """Threads that are at work on a call."""
-        return self.threads - self._free
+        return sum(len(lane.running) for lane in self._lanes.values())
 
     @property
     def waiting(self) -> int:
@@ -229,25 +231,21 @@ class Workers:
             await trio.sleep(PART_EVERY_S)
 
     async def _run_in_room(self, once: Callable[[], Awaitable[T]]) -> T:
+        """Made again whenever there is room, for one caller at a time."""
         try:
             return await once()
         except BatchMemoryFull as error:
             crowded = error.with_traceback(None)  # whose frames hold what they found room for
         with trio.move_on_after(ROOM_S):
-            return await self._run_in_turn(once, crowded)
+            async with self._crowd:
+                while True:
+                    await trio.sleep(ROOM_EVERY_S)
+                    try:
+                        if crowded.has_room():
+                            return await once()
+                    except BatchMemoryFull as error:
+                        crowded = error.with_traceback(None)
         raise crowded
-
-    async def _run_in_turn(self, once: Callable[[], Awaitable[T]], crowded: BatchMemoryFull) -> T:
-        """Made again whenever there is room, for one caller at a time."""
-        async with self._crowd:
-            while True:
-                await trio.sleep(ROOM_EVERY_S)
-                if not crowded.has_room():
-                    continue
-                try:
-                    return await once()
-                except BatchMemoryFull as error:
-                    crowded = error.with_traceback(None)
 
     async def _run_once(
         self,
@@ -311,27 +309,20 @@ class Workers:
             error = DiskError(f"the disk of {job.lane.key!r} does not answer")
             trio.lowlevel.reschedule(job.task, outcome.Error(error))
             self._leave(job)
-        if job.running and not job.stuck:
-            job.stuck = True
-            job.lane.stuck += 1
+        job.stuck = job in job.lane.running
 
     def _leave(self, job: _Job) -> trio.lowlevel.Abort:
         """The caller no longer waits: it was cancelled, or its time is over."""
         job.task = None
-        if not job.running:
+        if job not in job.lane.running:
             job.lane.queue(job.kind).remove(job)
             self._unfinished.discard(job)
         return trio.lowlevel.Abort.SUCCEEDED
 
     def _fill(self, lane: _Lane) -> None:
-        while self._free and (job := lane.take()) is not None:
-            self._free -= 1
-            lane.running += 1
-            lane.reading += job.kind is CallKind.READ
-            lane.waking += job.kind is CallKind.WAKE
-            if job.kind is CallKind.CANARY:
-                lane.canary = trio.current_time()
-            job.running = True
+        while self.busy < self.threads and (job := lane.take()) is not None:
+            job.began = trio.current_time()
+            lane.running.add(job)
             self._taken.put(job)
 
     def _work(self) -> None:
@@ -349,20 +340,12 @@ class Workers:
 
     def _finish(self, job: _Job, value: outcome.Maybe[Any]) -> None:
         """The caller goes on with `value`. No job has it: an error leads to its caller's frame, and so to the job."""
-        lane = job.lane
-        self._free += 1
-        lane.running -= 1
-        lane.reading -= job.kind is CallKind.READ
-        lane.waking -= job.kind is CallKind.WAKE
-        if job.kind is CallKind.CANARY:
-            lane.canary = None
-        lane.stuck -= job.stuck
+        job.lane.running.discard(job)
         self._unfinished.discard(job)
         if job.task is not None:
             trio.lowlevel.reschedule(job.task, value)
         elif job.unclaimed is not None and isinstance(value, outcome.Value):
             job.unclaimed(value.value)
-        self._fill(lane)
-        if self._free:
-            for other in self._lanes.values():
-                self._fill(other)
+        self._fill(job.lane)
+        for other in self._lanes.values():
+            self._fill(other)
