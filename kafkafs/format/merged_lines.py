@@ -86,12 +86,9 @@ class MergedLines:
                     if made:  # lines before an error come first
                         yield True, room.data[:made]
                     raise
-                if has_more:
-                    queue[0, 0] = self._stamps[self._heads[first, 0]]
-                else:
+                if not has_more:
                     count -= 1
                     queue[0] = queue[count]
-                _sink(queue, count)
         if made:
             yield True, room.data[:made]
 
@@ -117,21 +114,6 @@ class MergedLines:
         self._heads[number, 1:] = found
         self._heads[number, 1:] += number * self._share
         return True
-
-
-def _sink(queue: np.ndarray[tuple[int, int], np.dtype[np.int64]], count: int) -> None:
-    """Makes the first `count` rows a heap again, of which only the first may stand too far up."""
-    row, at = queue[0].tolist(), 0
-    while (child := 2 * at + 1) < count:
-        best = queue[child].tolist()
-        if child + 1 < count and (other := queue[child + 1].tolist()) < best:
-            child, best = child + 1, other
-        if row <= best:
-            break
-        queue[at] = best
-        at = child
-    if count:
-        queue[at] = row
 
 
 class _Source:

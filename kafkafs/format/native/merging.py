@@ -51,13 +51,15 @@ def merge_lines(queue: object, count: Int, head_table: object, stamps: object, s
     next line in `target`. Answers how many bytes were written.
 
     `head_table` has what is known of each source, which moves; its text, in `source`, ends with a line, and 16 bytes
-    follow it. Line i has the time stamps[i]. `queue` is a heap of sources; at the end its first is the one meant above.
+    follow it. Line i has the time stamps[i]. `queue` is a heap of sources, but for the first of it, which may have come
+    there from anywhere, or have got new lines. At the end the first is the one meant above.
     """
     heap, heads, out = room(queue), room(head_table), room(target)
     times, data = span(stamps), span(source)
     to: Int = 0
     with cython.nogil:
         while True:
+            _sink(heap, count, load_i64(times, load_i64(heads, load_i64(heap, 8) * HEAD) * 8))
             head: Int = load_i64(heap, 8) * HEAD
             line: Int = load_i64(heads, head) + 1
             at: Int = load_i64(heads, head + 8)
@@ -70,5 +72,4 @@ def merge_lines(queue: object, count: Int, head_table: object, stamps: object, s
             store_64(heads, head + 8, at + size)
             if at + size >= end:
                 break
-            _sink(heap, count, load_i64(times, line * 8))
     return to
