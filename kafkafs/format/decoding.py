@@ -111,7 +111,7 @@ class DecodedLines:
         while answer == DECODED_ASKS:
             answer, number, used = kernels.decode_fields(
                 fields, number, len(fields), records.data, decoders.table, decoders.code, decoders.literals, texts,
-                used, self._scratch,
+                used, self._scratch, False,
             )  # fmt: skip
             if answer == DECODED_ASKS:
                 held += self._ask(records, fields, number)

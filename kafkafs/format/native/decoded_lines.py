@@ -168,7 +168,8 @@ def _way_of(field: Field, decoders: Span) -> Int:
 
 @native
 def _decode(
-    field: Field, way: Int, decoders: Span, code: Span, pool: Span, data: Span, out: Span, to: Int, scratch: Span
+    field: Field, way: Int, typed: Int, decoders: Span, code: Span, pool: Span, data: Span, out: Span, to: Int,
+    scratch: Span,
 ) -> Int:  # fmt: skip
     """The text of one field: the place behind what is written, `to` where nothing is; AVRO_NO_ROOM."""
     behind: Int = JSON_MISFIT
@@ -181,6 +182,8 @@ def _decode(
             return AVRO_NO_ROOM
         if behind < 0:
             field.error = behind
+    if typed:
+        return max(behind, to)
     if behind < 0:
         behind = _put_json(field, data, field.at, field.size, out, to, scratch)
     return to if behind == JSON_MISFIT else behind
@@ -188,13 +191,14 @@ def _decode(
 
 def decode_fields(
     field_table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object,
-    literals: object, target: object, used: Int, working: object,
+    literals: object, target: object, used: Int, working: object, typed: Int,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Kernel: the JSON texts of fields [first, stop), one behind the other in `target`, of which `used` bytes are full.
 
     A field whose payload does not fit keeps why; one that is JSON text points to itself. `program` and `literals` have
     those of all decoders. The answer: DECODED_ALL; DECODED_NO_ROOM before a field whose text has no room; DECODED_ASKS
-    before one that no kernel can decode; then that field, and how many bytes are taken.
+    before one that no kernel can decode; then that field, and how many bytes are taken. `typed`: the texts become
+    columns, so a field has one only if a program decodes it, and no other is asked for.
     """
     fields, data, out, scratch = room(field_table), span(source), room(target), room(working)
     decoders, code, pool = span(decoder_table), span(program), span(literals)
@@ -202,43 +206,16 @@ def decode_fields(
     with cython.nogil:
         while first < stop:
             field = field_at(fields, first)
-            if field.kind != FIELD_NULL:
-                way = _way_of(field, decoders)
+            way = _way_of(field, decoders)
+            if way == WAY_AVRO if typed else field.kind != FIELD_NULL:
                 if way == WAY_PYTHON:
                     answer = DECODED_ASKS
                     break
-                behind = _decode(field, way, decoders, code, pool, data, out, used, scratch)
+                behind = _decode(field, way, typed, decoders, code, pool, data, out, used, scratch)
                 if behind < 0:
                     answer = DECODED_NO_ROOM
                     break
                 used = behind
-            first += 1
-    return answer, first, used
-
-
-def type_fields(
-    field_table: object, first: Int, stop: Int, source: object, decoder_table: object, program: object,
-    literals: object, target: object, used: Int, working: object,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Kernel: as `decode_fields`, for what becomes columns: only what a program decodes, and nothing between the texts.
-
-    A field without a text keeps why, or names no schema.
-    """
-    fields, data, out, scratch = room(field_table), span(source), room(target), room(working)
-    decoders, code, pool = span(decoder_table), span(program), span(literals)
-    answer: Int = DECODED_ALL
-    with cython.nogil:
-        while first < stop:
-            field = field_at(fields, first)
-            if _way_of(field, decoders) == WAY_AVRO:
-                behind = _put_by_program(field, decoders, code, pool, data, out, used, scratch)
-                if _lacks_room(field, behind, out.nbytes - used):
-                    answer = DECODED_NO_ROOM
-                    break
-                if behind < 0:
-                    field.error = behind
-                else:
-                    used = behind
             first += 1
     return answer, first, used
 

@@ -117,8 +117,8 @@ def text_of(program: AvroProgram, payload: bytes) -> bytes:
     source, scratch, size = payload + b"\0", np.empty(AVRO_SCRATCH, np.uint8), _ROOM
     while True:
         text = np.empty(size, np.uint8)
-        answer, _, used = kernels.type_fields(
-            field, 0, 1, source, decoder, program.code, program.pool, text, 0, scratch
+        answer, _, used = kernels.decode_fields(
+            field, 0, 1, source, decoder, program.code, program.pool, text, 0, scratch, True
         )  # fmt: skip
         if answer == DECODED_ALL:
             break

@@ -207,9 +207,9 @@ class RegisteredColumn:
     def _fill(self, piece: Records, fields: Fields, first: int, done: int, part: "_Part") -> int:
         """Adds the lines of rows [done, ...) of a piece to a part: the row before which there was no more room."""
         decoders = self._decoders
-        answer, stopped, used = kernels.type_fields(
+        answer, stopped, used = kernels.decode_fields(
             fields, 2 * done, len(fields), piece.data, decoders.table, decoders.code, decoders.literals,
-            self._room, part.size, self._scratch,
+            self._room, part.size, self._scratch, True,
         )  # fmt: skip
         stop = stopped // 2 if answer == DECODED_NO_ROOM else len(piece)
         values = fields_of(fields, self._name)[done:stop]
