@@ -358,9 +358,9 @@ class Segment:
         runs = batch_runs(reader, start.position, bounds, start.window, start.first_read, start.wanted_end)
         if self.object is not None:
             runs = fetched_again(file, bounds, runs, self.refetches)
-        if needed < ANY_OFFSET and self.files.may_be_cut:
-            holes = Holes(self.object or self.log_name, file, self.indexes.offset_index, needed, lost)
-            runs = holes.check(runs, start.first_offset, self.next_base)
+            if needed < ANY_OFFSET and not self.files.is_measured:
+                holes = Holes(self.object or self.log_name, file, self.indexes.offset_index, needed, lost)
+                runs = holes.check(runs, start.first_offset, self.next_base)
         del start  # with its window: a walk can be a long one
         for item in runs:
             self.check(file)

@@ -61,16 +61,13 @@ class Files(Protocol):
         """True if the log goes on behind those of its offsets that count."""
 
     @property
-    def may_be_cut(self) -> bool:
-        """True if only the log itself shows that it is complete. Called when the log is open."""
-
-    @property
-    def is_end_recorded(self) -> bool:
-        """True if something other than the log and its indexes tells the last offset."""
+    def is_measured(self) -> bool:
+        """True if something other than the log and its indexes tells its size and its last offset. If not, only the log
+        itself shows that it is complete."""
 
     @property
     def is_open_ended(self) -> bool:
-        """The same, and nobody has looked yet where the log ends."""
+        """True if nothing has told the last offset of a remote log yet."""
 
     @property
     def log_seen(self) -> tuple[int, int]:
@@ -133,8 +130,7 @@ class SegmentFiles:
     object = None
     largest = None
     trouble = ""
-    may_be_cut = False
-    is_end_recorded = False
+    is_measured = False
     is_open_ended = False
 
     @property

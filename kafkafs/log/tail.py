@@ -71,7 +71,7 @@ def tail_of_a_tier(segment: Segment, end_offset: int) -> Tail:
         found = find_tail(segment, None)
     except (Denied, NotFound, Lost) as error:
         found, kind = Tail(0, 0, 0, 0, 0, None), Unopenable if isinstance(error, Unopenable) else Lost
-    if found.end_offset < end_offset and not segment.files.is_end_recorded:
+    if found.end_offset < end_offset and not segment.files.is_measured:
         lost = kind(f"{segment.log_name} has lost its end, and nothing tells the last offset that it had")
     return replace(found, end_offset=end_offset, lost=lost)
 

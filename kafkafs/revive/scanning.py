@@ -138,7 +138,7 @@ class PartitionScan:
             reason, is_damage = str(error), True
         else:
             # a topic may have been compacted before it was tiered: an object of the recorded size lacks nothing
-            if segment.object is not None and segment.files.may_be_cut:
+            if segment.object is not None and not segment.files.is_measured:
                 reason, is_damage = "no object of the tier has them", True
         dense_from = 0 if is_damage else state.rules.dense_from
         compacted = Gap(

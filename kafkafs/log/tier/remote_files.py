@@ -102,13 +102,9 @@ class RemoteFiles:
         return stop is not None and (completed.end_offset is None or completed.end_offset + 1 > stop)
 
     @property
-    def may_be_cut(self) -> bool:
-        """See `Files`: the metadata topic and a manifest tell how long an object has to be."""
-        return not self.completed.is_measured
-
-    @property
-    def is_end_recorded(self) -> bool:
-        """True if the metadata topic or a manifest tells the last offset of the upload."""
+    def is_measured(self) -> bool:
+        """True if the metadata topic or a manifest tells how long the object has to be, and the last offset of the
+        upload."""
         try:
             return self.completed.is_measured
         except (DiskError, Vanished):
