@@ -11,8 +11,7 @@ from kafkafs.errors import NotFound
 from kafkafs.format.tiers.tier_names import INDEXES, MANIFEST, parse_tier_file
 from kafkafs.log.tier.layouts import Aiven
 from kafkafs.log.tier.opening import Upload, plain_file
-from kafkafs.log.tier.sources import open_objects
-from kafkafs.log.tier.tier import keys_of
+from kafkafs.log.tier.sources import keys_of, open_objects
 
 _OPTIONS = DiskOptions()
 

@@ -60,7 +60,6 @@ class LostPartitions:
             if not self._is_fresh():
                 try:
                     self._look()
-                    self._failed.expire()
                 except (DiskError, NotFound, Denied, Vanished, UsageError) as error:  # the disk answers all the same
                     logger.warning("the partitions of the tier are unknown: %s", error)
                     self._failed.store(Unanswered(f"which partitions are in the tier is not known: {error}"))
@@ -78,27 +77,25 @@ class LostPartitions:
         elif self._is_fresh():
             return
         may_block()
+        if self._tier.is_far and self._failed.fresh() is None:
+            self._ask_soon()
         failed = self._failed.fresh()
-        if failed is None:
-            self._tier.before_asking()
         if failed is not None:
             raise failed.with_traceback(None)
-        if not self._tier.is_far:
-            return
+
+    def _ask_soon(self) -> None:
+        """Has a thread of its own look, unless one is at it, and waits for it."""
+        self._tier.before_asking()
         if self._lock.acquire(blocking=False):
             threading.Thread(target=self._ask, name="lost", daemon=True).start()
         if not self._lock.acquire(timeout=min(patience_left(), _LONGEST_S)):
             self._failed.store(Unanswered("which partitions are in the tier is not known: it did not answer in time"))
             raise Unanswered("which partitions are in the tier is not known yet: it did not answer in time")
         self._lock.release()
-        failed = self._failed.fresh()
-        if failed is not None:
-            raise failed.with_traceback(None)
 
     def _ask(self) -> None:
         try:
             self._look()
-            self._failed.expire()
         except KafkafsError as error:
             self._failed.store(error.with_traceback(None))
         finally:
@@ -126,3 +123,4 @@ class LostPartitions:
                 found.append(each)
         self._known.store(shown(found, layout, self._metadata.recorded))
         self._looked_beside = {*on_disk}
+        self._failed.expire()

@@ -6,7 +6,7 @@ readers of a tier share for a while (`disk.chunk_cache`).
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +19,9 @@ from kafkafs.format.tiers.manifest import Manifest, unpacked_frame
 
 if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Cipher
+
+Fetch = Callable[[int, int], list[bytes]]
+"""Fetches so many pieces of a file from the first one on."""
 
 Epochs = tuple[tuple[int, int], ...]
 """Leader epochs with the first offset of each, ascending."""
@@ -101,12 +104,6 @@ def chunked_log(
     unpack = _unpacked if manifest.is_compressed else _unchanged
 
     def fetched(first: int, count: int) -> list[bytes]:
-        try:
-            return fetched_now(first, count)
-        except Lost:
-            return fetched_now(first, count)
-
-    def fetched_now(first: int, count: int) -> list[bytes]:
         places = chunks.positions[first : first + count + 1].tolist()
         data = memoryview(objects.read(found.key, places[0], places[-1] - places[0]))
         return [
@@ -114,7 +111,8 @@ def chunked_log(
             for number, (at, behind) in enumerate(pairwise(places), first)
         ]
 
-    return ChunkedFile(found.key, _sized(objects.stat(found), chunks.size), chunks.chunk_size, fetched, cache, options)
+    about = _sized(objects.stat(found), chunks.size)
+    return ChunkedFile(found.key, about, chunks.chunk_size, _twice(fetched), cache, options)
 
 
 def index_of(
@@ -129,13 +127,6 @@ def index_of(
         raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {position + size}")
 
     def piece(_first: int, _count: int) -> list[bytes]:
-        try:
-            return piece_now()
-        except Lost:
-            cache.forget(found)
-            return piece_now()
-
-    def piece_now() -> list[bytes]:
         if found.size > JOINED:
             data = objects.read(found.key, position, size)
         else:
@@ -145,7 +136,21 @@ def index_of(
 
     clear_size = max(0, size - (0 if cipher is None else cipher.overhead))
     about = _sized(objects.stat(found), clear_size)
-    return ChunkedFile(f"{found.key}:{kind}", about, max(clear_size, 1), piece, cache, options)
+    pieces = _twice(piece, lambda: cache.forget(found))
+    return ChunkedFile(f"{found.key}:{kind}", about, max(clear_size, 1), pieces, cache, options)
+
+
+def _twice(fetch: Fetch, before_the_second: Callable[[], object] = lambda: None) -> Fetch:
+    """The same, tried again if it is Lost: a piece that arrived damaged may be sound in the store."""
+
+    def tried(first: int, count: int) -> list[bytes]:
+        try:
+            return fetch(first, count)
+        except Lost:
+            before_the_second()
+            return fetch(first, count)
+
+    return tried
 
 
 def _empty(objects: Objects, upload: Upload, kind: str, cache: ChunkCache, options: DiskOptions) -> DataFile:

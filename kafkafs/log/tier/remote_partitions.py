@@ -54,8 +54,7 @@ class _OnNoDisk(PartitionFacts):
 
     def log_start(self) -> int | None:
         """That of a checkpoint."""
-        key = self._partition.topic, self._partition.partition
-        return self._checkpoints.read().start_offsets.get(key)
+        return self._checkpoints.read().of(self._partition.name)[0]
 
 
 class _OnDisk(PartitionFacts):
@@ -73,7 +72,7 @@ class _OnDisk(PartitionFacts):
     def log_start(self) -> int | None:
         """Return the log start by the broker's checkpoint. A broker cuts the leader epochs off at the log start, so
         they give it if the checkpoint does not. Return None if it is unknown."""
-        start = self._here.checkpoints.read().start_offsets.get((self._name.topic, self._name.partition))
+        start, _ = self._here.checkpoints.read().of(self._name)
         return start if start is not None else next((first for _, first in self.lineage()), None)
 
     def in_tier(self, local_start: int | None) -> TierPartition | None:

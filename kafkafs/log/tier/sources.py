@@ -2,10 +2,14 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import DirectoryObjects, Objects, check_pyarrow, is_bucket, place_of
 from kafkafs.errors import UsageError
+
+if TYPE_CHECKING:
+    from kafkafs.format.tiers.cipher import Keys
 
 
 def open_objects(source: str, options: DiskOptions) -> Objects:
@@ -17,6 +21,16 @@ def open_objects(source: str, options: DiskOptions) -> Objects:
     from kafkafs.disk.bucket import BucketObjects  # large
 
     return BucketObjects(place, is_beside_disks=True)
+
+
+def keys_of(files: Iterable[tuple[str, Path]]) -> "Keys | None":
+    """The private keys in those files, by id; None if there are none. UsageError for what is no key."""
+    given = read_keys(files)
+    if not given:
+        return None
+    from kafkafs.format.tiers.cipher import Keys  # it takes a library that other tiers do without
+
+    return Keys(given)
 
 
 def read_keys(files: Iterable[tuple[str, Path]]) -> dict[str, bytes]:

@@ -9,9 +9,8 @@ file was not as listed.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkafs.disk.blocking import ProcessLock, acquired, may_ask_store, may_block, patience_left
@@ -29,11 +28,10 @@ from kafkafs.log.tier.local_gaps import Gap, OnDisk, on_disk, whole_log, without
 from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.partition_facts import PartitionFacts
 from kafkafs.log.tier.remote_files import RemoteFiles, UnlistedFiles
-from kafkafs.log.tier.sources import open_objects, read_keys
+from kafkafs.log.tier.sources import keys_of, open_objects
 from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 
 if TYPE_CHECKING:
-    from kafkafs.format.tiers.cipher import Keys
     from kafkafs.log.tier.remote_log_metadata import RecordedUploads  # it loads Kafka's schemas
 
 RELIST_S = 10.0
@@ -80,7 +78,7 @@ class Tier:
         """Why it does not answer, which those hear that read of it; empty if it does. UsageError if nothing known
         is there."""
         try:
-            self._looked_at()
+            _ = self.layout
         except DiskError as error:
             return str(error)
         return ""
@@ -88,23 +86,11 @@ class Tier:
     @property
     def layout(self) -> Layout:
         """How it is laid out. DiskError if it does not answer; UsageError if nothing known is there."""
-        return self._layout or self._looked_at()
-
-    def _looked_at(self) -> Layout:
-        self.before_asking()
-        with acquired(self._lock):
-            self._layout = self._layout or self._open()
-            return self._layout
-
-
-def keys_of(files: Iterable[tuple[str, Path]]) -> "Keys | None":
-    """The private keys in those files, by id; None if there are none. UsageError for what is no key."""
-    given = read_keys(files)
-    if not given:
-        return None
-    from kafkafs.format.tiers.cipher import Keys  # it takes a library that other tiers do without
-
-    return Keys(given)
+        if self._layout is None:
+            self.before_asking()
+            with acquired(self._lock):
+                self._layout = self._layout or self._open()
+        return self._layout
 
 
 class _Known(NamedTuple):
