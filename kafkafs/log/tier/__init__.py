@@ -9,8 +9,9 @@
     lost_partitions       partitions that a tier has and no disk; `namesakes`: of topics of one name, the one shown
     opening               an upload, what is known of one remote segment, and its files, read by range; `remote_files`:
                           those of one, by kind
-    partition_facts       what else is known of a partition: leader epochs, log start, what the metadata topic says
-    tier                  a tier that is open: what it has of a partition, as segments like those of the disk
+    partition_uploads     the uploads of a partition that count, as segments like those of the disk; and the facts that
+                          decide: leader epochs, log start, what the metadata topic says
+    tier                  a tier that is open; `tier_part`: its part of a partition, listed when needed, and remembered
     tier_directory        a tier without a broker's disk, as a data directory
     sources               opens what a user names as a tier: its objects, and its keys
     folder                files of remote segments by their paths, without the rest of their tier

@@ -11,9 +11,10 @@ from kafkafs.log.partition import NO_TIER, RemotePart
 from kafkafs.log.tier.lost_partitions import LostPartitions
 from kafkafs.log.tier.namesakes import shown
 from kafkafs.log.tier.opening import Epochs
-from kafkafs.log.tier.partition_facts import PartitionFacts
+from kafkafs.log.tier.partition_uploads import PartitionFacts
 from kafkafs.log.tier.remote_log_metadata import RecordedUploads, RemoteLogMetadata
-from kafkafs.log.tier.tier import Tier, TierPart
+from kafkafs.log.tier.tier import Tier
+from kafkafs.log.tier.tier_part import TierPart
 
 
 class RemotePartitions:

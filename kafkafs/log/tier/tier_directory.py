@@ -11,8 +11,9 @@ from kafkafs.format.names import PartitionName, is_topic_name
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.tier.namesakes import shown
-from kafkafs.log.tier.partition_facts import PartitionFacts
-from kafkafs.log.tier.tier import Tier, TierPart
+from kafkafs.log.tier.partition_uploads import PartitionFacts
+from kafkafs.log.tier.tier import Tier
+from kafkafs.log.tier.tier_part import TierPart
 
 
 class TierDirectory:
