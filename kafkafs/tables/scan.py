@@ -27,7 +27,7 @@ from kafkafs.tables.registries import registry_with_schemas
 from kafkafs.tables.typed.kinds import Pass, kinds, passes_over, reader_schemas
 from kafkafs.tables.typed.typed_columns import Columns, FieldName
 from kafkafs.tables.typed.typed_field import TypedField
-from kafkafs.tables.window import Bound, TopicWindow, columns_named, offset_at
+from kafkafs.tables.window import Bound, TopicWindow, offset_at
 
 if TYPE_CHECKING:
     import pandas
@@ -216,6 +216,21 @@ def _every_name(forms: dict[FieldName, Form]) -> list[str]:
     for name in schema(True).names:
         found += _parts(name, forms[name]) if name in forms else [name]
     return found
+
+
+def columns_named(columns: Iterable[str] | None, there: Iterable[str]) -> tuple[str, ...] | None:
+    """The names of the columns that are wanted; None for all. UsageError for one that is not there."""
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        raise UsageError(f"columns={columns!r} is one text; write a list of names")
+    wanted, every = tuple(columns), tuple(there)
+    for name in wanted:
+        if name not in every:
+            raise UsageError(f"there is no column {name!r}; the columns are {', '.join(every)}")
+    if len(set(wanted)) < len(wanted):
+        raise UsageError(f"columns names a column twice: {', '.join(wanted)}")
+    return wanted
 
 
 def _typed(name: FieldName, form: Form, topic: str, passes: Sequence[Pass], registry: Registry) -> TypedField:

@@ -3,7 +3,7 @@
 A time leads to the offset that a broker answers: that of the first record at or after it, else the end of the log.
 """
 
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -104,18 +104,3 @@ def offset_at(limit: Limit, look: PartitionLook) -> int:
     records there, and no one lost them."""
     found = resolved(limit, look)
     return min(found, look.visible_end) if isinstance(limit, Timestamps) else found
-
-
-def columns_named(columns: Iterable[str] | None, there: Iterable[str]) -> tuple[str, ...] | None:
-    """The names of the columns that are wanted; None for all. UsageError for one that is not there."""
-    if columns is None:
-        return None
-    if isinstance(columns, str):
-        raise UsageError(f"columns={columns!r} is one text; write a list of names")
-    wanted, every = tuple(columns), tuple(there)
-    for name in wanted:
-        if name not in every:
-            raise UsageError(f"there is no column {name!r}; the columns are {', '.join(every)}")
-    if len(set(wanted)) < len(wanted):
-        raise UsageError(f"columns names a column twice: {', '.join(wanted)}")
-    return wanted

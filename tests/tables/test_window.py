@@ -9,7 +9,8 @@ from kafkafs.errors import UsageError
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import TopicPartition
 from kafkafs.tables.planning import planned
-from kafkafs.tables.window import Bound, TopicWindow, columns_named, offset_at
+from kafkafs.tables.scan import columns_named
+from kafkafs.tables.window import Bound, TopicWindow, offset_at
 from tests.log.making import made, write_partition
 
 NOW_MS = 100_000

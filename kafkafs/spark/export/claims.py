@@ -182,20 +182,16 @@ class OutputClaim:
         with _renewing:
             if self._is_written:
                 self.check()
-            self._put(json.dumps(self._myself | words).encode())
+            self._words = self._myself | words
+            self._out.write_json(self.name, self._words)
             self.parts, self._asked, self._is_written = parts, asked, True
-
-    def _put(self, text: bytes) -> None:
-        self._text = text
-        with self._out.writing(self.name) as file:
-            file.write(text)
 
     def _renew(self) -> None:
         """Write the claim again and again, which shows that this process lives. Do not write it again if it is gone."""
         while not self._ended.wait(self._timing.renewed_s):
             with _renewing, suppress(KafkafsError):
                 self.check()
-                self._put(self._text)
+                self._out.write_json(self.name, self._words)
 
     @contextmanager
     def held(self) -> Iterator[None]:

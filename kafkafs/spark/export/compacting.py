@@ -26,6 +26,7 @@ from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.parquet import Counts, FileWriter
 from kafkafs.spark.export.tallies import Tallies
 from kafkafs.spark.jobs import Progress, Step, no_progress, nothing
+from kafkafs.tables.offsets import TopicPartition
 
 JOURNAL = "_kafkafs_export.compacting"
 _HIDDEN = ".compacted"
@@ -72,9 +73,9 @@ def finish(out: Output, plan_name: str = PLAN) -> None:
     try:
         decided = json.loads(text)
         new, old = list(decided["new"]), list(decided["old"])
-        if not all(map(_is_ours, (*new, *old))) or not isinstance(decided["plan"], dict):
+        plan = decided["plan"]
+        if not all(map(_is_ours, (*new, *old))) or not isinstance(plan, dict):
             raise ValueError(decided)
-        plan = json.dumps(decided["plan"]).encode()
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         raise UsageError(
             f"'{out}/{journal}' is not what a compaction wrote; name a new directory for an export"
@@ -90,8 +91,7 @@ def finish(out: Output, plan_name: str = PLAN) -> None:
     left = set(old) & set(out.sizes())
     if left:
         raise DiskError(f"'{out}/{min(left)}' cannot be removed; until it is, its records are there twice")
-    with out.writing(plan_name) as file:
-        file.write(plan)
+    out.write_json(plan_name, plan)
     out.remove(journal)
 
 
@@ -160,9 +160,9 @@ class _Compaction:
     def merges(self, there: Mapping[str, int]) -> list[_Merge]:
         """Neighbours among the files there that together are not more than a file of the export."""
         tallies, limit = Tallies(self._out), int(self.plan["request"]["fileBytes"])
-        by_partition: defaultdict[object, list[FileUnit]] = defaultdict(list)
+        by_partition: defaultdict[TopicPartition, list[FileUnit]] = defaultdict(list)
         for unit in self._units:
-            by_partition[unit.range.location.name].append(unit)
+            by_partition[unit.partition].append(unit)
         found: list[_Merge] = []
         for some in by_partition.values():
             group: list[_Written] = []
@@ -184,8 +184,7 @@ class _Compaction:
         self.plan["files"] = [words_of(unit) for unit in self._units]
         old = sorted({name for each in merges for name in each.old} - {*new})
         still_ours()
-        with self._out.writing(journal_of(self._name)) as file:
-            file.write(json.dumps({"new": new, "old": old, "plan": self.plan}).encode())
+        self._out.write_json(journal_of(self._name), {"new": new, "old": old, "plan": self.plan})
         finish(self._out, self._name)
 
 
@@ -220,8 +219,7 @@ def _write(out: Output, each: _Merge, compression: str) -> dict[str, Counts]:
             by_name[f"{name.rpartition('/')[0]}/{last}"].append(name)
     counted = {name: _write_file(out, name, files, compression) for name, files in by_name.items()}
     if each.whole.by:
-        with out.writing(hidden(each.whole.mark)) as file:
-            file.write(json.dumps(counted).encode())
+        out.write_json(hidden(each.whole.mark), counted)
     return counted
 
 

@@ -82,13 +82,18 @@ class FileUnit:
         """The path that is there when all of it is written: the file, or the list of its files by date."""
         if not self.by:
             return self.file
-        name, offsets = str(self.range.location.name), f"{self.range.start:020d}-{self.range.end:020d}.json"
+        name, offsets = str(self.partition), f"{self.range.start:020d}-{self.range.end:020d}.json"
         return f"{DONE}/{name}{'-' if len(f'{name}-{offsets}') <= _LONGEST_NAME else '/'}{offsets}"
+
+    @property
+    def partition(self) -> TopicPartition:
+        """The partition that the range is of."""
+        return self.range.location.name
 
     @property
     def topic(self) -> str:
         """The topic, whose values have one schema."""
-        return self.range.location.name.topic
+        return self.partition.topic
 
 
 class SettledEnd(NamedTuple):
@@ -129,8 +134,7 @@ def ends(plan: ExportPlan) -> PartitionOffsets:
     """The offsets at which each partition of a plan goes on."""
     found: PartitionOffsets = {}
     for unit in plan.units:
-        name = unit.range.location.name
-        found[name] = max(found.get(name, 0), unit.range.end)
+        found[unit.partition] = max(found.get(unit.partition, 0), unit.range.end)
     return found
 
 
@@ -224,8 +228,7 @@ def save(out: Output, request: Request, plan: ExportPlan, name: str = PLAN) -> N
             [*name, end.offset, end.log.topic_id, end.log.last] for name, end in sorted(plan.settled_ends.items())
         ]
     try:
-        with out.writing(name) as file:
-            file.write(json.dumps(saved).encode())
+        out.write_json(name, saved)
     except DiskError as error:
         raise UsageError(str(error)) from error
 

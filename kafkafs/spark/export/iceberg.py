@@ -25,6 +25,7 @@ from kafkafs.spark.export.export_plan import ExportPlan, FileUnit
 from kafkafs.spark.export.output import Output
 from kafkafs.spark.export.plan_store import PlanStore
 from kafkafs.spark.export.tallies import Tallies
+from kafkafs.tables.offsets import TopicPartition
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -36,7 +37,7 @@ _NO_BOUNDS = {"write.metadata.metrics.column.timestamp": "counts"}
 """Has pyiceberg add files without their smallest and largest timestamp, of which it makes Python's dates."""
 
 _ELSEWHERE = "name another table"
-Taken = dict[tuple[str, int], tuple[int, int]]
+Taken = dict[TopicPartition, tuple[int, int]]
 """The first offset of each partition that a table took, and the one behind the last."""
 
 
@@ -165,22 +166,17 @@ def _taken(table: "Table | None", export: str) -> Taken:
 def _read(text: str | None) -> Taken:
     taken = json.loads(text or "{}")
     return {
-        (topic, int(number)): (int(start), int(end))
+        TopicPartition(topic, int(number)): (int(start), int(end))
         for topic, partitions in taken.items()
         for number, (start, end) in partitions.items()
     }
 
 
-def _place(unit: FileUnit) -> tuple[str, int]:
-    name = unit.range.location.name
-    return name.topic, name.partition
-
-
 def _words(taken: Taken, new: Iterable[FileUnit]) -> str:
     found = dict(taken)
     for unit in new:
-        start, end = found.get(_place(unit), (unit.range.start, 0))
-        found[_place(unit)] = min(start, unit.range.start), max(end, unit.range.end)
+        start, end = found.get(unit.partition, (unit.range.start, 0))
+        found[unit.partition] = min(start, unit.range.start), max(end, unit.range.end)
     words: dict[str, dict[str, tuple[int, int]]] = {}
     for (topic, partition), offsets in sorted(found.items()):
         words.setdefault(topic, {})[str(partition)] = offsets
@@ -191,12 +187,12 @@ def _left(plan: ExportPlan, taken: Taken, name: str) -> list[FileUnit]:
     """The units that the table has not taken."""
     left = []
     for unit in plan.units:
-        _, end = taken.get(_place(unit), (0, 0))
+        _, end = taken.get(unit.partition, (0, 0))
         if unit.range.start >= end:
             left.append(unit)
         elif unit.range.end > end:
             raise UsageError(
-                f"the table {name!r} took {unit.range.location.name} up to offset {end}, and {unit.file} holds offsets"
+                f"the table {name!r} took {unit.partition} up to offset {end}, and {unit.file} holds offsets"
                 f" on both sides of it; {_ELSEWHERE}"
             )
     return left
@@ -209,10 +205,10 @@ def _check_others(table: "Table", export: str, new: Sequence[FileUnit], name: st
             continue
         others = _read(text)
         for unit in new:
-            start, end = others.get(_place(unit), (0, 0))
+            start, end = others.get(unit.partition, (0, 0))
             if start < unit.range.end and unit.range.start < end:
                 raise UsageError(
-                    f"the table {name!r} has offsets {start} to {end - 1} of {unit.range.location.name} from another"
+                    f"the table {name!r} has offsets {start} to {end - 1} of {unit.partition} from another"
                     f" export, and would have their records twice; {_ELSEWHERE}"
                 )
 

@@ -46,8 +46,8 @@ class _RecordedPass:
 
     def __call__(self, each: Pass) -> Kind:
         kind = self.infer(each)
-        with suppress(KafkafsError), self.out.writing(_name(each)) as file:
-            file.write(json.dumps([kind]).encode())
+        with suppress(KafkafsError):
+            self.out.write_json(_name(each), [kind])
         return kind
 
 

@@ -137,7 +137,7 @@ class LedPlans(PlanStore):
         self.still_ours()
         units: dict[TopicPartition, list[FileUnit]] = {}
         for unit in plan.units:
-            units.setdefault(unit.range.location.name, []).append(unit)
+            units.setdefault(unit.partition, []).append(unit)
         settles = self._held if self.request.ending != AllAt(LATEST) else units.keys()
         now = {name: (len(units.get(name, ())), name in plan.settled_ends) for name in sorted(settles)}
         changed = [name for name in now if now[name] != self._written.get(name)]
@@ -166,7 +166,7 @@ class LedPlans(PlanStore):
     def _load(self, name: TopicPartition) -> ExportPlan:
         file = plan_name(name)
         plan = export_plan.parsed(self.out, file, self.out.read(file) or b"", self.request)
-        if {*plan.logs, *plan.settled_ends, *(unit.range.location.name for unit in plan.units)} - {name}:
+        if {*plan.logs, *plan.settled_ends, *(unit.partition for unit in plan.units)} - {name}:
             raise UsageError(f"'{self.out}/{file}' is not the plan of {name}; name a new directory for an export")
         return plan
 
@@ -198,8 +198,7 @@ class LedPlans(PlanStore):
 
     def _write(self, file: str, saved: Mapping[str, Any]) -> None:
         self.still_ours()
-        with self.out.writing(file) as sink:
-            sink.write(json.dumps(saved).encode())
+        self.out.write_json(file, saved)
 
     def _parsed(self, file: str, text: bytes) -> dict[str, Any]:
         try:
@@ -260,7 +259,7 @@ def _without_laggards(
     found = {name: end for name, end in answers.items() if end is not None}
     one = replace(
         before,
-        units=[unit for unit in before.units if unit.range.location.name not in found],
+        units=[unit for unit in before.units if unit.partition not in found],
         logs={name: each for name, each in before.logs.items() if name not in found},
         gone=[
             *before.gone,

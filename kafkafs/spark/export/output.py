@@ -4,6 +4,7 @@ Under its name a file is always whole: it is written beside its place and moved 
 process opens the file system itself, with the credentials of its own environment.
 """
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -117,6 +118,11 @@ class Output:
                 with suppress(OSError):
                     system.delete_file(unfinished)
                 raise
+
+    def write_json(self, name: str, words: object) -> None:
+        """Writes a small file, whole or not at all. DiskError."""
+        with self.writing(name) as file:
+            file.write(json.dumps(words).encode())
 
     def _prepare(self, directory: str, unfinished: str) -> None:
         """Makes the directories above a file, and the file, so that nobody else may ever open what is in it."""

@@ -99,8 +99,7 @@ def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, c
         while left:
             ends = {period: last for period, (_, last) in left.items()}
             left = passes.by_pass(min(first for first, _ in left.values()), ends)
-        with out.writing(unit.mark) as file:
-            file.write(json.dumps(passes.done).encode())
+        out.write_json(unit.mark, passes.done)
         return
     with FileWriter(out, unit.file, compression, columns.schema) as writer:
         for batch in columns.batches(records_of(unit.range, isolation, data_loss(fail=True, advice=GONE))):
@@ -109,7 +108,7 @@ def write(unit: FileUnit, out: Output, isolation: Isolation, compression: str, c
 
 def columns_of(unit: FileUnit, typed: Mapping[FieldName, Column], has_place_columns: bool = True) -> Columns:
     """The columns of a file. If it does not stand alone, topic and partition are in its path only."""
-    name = unit.range.location.name
+    name = unit.partition
     left_out = () if has_place_columns else ("topic", "partition")
     plain = pa.schema([field for field in schema(True) if field.name not in left_out])
     return Columns(BatchMaker(name.topic, name.partition, headers=True, far_as_null=True), plain, typed)

@@ -77,7 +77,7 @@ def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[Fil
     """The units, each to be read from where its partition is by now: it may have moved to another disk."""
     every = every_location(request.paths, request.replicas, request.tiered)
     return [
-        replace(unit, range=replace(unit.range, location=every.get(unit.range.location.name, unit.range.location)))
+        replace(unit, range=replace(unit.range, location=every.get(unit.partition, unit.range.location)))
         for unit in units
     ]
 
@@ -178,7 +178,7 @@ def _covered(plan: ExportPlan) -> dict[TopicPartition, list[_Span]]:
     """The offsets of each partition that a plan has."""
     found: dict[TopicPartition, list[_Span]] = {}
     for unit in sorted(plan.units, key=lambda unit: unit.range.start):
-        spans = found.setdefault(unit.range.location.name, [])
+        spans = found.setdefault(unit.partition, [])
         if spans and spans[-1][1] == unit.range.start:
             spans[-1] = (spans[-1][0], unit.range.end)
         else:
