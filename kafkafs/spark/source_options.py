@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeVar
 
 from kafkafs.disk.objects import places_of
 from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource, isolation
 from kafkafs.log.topic_choice import TopicChoice
-from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, ReadRequest, named_paths
+from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Choosable, Form, ReadRequest, named_paths, one_of
 from kafkafs.tables.offsets import (
     EARLIEST,
     LATEST,
@@ -60,9 +59,6 @@ _REFUSED = {
     "pushFilters": "Spark keeps what it read under a filter for the frame's other queries; use startingOffsets,"
     " endingOffsets, startingTimestamp or endingTimestamp to read less",
 }
-
-
-Choosable = TypeVar("Choosable", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +167,7 @@ def check_names(options: Iterable[str]) -> None:
 
 def _one_of(options: Mapping[str, str], name: str, words: tuple[Choosable, ...]) -> Choosable:
     """The word that an option has, by default the first; UsageError for any other."""
-    value = options.get(name.lower(), words[0]).strip().lower()
-    for word in words:
-        if value == word:
-            return word
-    raise UsageError(f"{name} is {', '.join(words[:-1])} or {words[-1]}, not {value!r}")
+    return one_of(name, options.get(name.lower(), words[0]).strip().lower(), words)
 
 
 def _paths(options: Mapping[str, str]) -> tuple[Path, ...]:

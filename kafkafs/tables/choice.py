@@ -2,10 +2,10 @@
 
 import glob
 import os
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Self, get_args
+from typing import Literal, Self, TypeVar, get_args
 
 from kafkafs.disk.data_paths import data_path, named_now
 from kafkafs.disk.objects import address_of, is_bucket
@@ -14,6 +14,7 @@ from kafkafs.errors import EMPTY_NAME, UsageError
 from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, TopicPartition, without
 
+Choosable = TypeVar("Choosable", bound=str)
 Replicas = Literal["furthest", "refuse"]
 REPLICAS: tuple[Replicas, ...] = get_args(Replicas)
 """What several brokers' replicas of a partition mean: the one that got furthest is read, or none."""
@@ -53,6 +54,14 @@ class ReadRequest:
     def without(self, gone: Container[TopicPartition]) -> Self:
         """The same, with limits that do not name the partitions that are `gone`."""
         return replace(self, starting=without(self.starting, gone), ending=without(self.ending, gone))
+
+
+def one_of(name: str, word: str, words: Sequence[Choosable]) -> Choosable:
+    """The word, if it is one of these. UsageError for any other."""
+    for each in words:
+        if word == each:
+            return each
+    raise UsageError(f"{name} is {', '.join(words[:-1])} or {words[-1]}, not {word!r}")
 
 
 def named_paths(words: Iterable[str]) -> tuple[Path, ...]:

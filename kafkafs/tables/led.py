@@ -12,7 +12,7 @@ from kafkafs.cluster.topic_partitions import TopicPartitions
 from kafkafs.errors import UsageError, did_you_mean
 from kafkafs.tables.choice import Choice, ReadRequest
 from kafkafs.tables.locations import Location, chosen, every_location, takes, with_their_tier
-from kafkafs.tables.missing import missing_of, missing_sentence, only
+from kafkafs.tables.missing import go_on, missing_of, missing_sentence, only
 from kafkafs.tables.offsets import TopicPartition
 
 
@@ -59,22 +59,14 @@ def led_by(broker: int, asked: ReadRequest) -> LedPartitions:
 def _problems(cluster_leaders: Leaders, fail: bool) -> list[str]:
     """The sentences about records of the metadata that cannot be read. UsageError if the job is to fail for them."""
     problems = "; ".join(cluster_leaders.problems)
-    if problems and fail:
-        raise UsageError(
-            f"the leaders are not certain: {problems}; name another DATA_DIR with the metadata, or go on:"
-            " --fail-on-data-loss false"
-        )
-    return [f"the leaders are not certain: {problems}; going on"] if problems else []
+    sentence = f"the leaders are not certain: {problems}" if problems else ""
+    return go_on(sentence, fail, "name another DATA_DIR with the metadata")
 
 
 def _lost(broker: int, found: Sequence[TopicPartitions], fail: bool) -> list[str]:
     """The sentence about partitions that the broker led and no disk here has. UsageError if the job is to fail."""
-    if found and fail:
-        raise UsageError(
-            f"{missing_sentence(found)}, and broker {broker} led that; name all of its data directories, or go on"
-            " without it: --fail-on-data-loss false"
-        )
-    return [f"{missing_sentence(found)}, and broker {broker} led that; going on without it"] if found else []
+    sentence = f"{missing_sentence(found)}, and broker {broker} led that" if found else ""
+    return go_on(sentence, fail, "name all of its data directories", " without it")
 
 
 def _check_broker(broker: int, cluster_leaders: Leaders) -> None:

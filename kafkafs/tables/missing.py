@@ -84,12 +84,15 @@ def missing_sentence(found: Sequence[TopicPartitions]) -> str:
 
 def refuse_missing(found: Sequence[TopicPartitions], fail: bool) -> list[str]:
     """The sentences by which a command names the missing partitions. UsageError if it is to `fail` for them."""
-    if found and fail:
-        raise UsageError(
-            f"{missing_sentence(found)}; name the other brokers' data directories too, or go on without them:"
-            " --fail-on-data-loss false"
-        )
-    return [f"{missing_sentence(found)}; going on without them"] if found else []
+    return go_on(missing_sentence(found), fail, "name the other brokers' data directories too", " without them")
+
+
+def go_on(problem: str, fail: bool, advice: str, without: str = "") -> list[str]:
+    """The sentence by which a command names a problem with which it goes on; none without a problem. UsageError, with
+    the advice, if it is to `fail`."""
+    if problem and fail:
+        raise UsageError(f"{problem}; {advice}, or go on{without}: --fail-on-data-loss false")
+    return [f"{problem}; going on{without}"] if problem else []
 
 
 def metadata_directory(paths: Iterable[Path]) -> Path | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from kafkafs.format.records import Records
 from kafkafs.log.read_options import Isolation, TierSource
 from kafkafs.log.read_options import isolation as level_of
 from kafkafs.tables.arrow import BatchMaker, schema, together
-from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, ReadRequest, Replicas, named_paths
+from kafkafs.tables.choice import FORMS, REPLICAS, Choice, Form, ReadRequest, Replicas, named_paths, one_of
 from kafkafs.tables.local import mapped
 from kafkafs.tables.locations import Location
 from kafkafs.tables.missing import chosen_here, missing_names, missing_of, missing_sentence
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 DataDirectories = str | PathLike[str] | Sequence[str | PathLike[str]]
 GO_ON = "pass fail_on_data_loss=False to go on without them"
 _NAME_ALL = f"name the other brokers' data directories too, or {GO_ON}"
-Choosable = TypeVar("Choosable", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +155,7 @@ def scan(
 
     Raises kafkafs.errors.KafkafsError with a message of one sentence.
     """
-    forms: dict[FieldName, Form] = {"key": _one_of("key", key, FORMS), "value": _one_of("value", value, FORMS)}
+    forms: dict[FieldName, Form] = {"key": one_of("key", key, FORMS), "value": one_of("value", value, FORMS)}
     names = columns_named(columns, _every_name(forms))
     wanted = {name: form for name, form in forms.items() if names is None or {*_parts(name, form)} & {*names}}
     level = level_of("isolation", isolation)
@@ -167,7 +166,7 @@ def scan(
     if not isinstance(topic, str):
         raise UsageError(f"topic={topic!r} is not one topic's name; scan one topic at a time")
     request = _Request(
-        paths, Choice(topics=(topic,)), isolation=level, replicas=_one_of("replicas", replicas, REPLICAS),
+        paths, Choice(topics=(topic,)), isolation=level, replicas=one_of("replicas", replicas, REPLICAS),
         tiered=TierSource.parse(tiered, tiered_key), fail_on_data_loss=fail_on_data_loss, topic=topic, forms=wanted,
         names=names,
     )  # fmt: skip
@@ -241,12 +240,6 @@ def _typed(name: FieldName, form: Form, topic: str, passes: Sequence[Pass], regi
         return TypedField(name, form)
     infer = partial(Pass.registered_kind, registry=registry)
     return TypedField(name, form, readers=reader_schemas(mapped, registry, [topic], name, passes, infer))
-
-
-def _one_of(name: str, word: Choosable, words: Sequence[Choosable]) -> Choosable:
-    if word not in words:
-        raise UsageError(f"{name} is {', '.join(words[:-1])} or {words[-1]}, not {word!r}")
-    return word
 
 
 def _need(library: str, method: str) -> None:
