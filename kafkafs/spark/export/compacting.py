@@ -130,7 +130,8 @@ def compact(out: Output, progress: Progress = no_progress, still_ours: Callable[
     plans = [_Compaction(out, name) for name in names]
     sizes = out.sizes()
     merges = [(plan, each) for plan in plans for each in plan.merges(sizes)]
-    total, done, before, after, rows = sum(each.whole.weight for _, each in merges), 0, 0, 0, 0
+    total, done = sum(each.whole.weight for _, each in merges), 0
+    count = before = after = rows = 0
     for plan, some in _rounds(merges):
         new: list[str] = []
         for each in some:
@@ -140,7 +141,8 @@ def compact(out: Output, progress: Progress = no_progress, still_ours: Callable[
             before += sum(len(part.files) for part in each.parts)
             after += len(counted)
             rows += sum(one.rows for one in counted.values())
-            progress(Step("compact", merges.index((plan, each)) + 1, len(merges), done, total))
+            count += 1
+            progress(Step("compact", count, len(merges), done, total))
         plan.change(some, new, still_ours)
     return Compacted(before, after, rows)
 
