@@ -35,4 +35,5 @@ class TypedField:
         if self.form == "json":
             return JsonColumn(self.name, self.kind, self.type)
         reader = self.readers.get(topic) or next(iter(self.readers.values()), ReaderSchema())
-        return RegisteredColumn(self.name, topic, reader, registry, self.type or column_type(reader.shape()))
+        kind = column_type(reader.shape()) if self.type is None else self.type
+        return RegisteredColumn(self.name, topic, reader, registry, kind)
