@@ -25,7 +25,7 @@ from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.broker_notes import with_brokers_aborts
-from kafkafs.revive.compacted_gaps import Gap, proof_on_disk
+from kafkafs.revive.compacted_gaps import Gap, Proof, proof_on_disk
 from kafkafs.revive.kept_parts import Kept, KeptParts, KeptSegment, keep_nothing
 from kafkafs.revive.lost_ends import GroupEndsBetween, LostEnds
 from kafkafs.revive.markers import AskCoordinators, no_coordinator
@@ -126,42 +126,44 @@ class PartitionScan:
 
     def _read(self, parts: KeptParts, behind: Segment | None) -> Iterator[KeptSegment]:
         """Yield the kept parts of a segment, and of what another replica has between it and the next one, `behind`."""
-        state, segment = self._state, parts.segment
-        gap, reason, is_damage = 0 if behind is None else behind.base_offset, _GONE, False
+        state, segment, end, damage = self._state, parts.segment, 0 if behind is None else behind.base_offset, ""
         try:
             self._hooks.before_reading(segment)
             self._take(parts)
         except (DiskError, NotFound, Vanished) as error:
             if isinstance(error, Unanswered) or (isinstance(error, Vanished) and segment.object is None):
                 raise
-            gap = self.log.end_offset if segment.next_base is None else segment.next_base
-            reason, is_damage = str(error), True
+            end, damage = self.log.end_offset if segment.next_base is None else segment.next_base, str(error)
         else:
             # a topic may have been compacted before it was tiered: an object of the recorded size lacks nothing
             if segment.object is not None and not segment.files.is_measured:
-                reason, is_damage = "no object of the tier has them", True
-        dense_from = 0 if is_damage else state.rules.dense_from
-        compacted = Gap(
-            max(state.next_offset, segment.base_offset), gap if dense_from is None else min(gap, dense_from)
-        )
-        if compacted.first < compacted.end and not state.is_over:
-            proof = proof_on_disk(state.partition, segment, compacted) if segment.object is None else None
-            if proof is not None:
-                dense_from, reason = proof
-                compacted = compacted._replace(end=proof.first)
-            self.gaps.append(compacted)
-        if dense_from is not None:
-            lost = partial(state.damage if is_damage else state.add_loss, reason=reason)
-            first = max(state.next_offset, segment.base_offset, dense_from)
-            for further in self._mending.fill(first, gap, lost, parts):
-                yield self._finished(parts)
-                parts = further
+                damage = "no object of the tier has them"
+        if damage:
+            first, lost = 0, partial(state.damage, reason=damage)
+        else:
+            first, reason = self._proof_of_loss(segment, end)
+            lost = partial(state.add_loss, reason=reason)
+        for further in self._mending.fill(max(state.next_offset, segment.base_offset, first), end, lost, parts):
+            yield self._finished(parts)
+            parts = further
         is_last = segment is state.segments[-1]
         recorded_end = state.lost_end() if is_last and not state.is_over else 0
         if is_last or state.is_over:
             self._ends.write_at_end(parts)
         self._mending.skip_lost_offsets(recorded_end, parts)
         yield self._finished(parts)
+
+    def _proof_of_loss(self, segment: Segment, end: int) -> Proof:
+        """Return the offset from which on a gap behind a segment is a loss, and why; compaction may have left the gap
+        before that. The offset is `end` if nothing proves a loss."""
+        state, dense_from = self._state, self._state.rules.dense_from
+        proof = Proof(end if dense_from is None else min(end, dense_from), _GONE)
+        gap = Gap(max(state.next_offset, segment.base_offset), proof.first)
+        if gap.first < gap.end and not state.is_over:
+            on_disk = proof_on_disk(state.partition, segment, gap) if segment.object is None else None
+            proof = proof if on_disk is None else on_disk
+            self.gaps.append(gap._replace(end=proof.first))
+        return proof
 
     def _take(self, parts: KeptParts) -> None:
         """Keep the valid batches of a segment, up to the moment or the damage that ends the partition."""
