@@ -21,7 +21,7 @@ from kafkafs.format.batch import walk
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.log.read_options import MAX_BATCH
-from kafkafs.revive.scanning import Hooks, PartitionScan
+from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.tally import GroupEnd
 
 _NUMBER = struct.Struct(">h")
@@ -175,7 +175,7 @@ class LostGroupEnds:
                 if not isinstance(piece, Refusal):
                     events.extend(_events_of(piece))
 
-        for _ in scan.segments(Hooks(kept=take_record)):
+        for _ in scan.segments(take_record):
             pass
         return events, rooms
 

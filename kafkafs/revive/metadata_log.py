@@ -22,7 +22,7 @@ from kafkafs.log.replicas import furthest
 from kafkafs.revive.broker_notes import BrokerNotes
 from kafkafs.revive.other_replicas import OtherBatches, Replica, batches_of_other_replicas
 from kafkafs.revive.scan_state import Rules
-from kafkafs.revive.scanning import Hooks, PartitionScan
+from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.whole_image import WholeImage
 
 QUORUM_STATE = "quorum-state"
@@ -91,7 +91,7 @@ class _Reading:
         start = max(self._first, log.start_offset)
         behind = Log(log.name, log.segments, log.tail, start, log.high_watermark, log.directory_inode)
         self._scan = PartitionScan(chosen, behind, Rules("skip", dense_from=0))
-        for _ in self._scan.segments(Hooks(kept=self._take_kept)):
+        for _ in self._scan.segments(self._take_kept):
             pass
         self._report_new_losses()
 

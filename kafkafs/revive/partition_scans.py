@@ -1,7 +1,6 @@
 """The scans of all partitions, one after the other, and the report about each."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.partitions import report_of
 from kafkafs.revive.plan import Choices, Plan
 from kafkafs.revive.scan_state import Rules
-from kafkafs.revive.scanning import PartitionScan, Sources
+from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.tally import Loss
 
 Progress = Callable[[int, int], None]
@@ -80,11 +79,9 @@ class PartitionScans:
             rules = Rules(
                 self._choices.corrupt, self._choices.until_ms, every, dense_from=0 if is_uncompacted else cleaned_to
             )  # fmt: skip
-            sources = Sources(partial(self._is_over, topic.name, each.number), each.replica.others)
-            if topic.name == GROUPS_TOPIC:
-                without_groups = partial(PartitionScan, partition, log, rules, sources)
-                sources = replace(sources, group_ends=LostGroupEnds(without_groups).between)
-            scan = PartitionScan(partition, log, rules, sources)
+            is_over = partial(self._is_over, topic.name, each.number)
+            scan_of = partial(PartitionScan, partition, log, rules, is_over, each.replica.others)
+            scan = scan_of(LostGroupEnds(scan_of).between) if topic.name == GROUPS_TOPIC else scan_of()
             yield NamedScan(name, each.replica, topic.topic_id, scan)
 
     @cached_property

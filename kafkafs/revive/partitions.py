@@ -22,7 +22,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.revive.copying import Method, link_log, make_log
 from kafkafs.revive.kept_parts import KeptSegment, log_size
 from kafkafs.revive.other_replicas import Replica
-from kafkafs.revive.scanning import Hooks, PartitionScan
+from kafkafs.revive.scanning import PartitionScan
 from kafkafs.revive.target import Target
 from kafkafs.revive.writing import NewLog, Writing
 
@@ -57,7 +57,7 @@ class PartitionWriter:
             growing.append(data)
 
         self._writing.begin(self._target)
-        for kept in scan.segments(Hooks(self._fetch, kept_bytes)):
+        for kept in scan.segments(kept_bytes, self._fetch):
             if not scan.refused:
                 self._segment(kept)
             moved(log_size(kept.segment) if kept.is_own else 0)

@@ -11,7 +11,7 @@ and `lost_ends` writes the ends of transactions and of groups again that were lo
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from kafkafs.disk.data_file import BUFFER_SIZE
@@ -37,31 +37,23 @@ from kafkafs.revive.tally import Loss
 _GONE = "no segment has them"
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """Sources beside the log: coordinators (`is_over`), other replicas, and the lost ends of groups."""
-
-    is_over: AskCoordinators = no_coordinator
-    replicas: Sequence[Replica] = ()
-    group_ends: GroupEndsBetween = lambda _, __: ()
-
-
-@dataclass(frozen=True, slots=True)
-class Hooks:
-    """Calls during a scan: before each segment is read, and with all bytes that are kept."""
-
-    before_reading: Callable[[Segment], None] = lambda _: None
-    kept: Kept = keep_nothing
-
-
 class PartitionScan:
     """See the module. `gaps`: those that compaction may have left."""
 
-    def __init__(self, partition: Partition, log: Log, rules: Rules, sources: Sources = Sources()) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        log: Log,
+        rules: Rules,
+        is_over: AskCoordinators = no_coordinator,
+        replicas: Sequence[Replica] = (),
+        group_ends: GroupEndsBetween = lambda _, __: (),
+    ) -> None:
+        """Sources beside the log are coordinators (`is_over`), other `replicas`, and the lost ends of groups."""
         self.log, self._state = log, ScanState(partition, log, rules)
-        self.tally, self.gaps, self._hooks = self._state.tally, list[Gap](), Hooks()
-        self._ends = LostEnds(self._state, sources.is_over, sources.group_ends)
-        self._mending = Mending(self._state, sources.replicas, self._ends)
+        self.tally, self.gaps, self._kept = self._state.tally, list[Gap](), keep_nothing
+        self._ends = LostEnds(self._state, is_over, group_ends)
+        self._mending = Mending(self._state, replicas, self._ends)
 
     @property
     def rules(self) -> Rules:
@@ -73,10 +65,12 @@ class PartitionScan:
         """Damage that may not be passed over."""
         return [each for each in self.tally.losses if each.is_damage] if self._state.rules.corrupt == "refuse" else []
 
-    def segments(self, hooks: Hooks = Hooks()) -> Iterator[KeptSegment]:
-        """Yield the kept parts, segment by segment, once. A segment in the middle of which nothing is kept is left
-        out."""
-        self._hooks = hooks
+    def segments(
+        self, kept: Kept = keep_nothing, before_reading: Callable[[Segment], None] = lambda _: None
+    ) -> Iterator[KeptSegment]:
+        """Yield the kept parts, segment by segment, once. A segment in the middle of which nothing is kept is left out.
+        `kept` gets all bytes that are kept, `before_reading` each segment before."""
+        self._kept = kept
         tally, state, segments = self.tally, self._state, self._state.segments
         start = tiered_start(self.log, state.partition.root)
         if start is not None:
@@ -84,9 +78,9 @@ class PartitionScan:
             state.add_loss(start, self.log.start_offset - 1, why)
         if not segments:
             self._mending.skip_lost_offsets(state.lost_end())
-        for kept in self._refilled_beginning():
-            tally.size, tally.segments = tally.size + kept.size, tally.segments + 1
-            yield kept
+        for part in self._refilled_beginning():
+            tally.size, tally.segments = tally.size + part.size, tally.segments + 1
+            yield part
         for segment, behind in zip(segments, [*segments[1:], None], strict=False):
             if state.is_over:
                 break
@@ -95,13 +89,13 @@ class PartitionScan:
                 tally.producers = ProducerStates(known)
                 state.transactions.open = open_among(known)
             is_last, is_first = segment is segments[-1], segment is segments[0]
-            for kept in self._read(self._parts(segment, segment.base_offset, known), behind):
+            for part in self._read(self._parts(segment, segment.base_offset, known), behind, before_reading):
                 # an empty one stands where the log begins, which is the earliest offset, and where it ends
-                if kept.pieces or (is_first and not state.is_over and kept.is_own) or is_last:
-                    tally.size += kept.size
-                    tally.remote_size += kept.size if segment.object is not None else 0
+                if part.pieces or (is_first and not state.is_over and part.is_own) or is_last:
+                    tally.size += part.size
+                    tally.remote_size += part.size if segment.object is not None else 0
                     tally.segments += 1
-                    yield kept
+                    yield part
             if is_last and not state.is_over:
                 state.reach(segment.base_offset)
         self._finish()
@@ -124,11 +118,13 @@ class PartitionScan:
         else:
             tally.start_offset = tally.end_offset = start
 
-    def _read(self, parts: KeptParts, behind: Segment | None) -> Iterator[KeptSegment]:
+    def _read(
+        self, parts: KeptParts, behind: Segment | None, before_reading: Callable[[Segment], None]
+    ) -> Iterator[KeptSegment]:
         """Yield the kept parts of a segment, and of what another replica has between it and the next one, `behind`."""
         state, segment, end, damage = self._state, parts.segment, 0 if behind is None else behind.base_offset, ""
         try:
-            self._hooks.before_reading(segment)
+            before_reading(segment)
             self._take(parts)
         except (DiskError, NotFound, Vanished) as error:
             if isinstance(error, Unanswered) or (isinstance(error, Vanished) and segment.object is None):
@@ -183,7 +179,7 @@ class PartitionScan:
 
     def _parts(self, segment: Segment, base_offset: int, known: tuple[ProducerState, ...] | None = None) -> KeptParts:
         state = self._state
-        return KeptParts(segment, base_offset, state.rules.interval, state.transactions, self._hooks.kept, known)
+        return KeptParts(segment, base_offset, state.rules.interval, state.transactions, self._kept, known)
 
     def _finished(self, parts: KeptParts) -> KeptSegment:
         kept = parts.finish()

@@ -187,7 +187,8 @@ class Chosen:
                 return
             topic_id, states = self._id_of([each for each in claims if each.mark in self._marks]), {}
             claims, is_unset = self._of_topic(claims, topic_id), not configs
-            configs = {**self._own_configs(name), **configs}  # damage took its first record alone
+            own = _BROKERS_OWN.get(name, _COMPACT if name in self._compacted else {})
+            configs = {**own, **configs}  # damage took its first record alone
             if image and is_unset and name not in INTERNAL_TOPICS:
                 shown = ", ".join(f"{key}={value}" for key, value in configs.items()) or "those of a new topic"
                 sentences.append(f"{name}: its settings are unknown, so it gets {shown}")
@@ -234,9 +235,6 @@ class Chosen:
             return ids[0]
         self.sentences.append(f"{name}: its id is unknown, so it gets a new id")
         return made_up_id(self._cluster_id, name)
-
-    def _own_configs(self, name: str) -> Mapping[str, str]:
-        return _BROKERS_OWN.get(name, _COMPACT if name in self._compacted else {})
 
     def _kept_configs(self, name: str, configs: Mapping[str, str]) -> Mapping[str, str]:
         refused = {key: value for key, value in configs.items() if not is_taken(key, value)}
