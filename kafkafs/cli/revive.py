@@ -12,6 +12,7 @@ from kafkafs.disk.data_paths import data_path, local_place
 from kafkafs.errors import UsageError, printable
 from kafkafs.format.names import LARGEST_NODE
 from kafkafs.log.read_options import TierSource
+from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.revive.claims import MARKS
 from kafkafs.revive.job import planned, revive
 from kafkafs.revive.plan import Choices
@@ -68,15 +69,13 @@ def _choices(arguments: argparse.Namespace) -> Choices:
         raise UsageError(f"--listen {arguments.listen!r} has no address that a client could connect to")
     if arguments.node_id is not None and not 0 <= arguments.node_id <= LARGEST_NODE:
         raise UsageError(f"--node-id {arguments.node_id} is not from 0 to {LARGEST_NODE}")
-    topics = None if arguments.topics is None else tuple(filter(None, ",".join(arguments.topics).split(",")))
-    if topics == ():
-        raise UsageError("--topics names no topic")
+    topics = sorted(TopicChoice.parse(arguments.topics, None).names)
     include = tuple(sorted({*filter(None, ",".join(arguments.include or ()).split(","))}))
     if unknown := [word for word in include if word not in MARKS]:
         raise UsageError(f"--include {unknown[0]!r} is not one of {', '.join(MARKS)}")
     return Choices(
         to=local_place(arguments.to, "the new directory"),
-        node_id=arguments.node_id, topics=topics, kafka=arguments.kafka,
+        node_id=arguments.node_id, topics=tuple(topics) or None, kafka=arguments.kafka,
         until_ms=moment("--until", arguments.until), corrupt=arguments.corrupt, host=host, port=int(port),
         method=arguments.method, tiered=TierSource.parse(arguments.tiered, arguments.tiered_key),
         include=include,

@@ -45,6 +45,13 @@ def test_a_plan_is_json_and_nothing_is_written(tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_topics_are_named_as_for_other_commands(tmp_path):
+    """Regression: a blank behind a comma was taken for a part of the name."""
+    done = revive(unpack(tmp_path), "--to", tmp_path / "new", "--plan", "--topics", "test, orders,")
+    reported = {each["topic"] for each in json.loads(done.stdout)["revived"]}
+    assert {each for each in reported if not each.startswith("_")} == {"test", "orders"}
+
+
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
