@@ -51,7 +51,8 @@ class PartitionScan:
     ) -> None:
         """Sources beside the log are coordinators (`is_over`), other `replicas`, and the lost ends of groups."""
         self.log, self._state = log, ScanState(partition, log, rules)
-        self.tally, self.gaps, self._kept = self._state.tally, list[Gap](), keep_nothing
+        self.tally, self.gaps = self._state.tally, list[Gap]()
+        self._kept: Kept = keep_nothing
         self._ends = LostEnds(self._state, is_over, group_ends)
         self._mending = Mending(self._state, replicas, self._ends)
 
