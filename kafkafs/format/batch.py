@@ -159,33 +159,17 @@ LARGEST_HEADER = HEADER_V2.size
 
 def crc_holds(batch: Batch, data: bytes | memoryview) -> bool:
     """True if the whole batch in `data` (exactly its bytes) has the checksum that its header states."""
-    if len(data) != batch.size:
-        return False
-    view = memoryview(data)
-    if batch.magic == 2:
-        return kernels.crc32c(view[_CRC_START_V2:]) == batch.crc
-    return crc32(view[_CRC_START_LEGACY:]) == batch.crc
+    return len(data) == batch.size and crc_holds_in(batch, (data,))
 
 
 def crc_holds_in(batch: Batch, pieces: Iterable[bytes | memoryview]) -> bool:
-    """The same of a batch whose bytes come in pieces. The first has the whole header, and none less than four bytes."""
+    """The same of a batch whose bytes come in pieces. The first has the whole header."""
     size, made, start = 0, 0, _CRC_START_V2 if batch.magic == 2 else _CRC_START_LEGACY
+    checksum = kernels.crc32c if batch.magic == 2 else crc32
     for piece in pieces:
-        view = memoryview(piece)[start:]
+        made = checksum(memoryview(piece)[start:], made)
         size, start = size + len(piece), 0
-        if batch.magic == 2:
-            made = kernels.crc32c(_continued(view, made) if made else view)
-        else:
-            made = crc32(view, made)
     return size == batch.size and made == batch.crc
-
-
-def _continued(data: memoryview, before: int) -> bytearray:
-    """Bytes whose CRC-32C is that of `data` behind bytes with the CRC `before`: the register, which begins with all
-    bits set, meets the first four bytes as if it began with what it had there."""
-    copy = bytearray(data)
-    copy[:4] = (int.from_bytes(copy[:4], "little") ^ before).to_bytes(4, "little")
-    return copy
 
 
 def is_plausible(batch: Batch, data: bytes | memoryview, at: int) -> bool:

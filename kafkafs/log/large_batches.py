@@ -38,17 +38,14 @@ class SoundBatches(NamedTuple):
 
 
 def pieces(file: DataFile, batch: Batch) -> Iterator[memoryview]:
-    """Its bytes. The last piece is the longest, so that none has but a few bytes."""
+    """Its bytes."""
     may_block()
-    position = batch.position
-    while position < batch.end:
-        left = batch.end - position
-        size = PIECE if left >= 2 * PIECE else left
+    for position in range(batch.position, batch.end, PIECE):
+        size = min(PIECE, batch.end - position)
         data = file.read_long(position, size)
         if len(data) < size:
             raise Vanished(f"{file.name!r} became shorter while it was read")
         yield data
-        position += size
 
 
 def whole_batch(file: DataFile, batch: Batch, end: int) -> bool:

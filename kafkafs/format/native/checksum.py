@@ -64,9 +64,9 @@ def _past_strand(register: Int) -> Int:
 
 
 @native
-def crc32c_of(data: Span, at: Int, end: Int) -> Int:
-    """The CRC-32C of the bytes [at, end), as an unsigned number."""
-    first: Int = _ALL
+def crc32c_of(data: Span, at: Int, end: Int, before: Int) -> Int:
+    """The CRC-32C of bytes with the CRC `before` and then those of [at, end), as an unsigned number."""
+    first: Int = before ^ _ALL
     while end - at >= 3 * STRAND:
         second: Int = 0
         third: Int = 0
@@ -101,9 +101,9 @@ def crc32_of(data: Span, at: Int, end: Int) -> Int:
     return register ^ _ALL
 
 
-def crc32c(buffer: object) -> int:
-    """Kernel: the CRC-32C of all of a buffer."""
+def crc32c(buffer: object, before: Int = 0) -> int:
+    """Kernel: the CRC-32C of all of a buffer, behind bytes with the CRC `before`, as `zlib.crc32`."""
     data = span(buffer)
     with cython.nogil:
-        made = crc32c_of(data, 0, data.nbytes)
+        made = crc32c_of(data, 0, data.nbytes, before)
     return made

@@ -63,7 +63,7 @@ def _fill_legacy(row: Batch, data: Span, at: Int) -> None:
 def _verdict(data: Span, at: Int, end: Int, magic: Int) -> Int:
     """VALID where the checksum of the whole entry in [at, end) holds; else INVALID."""
     if magic == 2:
-        return VALID if crc32c_of(data, at + V2.attributes, end) == load_u32be(data, at + V2.crc) else INVALID
+        return VALID if crc32c_of(data, at + V2.attributes, end, 0) == load_u32be(data, at + V2.crc) else INVALID
     return VALID if crc32_of(data, at + MESSAGE.magic, end) == load_u32be(data, at + MESSAGE.crc) else INVALID
 
 
