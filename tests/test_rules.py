@@ -9,6 +9,7 @@ import graphlib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ def sources(*directories: str) -> dict[str, str]:
 
 PACKAGE = sources("kafkafs")
 EVERYTHING = PACKAGE | sources("tests", "scripts")
+
+
+@cache
+def parsed(text: str) -> ast.Module:
+    """The tree of a file. Three of the rules ask for it."""
+    return ast.parse(text)
 
 
 def definitions(module: ast.AST) -> Iterator[tuple[str, Definition]]:
@@ -78,7 +85,7 @@ def long_functions(files: dict[str, str]) -> dict[str, int]:
     sizes = {
         f"{path}:{name}": (found.end_lineno or 0) - found.lineno + 1
         for path, text in files.items()
-        for name, found in definitions(ast.parse(text))
+        for name, found in definitions(parsed(text))
         if not isinstance(found, ast.ClassDef)
     }
     return {name: lines for name, lines in sizes.items() if lines > FUNCTION_LINES}
@@ -86,7 +93,7 @@ def long_functions(files: dict[str, str]) -> dict[str, int]:
 
 def wordless(files: dict[str, str]) -> set[str]:
     """Modules and public definitions without a docstring, also where a protocol says what all of their like answer."""
-    modules = {path: ast.parse(text) for path, text in files.items() if text.strip()}
+    modules = {path: parsed(text) for path, text in files.items() if text.strip()}
     found = {path for path, module in modules.items() if not ast.get_docstring(module)}
     for path, module in modules.items():
         found |= {f"{path}:{name}" for name, definition in public(module) if not ast.get_docstring(definition)}
@@ -160,7 +167,7 @@ def test_a_lock_with_a_name_of_its_own_is_explained_in_its_classs_docstring():
     unsaid = [
         f"{path}:{found.name}.{lock}"
         for path, text in PACKAGE.items()
-        for found in ast.walk(ast.parse(text))
+        for found in ast.walk(parsed(text))
         if isinstance(found, ast.ClassDef)
         for lock in re.findall(r"self\.(\w+)(?:, self\.\w+)* = (?:threading|trio)\.R?Lock\(", ast.unparse(found))
         if lock != "_lock" and f"`{lock}`" not in (ast.get_docstring(found) or "")

@@ -1,7 +1,7 @@
 """The history of groups: what a script did with a real broker, and cases that no broker is easily brought to."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.cluster.group_history import HistoryReplay
@@ -188,7 +188,6 @@ def test_only_what_has_come_is_read(data, calls):
 DRAWN = st.one_of(drawing.histories(InternalTopic.OFFSETS), st.lists(drawing.broken(InternalTopic.OFFSETS), max_size=6))
 
 
-@settings(max_examples=80, deadline=None)
 @given(DRAWN, drawing.producers(), st.booleans())
 def test_no_records_end_a_history(pairs, producer, commits):
     """Records of every type and version, whole and broken, of each group they name."""

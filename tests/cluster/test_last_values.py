@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.cluster.kept_records import HEAD, NO_PRODUCER, KeptRecords, LastValue
@@ -129,7 +129,6 @@ class Model:
         return sorted({row[0] for row in self.rows} | self.outliving)
 
 
-@settings(max_examples=70, deadline=None)
 @given(st.lists(STEPS, max_size=30))
 def test_it_keeps_what_a_dictionary_keeps(steps: list[tuple[str, object, int | None]]) -> None:
     """A group's offsets are what a consumer goes on with: none may be lost, mixed up or come back."""

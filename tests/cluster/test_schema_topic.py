@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.cluster import schema_topic
@@ -63,7 +63,6 @@ STEPS = st.lists(st.one_of(
 ), max_size=12)  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
 @given(STEPS, st.integers(0, 12))
 def test_records_leave_what_a_dictionary_of_them_does(tmp_path_factory, steps, looked_after):
     """The id of a version is its own here. A look in between changes nothing about what is told at the end."""

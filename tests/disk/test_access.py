@@ -4,7 +4,7 @@ import os
 import struct
 from collections.abc import Iterable, Mapping
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.disk.access import Access, access_of, below_ancestors, common
@@ -36,7 +36,6 @@ def granted_by_acl(uid: int, gids: frozenset[int], file: Access, acl: Mapping[tu
 
 
 @given(st.lists(ACCESS, min_size=1, max_size=4))
-@settings(deadline=None)
 def test_a_view_over_several_files_grants_what_each_of_them_grants(files):
     """A range over segments with different owners must not open one of them to the other's group."""
     served = common(files)
@@ -50,7 +49,6 @@ def test_a_single_file_keeps_its_mode(file):
 
 
 @given(ACCESS, st.lists(ACCESS, max_size=3))
-@settings(deadline=None)
 def test_the_root_lets_in_only_whom_the_directories_above_let_pass(own, ancestors):
     """On disk a directory that may not be searched hides everything below it; a mount has none above its root."""
     served = below_ancestors(own, ancestors)
@@ -70,7 +68,6 @@ def test_an_owner_who_may_pass_as_a_member_of_the_group_is_let_in():
 
 @given(ACCESS, st.dictionaries(st.tuples(st.sampled_from([USER, GROUP]), FEW), st.integers(0, 7), max_size=4),
        st.integers(0, 7))  # fmt: skip
-@settings(deadline=None)
 def test_an_access_control_list_grants_no_more_than_it_does_on_disk(file, named, mask):
     """The group's bits of such a file's mode are the mask: taken at face value they let the whole group in."""
     acl = {(USER_OBJECT, 0): file.mode >> 6, (GROUP_OBJECT, 0): file.mode >> 3 & 7, (MASK, 0): mask,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.dump.dump_findings import Findings, Unreported
@@ -129,7 +129,6 @@ def dump_of(suffix: str, content: bytes, neighbour: bytes, flags: dict[str, bool
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@settings(deadline=None)
 @given(content=nearly_logs() | st.binary(max_size=200), neighbour=nearly_logs(), flags=st.sampled_from(FLAGS))
 def test_no_bytes_end_a_dump_with_an_exception(
     suffix: str, content: bytes, neighbour: bytes, flags: dict[str, bool]

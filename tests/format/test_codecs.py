@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData, TooLarge
@@ -129,7 +129,6 @@ def test_cut_and_flipped_data_is_bytes_or_one_error(name):
         _bytes_or_error(codec, bytes(flipped))
 
 
-@settings(max_examples=50)
 @given(st.sampled_from([GZIP, SNAPPY, LZ4, ZSTD]), st.sampled_from([0, 1, 2]), st.binary(max_size=60), st.booleans())
 def test_any_bytes_are_bytes_or_one_error(codec, magic, data, framed):
     """Random bytes behind a true start, so that they get past the first look."""

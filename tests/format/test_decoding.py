@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkafs.errors import BatchMemoryFull, CorruptData
@@ -67,7 +67,6 @@ VALUES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=12), st.sampled_from([1, 2, 3, 1024]))
 def test_a_record_is_the_same_line_among_others_as_alone(values, chunk):
     """Whatever decodes its neighbours, and wherever a chunk ends."""
@@ -76,7 +75,6 @@ def test_a_record_is_the_same_line_among_others_as_alone(values, chunk):
     assert [reported(line) for line in among] == [reported(line) for value in values for line in lines(value)]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(VALUES, min_size=1, max_size=12))
 @example([b"null", b'"a"', b" 1 ", b" null", b' "a"\n', b"\xff", payload(JSON, b"null")])
 def test_fields_are_what_the_lines_show(values):
@@ -139,7 +137,6 @@ CONTROLS = st.text(st.characters(max_codepoint=0xA0), max_size=5)
 SPACE = st.text(" \t\r\n", max_size=3)
 
 
-@settings(max_examples=70, deadline=None)
 @given(st.lists(SPACE, min_size=8, max_size=8), CONTROLS, CONTROLS)
 def test_no_control_character_comes_out(space: list[str], name: str, value: str) -> None:
     """Regression: a tab between two values came out as it was; a terminal and tools for columns obey it."""

@@ -3,7 +3,7 @@
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.codecs import LZ4, decompress, unpack
@@ -46,7 +46,6 @@ def blocks(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return bytes(packed), bytes(out + last)
 
 
-@settings(max_examples=50)
 @given(blocks(), st.integers(0, 40))
 def test_any_sequences_unpack_as_the_format_says(block, slack):
     """Overlapping matches of every distance, at every distance from the end of the room."""

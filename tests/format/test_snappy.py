@@ -2,7 +2,7 @@
 
 import struct
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.codecs import SNAPPY, decompress, unpack
@@ -52,7 +52,6 @@ def blocks(draw: st.DrawFn) -> tuple[bytes, bytes]:
     return bytes(stated) + bytes([size]) + bytes(packed), bytes(out)
 
 
-@settings(max_examples=50)
 @given(blocks(), st.integers(0, 40))
 def test_any_elements_unpack_as_the_format_says(block, slack):
     """Overlapping copies of every distance, at every distance from the end of the room."""

@@ -3,19 +3,18 @@
 import errno
 import json
 import os
-import signal
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from pyarrow import fs
 
 from tests.kafka import aiven, tiers
-from tests.kafka.buckets import KEYS, bucket_of
+from tests.kafka.buckets import BUCKET, KEYS, bucket_of
 from tests.kafka.tiered import RECORDS, Tiered
 from tests.mounting import KAFKAFS, Mounted, mounting, run, wait_until
 from tests.view.trees import cat, tree
@@ -35,6 +34,15 @@ def _soon(store_limits) -> None:
 @pytest.fixture(scope="module")
 def zstd(tmp_path_factory) -> Path:
     return aiven.write(TIERED.tier, tmp_path_factory.mktemp("tier"), compress=True)
+
+
+def silent(_method: str, _key: str) -> str:
+    """The fault of a store that takes questions and does not answer."""
+    return "slow"
+
+
+def sound(_method: str, _key: str) -> str:
+    return ""
 
 
 @contextmanager
@@ -69,14 +77,13 @@ def assert_disk_is_reported(path: Path, end: int) -> None:
 def test_a_mount_does_not_wait_for_a_store_that_is_silent(tmp_path, zstd):
     """One that takes the question and never answers. It is asked by its readers again."""
     whole = tree(TIERED.whole)
-    with tiers.s3_process() as (server, process):
-        uri = tiers.uploaded(zstd, "silent", server)
-        process.send_signal(signal.SIGSTOP)
-        with mounted(tmp_path, uri) as mount:
-            assert "mounted all the same: the tier s3://silent did not answer within" in mount.log
+    with bucket_of(zstd.parent) as store:
+        store.fault = silent
+        with mounted(tmp_path, store.address(zstd.name), **KEYS) as mount:
+            assert f"mounted all the same: the tier s3://{BUCKET}/{zstd.name} did not answer within" in mount.log
             assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
             assert_disk_is_reported(mount / "orders-1/info.json", RECORDS // 2)
-            process.send_signal(signal.SIGCONT)
+            store.fault = sound
             path = "orders-1/by-offset/700.jsonl"
             wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
             reported = json.loads(run("cat", mount / "orders-1/info.json").stdout)
@@ -86,9 +93,11 @@ def test_a_mount_does_not_wait_for_a_store_that_is_silent(tmp_path, zstd):
 def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
     """In time, in one sentence; what lies on the disk answers meanwhile, and the rest when the store does again."""
     whole = tree(TIERED.whole)
-    with tiers.s3_process() as (server, process), mounted(tmp_path, tiers.uploaded(zstd, "slow", server)) as mount:
+    running = ExitStack()
+    store = running.enter_context(bucket_of(zstd.parent))
+    with running, mounted(tmp_path, store.address(zstd.name), **KEYS) as mount:
         assert run("cat", mount / "orders-0/by-offset/3.jsonl").stdout == cat(whole, "orders-0/by-offset/3.jsonl")
-        process.send_signal(signal.SIGSTOP)
+        store.fault = silent
         with subprocess.Popen(["cat", mount / "orders-0/by-offset/1500.jsonl"], stderr=subprocess.PIPE) as far:
             near = "plain-0/by-offset/3.jsonl"
             assert run("cat", mount / near).stdout == cat(whole, near)
@@ -101,11 +110,10 @@ def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
         assert_disk_is_reported(mount / "orders-1/info.json", RECORDS // 2)  # of which nothing was asked before
         assert b"info.json" in run("ls", "-l", mount / "orders-1", check=False).stdout  # `earliest` leads nowhere now
         assert mount.log.count("did not answer in time") + mount.log.count("Timeout was reached") >= 1
-        process.send_signal(signal.SIGCONT)
+        store.fault = sound
         path = "orders-0/by-offset/1500.jsonl"
         wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
-        process.kill()
-        process.wait()
+        running.close()
         assert code_of(mount / "orders-0/by-offset/700.jsonl") == errno.EIO
         assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
 
@@ -130,38 +138,32 @@ def test_what_is_on_the_disk_asks_the_store_nothing(tmp_path, zstd):
     """Of a partition that nothing was asked of yet, too: so no store can keep it waiting."""
     whole, near = tree(TIERED.whole), range(RECORDS - 3, RECORDS)
     (last,) = (TIERED.left / "orders-0").glob("*.log")
-    with tiers.s3_server() as server, mounted(tmp_path, tiers.uploaded(zstd, "near", server)) as mount:
-        with tiers.requests() as asked:
-            for directory in ("orders-0", "orders-1", "orders-0/segments"):
-                assert run("ls", mount / directory).stdout
-            for name in (*map(str, near), f"{near[0]}..{near[-1]}"):
-                for suffix in ("", ".jsonl", ".batches.jsonl"):
-                    path = f"orders-0/by-offset/{name}{suffix}"
-                    assert run("cat", mount / path).stdout == cat(whole, path), path
-            for path in ("orders-0/latest", "plain-0/info.json", f"orders-0/segments/{last.name}.txt"):
-                assert run("cat", mount / path).stdout
-        assert asked == []
+    with bucket_of(zstd.parent) as store, mounted(tmp_path, store.address(zstd.name), **KEYS) as mount:
+        store.asked.clear()
+        for directory in ("orders-0", "orders-1", "orders-0/segments"):
+            assert run("ls", mount / directory).stdout
+        for name in (*map(str, near), f"{near[0]}..{near[-1]}"):
+            for suffix in ("", ".jsonl", ".batches.jsonl"):
+                path = f"orders-0/by-offset/{name}{suffix}"
+                assert run("cat", mount / path).stdout == cat(whole, path), path
+        for path in ("orders-0/latest", "plain-0/info.json", f"orders-0/segments/{last.name}.txt"):
+            assert run("cat", mount / path).stdout
+        assert store.asked == []
         for path in ("orders-0/by-offset/700.jsonl", f"orders-0/by-offset/0..{RECORDS}"):
             assert run("cat", mount / path).stdout == cat(whole, path)
 
 
 def test_an_object_that_is_gone_is_an_error_at_its_offsets(tmp_path, zstd):
     whole = tree(TIERED.whole)
-    with tiers.s3_process() as (server, _):
-        uri = tiers.uploaded(zstd, "gone", server)
-        with mounted(tmp_path, uri) as mount:
-            run("cat", mount / "orders-0/by-offset/3.jsonl")
-            system, _ = fs.FileSystem.from_uri(uri)
-            logs = sorted(
-                each.path
-                for each in system.get_file_info(fs.FileSelector("gone", recursive=True))
-                if "/orders-" in each.path and "/0/" in each.path and each.extension == "log"
-            )
-            system.delete_file(logs[2])
-            base = int(logs[2].rpartition("/")[2][:20])
-            assert code_of(mount / f"orders-0/by-offset/{base + 1}.jsonl") == errno.EIO
-            path = f"orders-0/by-offset/{base - 1}.jsonl"
-            assert run("cat", mount / path).stdout == cat(whole, path)
+    shutil.copytree(zstd, tmp_path / "tier")
+    with bucket_of(tmp_path) as store, mounted(tmp_path, store.address("tier"), **KEYS) as mount:
+        run("cat", mount / "orders-0/by-offset/3.jsonl")
+        gone = sorted(tmp_path.glob("tier/orders-*/0/*.log"))[2]
+        gone.unlink()
+        base = int(gone.name[:20])
+        assert code_of(mount / f"orders-0/by-offset/{base + 1}.jsonl") == errno.EIO
+        path = f"orders-0/by-offset/{base - 1}.jsonl"
+        assert run("cat", mount / path).stdout == cat(whole, path)
 
 
 def test_what_arrived_damaged_twice_heals(tmp_path):

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.disk.budget import Budget
@@ -189,7 +189,6 @@ def test_of_a_batch_that_stands_there_twice_the_second_one_is_corrupt(tmp_path, 
         assert reader(log).lookup.first(offset).offset == offset
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_ranges_beside_damage_answer_like_a_model(tmp_path_factory, data):
     """Damage in one batch must fail exactly those ranges that reach it, and after all that stands before it."""

@@ -9,7 +9,7 @@ import threading
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kafkafs.disk.blocking import non_blocking
 from kafkafs.errors import WouldBlock
@@ -123,7 +123,6 @@ def test_the_last_stable_offset_moves_with_the_log(tmp_path):
 STEPS = st.sampled_from(["data 1", "data 2", "commit 1", "abort 2", "roll", "compact", "cut", "look"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, min_size=4, max_size=14))
 def test_a_partition_that_is_followed_has_the_same_open_transactions_as_one_that_is_new(tmp_path_factory, steps):
     """Whatever its broker does between two looks: only what came is read, unless something before it has changed."""

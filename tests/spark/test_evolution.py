@@ -6,7 +6,7 @@ import struct
 from typing import Any, NamedTuple
 
 import fastavro
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.format.schemas.avro_drawn import encoded, record, schemas
@@ -121,7 +121,6 @@ def resolved(older: Any, follower: Any, payload: bytes) -> Any:
         return error
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_older_data_are_what_fastavro_resolves_them_to(data: st.DataObject) -> None:
     """A topic has one table, and years of data: each value is what Avro prescribes, or keeps its bytes."""

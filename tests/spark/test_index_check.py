@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.spark.audit.findings import CheckedFile, Finding
@@ -69,10 +69,8 @@ def kinds(findings: list[Finding]) -> list[str]:
 
 
 _times = st.lists(st.integers(0, 30).map(lambda number: number * 100), min_size=2, max_size=8)
-_few = settings(max_examples=60, deadline=None)
 
 
-@_few
 @given(_times, st.data(), st.booleans())
 def test_nothing_is_wrong_with_what_a_broker_writes(times, data, closed):
     """Whatever its interval, in a segment that is closed, or grows."""
@@ -81,7 +79,6 @@ def test_nothing_is_wrong_with_what_a_broker_writes(times, data, closed):
     assert look(log, written(log, indexed, rolls=closed), closed=closed) == []
 
 
-@_few
 @given(_times, st.data())
 def test_each_changed_entry_is_found(times, data):
     """A lookup goes by them: a wrong one costs it a scan, and Kafka the right answer."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkafs.errors import NotFound, UsageError
@@ -212,7 +212,6 @@ _moves = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(_moves, st.integers(1, 9))
 @example(["compact", "read", "cut", "append"], 1)  # the last batch that was read is compacted away
 def test_whatever_a_broker_does_no_record_is_missed_without_a_word(tmp_path_factory, moves, size):

@@ -5,7 +5,7 @@ import sys
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import Unsupported
@@ -53,7 +53,6 @@ def reported_of(record: Record) -> tuple[tuple[str, bytes | None], ...]:
     return tuple((name.decode(errors="replace"), value) for name, value in record.headers)
 
 
-@settings(deadline=None)  # the first one compiles
 @given(_records, _records, st.booleans())
 def test_a_row_is_its_record(first, second, headers):
     """Null is not empty, a header's name may repeat, and no headers are null as in Spark's own source."""

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
@@ -113,7 +113,6 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other) and type(one) is type(other)
 
 
-@settings(max_examples=70, deadline=None)
 @given(st.data())
 def test_columns_are_the_objects_of_any_schema(data: st.DataObject) -> None:
     """A recovered topic is analysed by its columns: each has to be what the producer meant."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from weakref import ref
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.disk.blocking import time_slice
@@ -69,7 +69,6 @@ def texts() -> ExactTexts:
     return ExactTexts(time.monotonic)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_each_text_keeps_its_size_and_bytes_while_its_name_goes_on(data):
     """Of a log that grows, is cut, is damaged and rests: what is open is a prefix of what its log ever was."""

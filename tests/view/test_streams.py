@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from weakref import ref
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.disk.blocking import may_block, non_blocking
@@ -35,7 +35,6 @@ groups = st.lists(st.lists(st.binary(max_size=300), min_size=1, max_size=3), max
 reads = st.lists(st.tuples(st.integers(0, 9000), st.integers(1, 4000)), max_size=30)
 
 
-@settings(deadline=None)
 @given(pieces=groups, asked=reads, kept=st.integers(1, 500), mark=st.integers(1, 500), small=st.integers(0, 500))
 def test_any_read_is_a_slice_of_the_text(pieces, asked, kept, mark, small):
     """Whoever goes back, or far ahead, gets the same bytes as who reads straight on."""
@@ -47,7 +46,6 @@ def test_any_read_is_a_slice_of_the_text(pieces, asked, kept, mark, small):
         assert got == whole[at : at + size]
 
 
-@settings(deadline=None)
 @given(pieces=groups, asked=st.lists(st.tuples(st.integers(0, 4), reads.map(tuple)), max_size=20),
        budget=st.integers(1, 3000))  # fmt: skip
 def test_who_rests_reads_on_as_if_he_had_not(pieces, asked, budget):

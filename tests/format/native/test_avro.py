@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format import kernels
@@ -39,7 +39,6 @@ def test_deep_data_within_the_limit_are_shown() -> None:
     assert json.dumps(value).count("next") == 401
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_double_is_written_as_python_does(number: float) -> None:
     (line,) = shown("AVRO", "double", struct.pack("<d", number))
@@ -55,7 +54,6 @@ def uncompiled() -> Iterator[None]:
         yield
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data(), st.integers(0, 1 << 30))
 def test_damaged_payloads_are_the_same_uncompiled(data: st.DataObject, seed: int) -> None:
     """Under a debugger one must see what a mount does; and no payload, whatever is in it, reaches outside."""

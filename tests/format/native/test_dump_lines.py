@@ -6,7 +6,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.dump.dump_options import DumpOptions
@@ -97,7 +97,6 @@ def by_kernel(kernel: ModuleType, data: bytes, what: int, rooms: Callable[[int],
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_the_lines_are_those_that_python_makes(source, data):
     """Of any record, with any decoders, into any rooms: nobody should see which of the two wrote a line."""
@@ -130,7 +129,6 @@ ODD = st.sampled_from([-(2**31), 2**31 - 1, -1, 0, 1]) | st.integers(-(2**31), 2
 @given(
     base=st.integers(-(2**63), 2**63 - 1), delta=ODD, sequence=ODD, attributes=st.integers(0, 7), valid=st.booleans()
 )
-@settings(deadline=None)
 def test_a_damaged_header_is_shown_in_javas_arithmetic(source, base, delta, sequence, attributes, valid) -> None:
     """Sums that no int and no long holds, a codec that Kafka has not got."""
     last = wrap(base + delta, 64)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkafs.format import kernels
@@ -38,7 +38,6 @@ def guarded(size: int) -> "tuple[np.ndarray[tuple[int], np.dtype[np.uint8]], Cal
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@settings(max_examples=60)
 @given(records=RECORDS, sizes=st.lists(st.integers(0, 1500), min_size=1))
 def test_any_rooms_together_hold_every_line_once(source, records, sizes):
     """A kernel ends before a line that might not fit; where none does, the caller takes a larger room."""
@@ -54,7 +53,6 @@ def test_any_rooms_together_hold_every_line_once(source, records, sizes):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@settings(max_examples=60)
 @given(records=RECORDS)
 def test_the_bound_is_one(source, records):
     """What a caller takes so much room for is written in one call."""
@@ -67,7 +65,6 @@ def test_the_bound_is_one(source, records):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-@settings(max_examples=60)
 @given(headers=HEADERS, size=st.integers(400, 700))
 @example(headers=((b"k" * 20, b"v" * 120),), size=400)
 def test_headers_in_parts_are_the_headers(source, headers, size):

@@ -7,7 +7,7 @@ from typing import Any
 
 import fastavro
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData
@@ -64,7 +64,6 @@ class Drawn:
         return made | {"fields": [{"name": f"f{at}", "type": each} for at, each in enumerate(fields)]}
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_names_are_those_that_another_hand_finds(data: st.DataObject) -> None:
     """A name that is resolved in the wrong namespace decodes a record by its neighbour's schema."""

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.native.layout import CODE_WORDS
@@ -42,7 +42,6 @@ def plain(schema: Any, datum: Any) -> Any:
     return datum
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_any_schema_and_datum(data: st.DataObject) -> None:
     """What fastavro wrote is what is shown; cut anywhere, or with a byte more, it is a sentence."""

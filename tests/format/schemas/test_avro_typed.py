@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData
@@ -56,7 +56,6 @@ def of_shape(schema: Any, datum: Any) -> Any:
     return datum
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_data_of_the_columns_own_schema_are_all_there(data: st.DataObject) -> None:
     """Not a bit of a number, not the order of a map is lost on the way to a column."""

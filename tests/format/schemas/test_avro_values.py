@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.format.decoded import value_of
@@ -116,7 +116,6 @@ def unions(draw: st.DrawFn) -> Case:
     return Case([*schema[:null_at], "null", *schema[null_at:]], pairs, "")
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_a_union_is_its_branch_alone(data: st.DataObject) -> None:
     """The schema decides which branch it was; the value is what the producer meant."""
@@ -216,7 +215,6 @@ def trees() -> st.SearchStrategy[Pair]:
     return st.recursive(st.just((leaf, leaf | {"id": "AP8="})), grown, max_leaves=8)
 
 
-@settings(max_examples=50, deadline=None)
 @given(trees())
 def test_a_type_may_hold_itself(pair: Pair) -> None:
     """Trees and lists are what recursive types are for; namespaces tell names apart."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.schemas.protobuf_files import read_file
@@ -94,7 +94,6 @@ def _fill(message: Any, content: dict[str, Any]) -> None:
             setattr(message, name, value)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_text_and_message(data: st.DataObject) -> None:
     """What Google's library wrote by a descriptor is what is shown by the text."""

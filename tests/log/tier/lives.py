@@ -15,6 +15,7 @@ import hashlib
 import shutil
 import struct
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from kafkafs.format.messages.writing import message_bytes
@@ -28,7 +29,12 @@ FIRST_MS = 1_600_000_000_000
 Epochs = list[tuple[int, int]]
 TOPIC_ID = base64.urlsafe_b64encode(hashlib.md5(b"t").digest()).decode().rstrip("=")
 FOLDER = f"t-0-{TOPIC_ID}"
-KEY = aiven.key_pair("k1")
+
+
+@cache
+def key() -> aiven.KeyPair:
+    """The key of encrypted layouts. Each process that only collects tests would take a tenth of a second for one."""
+    return aiven.key_pair("k1")
 
 
 @dataclass(frozen=True)
@@ -179,8 +185,8 @@ def in_layout(tier: Path, place: Path, layout: str) -> Path:
     """A tier of LocalTieredStorage's, in another layout."""
     if layout == "local":
         return tier
-    key = KEY if "encrypted" in layout else None
-    return aiven.write(tier, place, compress="zstd" in layout, key=key)
+    pair = key() if "encrypted" in layout else None
+    return aiven.write(tier, place, compress="zstd" in layout, key=pair)
 
 
 def as_plain(past: Past, place: Path) -> Path:

@@ -22,7 +22,6 @@ from tests.view.trees import cat, node, opened, tree
 
 TIERED = Tiered()
 LAYOUTS = ("local", "aiven", "aiven zstd", "aiven encrypted")
-KEY, OTHER = aiven.key_pair("k1"), aiven.key_pair("k1")
 EIO = 5
 Harm = Callable[[Path], object]
 
@@ -30,16 +29,17 @@ Harm = Callable[[Path], object]
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory) -> Callable[[Path, str], Path]:
     """Puts a tier of a layout there, which may be harmed, and beside it keys."""
+    right, wrong = aiven.key_pair("k1"), aiven.key_pair("k1")
 
     @functools.cache
     def made(layout: str) -> Path:
         if layout == "local":
             return TIERED.tier
-        key = KEY if "encrypted" in layout else None
+        key = right if "encrypted" in layout else None
         return aiven.write(TIERED.tier, tmp_path_factory.mktemp("made"), compress="zstd" in layout, key=key)
 
     def copied(place: Path, layout: str) -> Path:
-        for name, pair in (("right", KEY), ("wrong", OTHER)):
+        for name, pair in (("right", right), ("wrong", wrong)):
             (place / f"{name}.pem").write_bytes(pair.pem)
         return Path(shutil.copytree(made(layout), place / "tier"))
 

@@ -13,7 +13,7 @@ from kafkafs.errors import ERRNO, KafkafsError
 from kafkafs.log.read_options import TierSource
 from kafkafs.view.tree import Root
 from tests.log.tier import lives, naive
-from tests.log.tier.lives import FOLDER, KEY, Past
+from tests.log.tier.lives import FOLDER, Past, key
 from tests.view.trees import cat, opened, tree
 
 EIO = 5
@@ -155,7 +155,7 @@ COMBINATIONS = [
 
 
 def source_of(place: Path, tier: Path) -> TierSource:
-    (place / "k1.pem").write_bytes(KEY.pem)
+    (place / "k1.pem").write_bytes(key().pem)
     return TierSource(str(tier), (("k1", place / "k1.pem"),))
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition, parse_tier_directory
@@ -74,7 +74,6 @@ def test_the_last_state_counts():
     assert states(started("a"), update("a", 1), {**IDS, "remotePartitionDeleteState": 0}) == {"a": 1}
 
 
-@settings(max_examples=50, deadline=None)
 @given(drawing.histories(InternalTopic.REMOTE_LOG_METADATA))
 def test_no_record_of_any_type_ends_the_reading(pairs: list[Pair]) -> None:
     """A snapshot's record, too, which a broker writes to a file and never to the topic: it names no partition."""
