@@ -36,7 +36,7 @@ def missing_topics(
 
 def unknown(paths: Iterable[Path], source: TierSource | None = None) -> list[str]:
     """A sentence if nobody knows which partitions are missing, because the metadata cannot be read."""
-    problem = _comparison(tuple(with_their_tier(paths, source))).problem
+    problem = _comparison(tuple(with_their_tier(paths, source))).metadata.problem()
     return [f"{problem}; so it is unknown if partitions are missing here"] if problem else []
 
 
@@ -97,7 +97,9 @@ def go_on(problem: str, fail: bool, advice: str, without: str = "") -> list[str]
 
 def metadata_directory(paths: Iterable[Path]) -> Path | None:
     """The data directory whose metadata log the comparison takes."""
-    return _comparison(tuple(data_directories(paths))).metadata_directory
+    directories = tuple(data_directories(paths))
+    log = _comparison(directories).metadata.source
+    return next((each.path for each in directories if log is not None and each.root is log.root), None)
 
 
 @lru_cache(8)
@@ -111,21 +113,10 @@ class _Comparison:
 
     def __init__(self, directories: tuple[DataDirectory, ...]) -> None:
         self._directories = directories
-        self._metadata = TopicMetadata(directories, ReadOptions())
+        self.metadata = TopicMetadata(directories, ReadOptions())
         self._names: list[dict[str, PartitionName]] = []
         self._here: dict[str, Places] = {}
         self._waited_for: dict[str, tuple[int, ...]] = {}
-
-    @property
-    def metadata_directory(self) -> Path | None:
-        """See `metadata_directory`."""
-        log = self._metadata.source
-        return next((each.path for each in self._directories if log is not None and each.root is log.root), None)
-
-    @property
-    def problem(self) -> str:
-        """See `TopicMetadata`."""
-        return self._metadata.problem()
 
     def missing(self, wanted: Callable[[str], bool]) -> list[TopicPartitions]:
         """The wanted topics of which partitions are missing, by name."""
@@ -142,14 +133,14 @@ class _Comparison:
         names = [directory.names() for directory in self._directories]
         if not same_objects(names, self._names):
             self._names, self._here = names, places_by_topic(self._directories)
-        topics = sorted(filter(wanted, {*self._here, *self._metadata.topics()}))
-        compared = (self._metadata.compare(topic, self._here.setdefault(topic, [])) for topic in topics)
+        topics = sorted(filter(wanted, {*self._here, *self.metadata.topics()}))
+        compared = (self.metadata.compare(topic, self._here.setdefault(topic, [])) for topic in topics)
         return [each for each in compared if each.missing]
 
     def _is_written(self) -> bool:
         """True if a broker has written into the metadata log some seconds ago."""
         try:
-            log = self._metadata.source
+            log = self.metadata.source
             tail = None if log is None else log.log().tail
         except KafkafsError:
             return False

@@ -195,13 +195,8 @@ class _Walk:
 
 def _any(segment: Segment, start: int, end: int) -> bool:
     """True if anything but zeros follows: a preallocated log is trimmed at a clean stop only."""
-    return any(any(chunk) for chunk in _chunks(segment, start, end))
-
-
-def _chunks(segment: Segment, start: int, end: int) -> Iterator[bytes]:
     file = segment.log()
-    for position in range(start, end, 1 << 20):
-        yield file.read(position, min(1 << 20, end - position))
+    return any(any(file.read(position, min(1 << 20, end - position))) for position in range(start, end, 1 << 20))
 
 
 _NONE = np.iinfo(np.int64).min

@@ -86,7 +86,7 @@ class IcebergTable:
             store.still_ours()
             with self._errors_named("was not changed"), _new_files_of(out.mode):
                 table = self._opened(out, plan)
-                taken = _taken(table, plan.id)
+                taken = _read(None if table is None else table.properties.get(_PROPERTY + plan.id))
                 new = _left(plan, taken, self._name)
                 if table is None or not new:
                     return Committed()
@@ -157,10 +157,6 @@ def _new_files_of(mode: int) -> Iterator[None]:
         yield
     finally:
         os.umask(before)
-
-
-def _taken(table: "Table | None", export: str) -> Taken:
-    return {} if table is None else _read(table.properties.get(_PROPERTY + export))
 
 
 def _read(text: str | None) -> Taken:

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 
 from kafkafs.errors import KafkafsError
 from kafkafs.spark.export.export_plan import file_of
@@ -19,11 +18,6 @@ from kafkafs.tables.typed.kinds import Infer, Mapped, Pass
 _PLACE = "_kafkafs_export.types/"
 
 
-def remembering(out: Output, mapped: Mapped) -> Mapped:
-    """Make passes as `mapped` does, but for those whose results are in `out`."""
-    return partial(_mapped, out, mapped)
-
-
 def forget(out: Output) -> None:
     """Removes the results: the plan has the types."""
     for name in out.sizes():
@@ -31,7 +25,8 @@ def forget(out: Output) -> None:
             out.remove(name)
 
 
-def _mapped(out: Output, mapped: Mapped, passes: Sequence[Pass], infer: Infer) -> Iterable[Kind]:
+def remembered(out: Output, mapped: Mapped, passes: Sequence[Pass], infer: Infer) -> Iterable[Kind]:
+    """Make passes as `mapped` does, but for those whose results are in `out`."""
     known = {name: kinds[0] for name in out.sizes() if (kinds := _read(out, name))}
     made = iter(mapped([each for each in passes if _name(each) not in known], _RecordedPass(out, infer)))
     return [known[_name(each)] if _name(each) in known else next(made) for each in passes]

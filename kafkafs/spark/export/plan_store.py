@@ -37,7 +37,7 @@ class FirstPass:
 
     def remembered(self, out: Output) -> "FirstPass":
         """The same pass, without the ranges whose results are in `out`."""
-        return replace(self, mapped=learned.remembering(out, self.mapped))
+        return replace(self, mapped=partial(learned.remembered, out, self.mapped))
 
     def types(self, plan: ExportPlan) -> dict[str, object]:
         """The type of each topic."""

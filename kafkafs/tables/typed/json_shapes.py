@@ -38,37 +38,20 @@ class Shapes:
         return shapes
 
 
-class ShapeKinds:
-    """The type of the keys or values of all pieces of records so far."""
-
-    def __init__(self, field: FieldName, most: int = MOST_SHAPES) -> None:
-        self._most = most
-        self.kind: Kind = None
-        self._field = field
-        self._shapes = Shapes(field)
-        self._known = np.array([SHAPE_ODD])
-
-    def add(self, piece: Records) -> None:
-        """Adds those of a piece."""
-        places, sizes = piece.rows[f"{self._field}_at"], piece.rows[f"{self._field}_size"]
-        shapes = self._shapes.of(piece)
+def kind_of_records(pieces: Iterable[Records], field: FieldName, most: int = MOST_SHAPES) -> Kind:
+    """The type of all keys or values that are JSON objects; None without any. At most so many shapes are known at a
+    time."""
+    kind: Kind = None
+    shapes_of, known = Shapes(field).of, np.array([SHAPE_ODD])
+    for piece in pieces:
+        places, sizes = piece.rows[f"{field}_at"], piece.rows[f"{field}_size"]
+        shapes = shapes_of(piece)
         found, first = np.unique(shapes, return_index=True)
-        is_new = ~np.isin(found, self._known)
+        is_new = ~np.isin(found, known)
         asked = np.union1d(first[is_new], np.flatnonzero((shapes == SHAPE_ODD) & (sizes > 0)))
         if len(asked):
-            self._know(found[is_new])
+            known = np.union1d(known, found[is_new])
+            known = known if len(known) <= most else np.array([SHAPE_ODD])
             parts = zip(places[asked].tolist(), sizes[asked].tolist(), strict=True)
-            values = [piece.data[at : at + size].tobytes() for at, size in parts]
-            self.kind = merged(self.kind, kind_of_values(values))
-
-    def _know(self, shapes: Numbers) -> None:
-        known = np.union1d(self._known, shapes)
-        self._known = known if len(known) <= self._most else np.array([SHAPE_ODD])
-
-
-def kind_of_records(pieces: Iterable[Records], field: FieldName, most: int = MOST_SHAPES) -> Kind:
-    """The type of all keys or values that are JSON objects; None without any."""
-    kinds = ShapeKinds(field, most)
-    for piece in pieces:
-        kinds.add(piece)
-    return kinds.kind
+            kind = merged(kind, kind_of_values([piece.data[at : at + size].tobytes() for at, size in parts]))
+    return kind
