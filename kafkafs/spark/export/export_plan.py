@@ -95,6 +95,10 @@ class FileUnit:
         """The topic, whose values have one schema."""
         return self.partition.topic
 
+    def moved(self, location: Location) -> "FileUnit":
+        """The same unit, to be read from another place."""
+        return replace(self, range=replace(self.range, location=location))
+
 
 class SettledEnd(NamedTuple):
     """The end of a partition by time: the first offset behind it, and the log that had a record of this offset."""

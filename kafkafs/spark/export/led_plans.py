@@ -156,8 +156,9 @@ class LedPlans(PlanStore):
         types = {name.topic: plan.value_types[name.topic]} if name.topic in plan.value_types else {}
         logs = {name: plan.logs[name]} if name in plan.logs else {}
         ends = {name: plan.settled_ends[name]} if name in plan.settled_ends else {}
-        units = _placed(units, Location(Path(export_plan.LED_DIRECTORY), name))
-        alone = replace(plan, units=units, value_types=types, logs=logs, settled_ends=ends)
+        place = Location(Path(export_plan.LED_DIRECTORY), name)
+        placed = [unit.moved(place) for unit in units]
+        alone = replace(plan, units=placed, value_types=types, logs=logs, settled_ends=ends)
         export_plan.save(self.out, self.request, alone, plan_name(name))
 
     def _there(self) -> dict[str, int]:
@@ -214,16 +215,11 @@ def _ids(plan: ExportPlan) -> dict[str, str]:
     return {name.topic: each.topic_id for name, each in sorted(plan.logs.items()) if each.topic_id is not None}
 
 
-def _placed(units: Iterable[FileUnit], location: Location) -> list[FileUnit]:
-    return [replace(unit, range=replace(unit.range, location=location)) for unit in units]
-
-
 def _as_one(found: Mapping[TopicPartition, ExportPlan], led: LedPartitions) -> ExportPlan:
     """The plans of partitions together, each to be read from where it is here."""
     one = ExportPlan([], id=uuid.uuid4().hex, is_saved=True)
     for name, plan in found.items():
-        place = led.locations[name]
-        one.units += _placed(plan.units, place)
+        one.units += [unit.moved(led.locations[name]) for unit in plan.units]
         one.value_types |= plan.value_types
         one.logs |= plan.logs
         one.settled_ends |= plan.settled_ends

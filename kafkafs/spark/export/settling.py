@@ -61,14 +61,12 @@ def extended_plan(request: Request, before: ExportPlan, locations: Mapping[Topic
     }
     units = [unit for each in added.values() for unit in each.units]
     new_ends = {name: each.settled_end for name, each in added.items() if each.settled_end is not None}
-    return ExportPlan(
-        before.units + units,
-        before.value_types,
-        before.logs | logs,
+    return replace(
+        before,
+        units=before.units + units,
+        logs=before.logs | logs,
         is_saved=before.is_saved and not units and not new_ends,
         gone=[*before.gone, *(each.gone for each in added.values() if each.gone)],
-        id=before.id,
-        table=before.table,
         settled_ends=before.settled_ends | new_ends,
     )
 
@@ -76,10 +74,7 @@ def extended_plan(request: Request, before: ExportPlan, locations: Mapping[Topic
 def _where_they_are_now(units: Iterable[FileUnit], request: Request) -> list[FileUnit]:
     """The units, each to be read from where its partition is by now: it may have moved to another disk."""
     every = every_location(request.paths, request.replicas, request.tiered)
-    return [
-        replace(unit, range=replace(unit.range, location=every.get(unit.partition, unit.range.location)))
-        for unit in units
-    ]
+    return [unit.moved(every.get(unit.partition, unit.range.location)) for unit in units]
 
 
 def check_logs(request: Request, plan: ExportPlan) -> None:
