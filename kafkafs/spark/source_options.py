@@ -198,14 +198,10 @@ def _choice(options: Mapping[str, str]) -> Choice:
                 raise UsageError(f"no topics to subscribe to in the option 'subscribe': {value!r}")
             return Choice(topics=topics)
         case _:
-            return Choice(pattern=_pattern(value))
-
-
-def _pattern(value: str) -> str:
-    if not value:
-        raise UsageError("the pattern in the option 'subscribePattern' is empty")
-    TopicChoice.check_pattern(value, f"the pattern {value!r} in the option 'subscribePattern'")
-    return value
+            if not value:
+                raise UsageError("the pattern in the option 'subscribePattern' is empty")
+            TopicChoice.check_pattern(value, f"the pattern {value!r} in the option 'subscribePattern'")
+            return Choice(pattern=value)
 
 
 def _limit(options: Mapping[str, str], side: str, default: Limit) -> Limit:
