@@ -139,6 +139,9 @@ class Damage:
         """The position behind it."""
         return self.position + self.size
 
+    def __str__(self) -> str:
+        return f"{self.size} bytes at position {self.position} are not a valid batch"
+
 
 def first_window(file: DataFile, position: int, size: int) -> Window:
     """The first read of a walk that begins at the place of an index entry: `size` bytes, in which the index has the

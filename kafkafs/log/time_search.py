@@ -225,4 +225,4 @@ def _newest(
 
 
 def _lost(segment: Segment, damage: Damage) -> Lost:
-    return Lost(f"{segment.object}: {damage.size} bytes at position {damage.position} are not a valid batch")
+    return Lost(f"{segment.object}: {damage}")

@@ -274,8 +274,7 @@ class Visible:
 
     def pass_damage(self, segment: Segment, damage: Damage) -> None:
         """Goes on behind the damage under `corrupt=skip`, or raises CorruptData."""
-        where = f"{self.log.name.directory}: {segment.log_name}"
-        message = f"{where}: {damage.size} bytes at position {damage.position} are not a valid batch"
+        message = f"{self.log.name.directory}: {segment.log_name}: {damage}"
         if not self.options.corrupt_skip:
             raise CorruptData(message)
         logger.warning("%s; reading on after them", message)

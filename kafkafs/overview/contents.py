@@ -87,10 +87,7 @@ def _pass(log: Log, found: Contents | None, replaced: Superseded) -> None:
         for item in log.walk_segment(segment, segment.base_offset):
             if isinstance(item, Damage):
                 if found is not None:
-                    found.problems.append(
-                        f"{log.name.directory}: {segment.log_name}: {item.size} bytes at position {item.position} are"
-                        " not a valid batch"
-                    )
+                    found.problems.append(f"{log.name.directory}: {segment.log_name}: {item}")
             else:
                 _take(log, item, found, replaced)
 

@@ -138,7 +138,7 @@ def _rows(reader: Reader, segment: Segment, seed: bytes) -> tuple[Numbers, bool]
     collector, has_transactions, end = KeyCollector(segment.base_offset, seed), False, segment.next_base
     for holder, item in reader.visible.batches(segment.base_offset, end):
         if isinstance(item, Damage):
-            raise CorruptData(f"{item.size} bytes at position {item.position} are not a valid batch")
+            raise CorruptData(str(item))
         has_transactions = has_transactions or bool(is_transactional(item.rows).any())
         for piece in reader.visible.decoded(holder, item):
             if isinstance(piece, Refusal):

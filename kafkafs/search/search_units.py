@@ -125,7 +125,7 @@ def _decoded(
     name = reader.log.name.directory
     for segment, item in reader.visible.batches(start, min(end, reader.visible_end), whole=True):
         if isinstance(item, Damage):
-            tell(f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are not a valid batch")
+            tell(f"{name}: {segment.log_name}: {item}")
             yield item.last_offset + 1, None
             continue
         for piece in reader.visible.decoded(segment, item._replace(rows=selection.batches(item))):

@@ -83,7 +83,7 @@ class SegmentKeys:
         collector = self._collector()
         for segment, item in reader.visible.batches(self.reached, end):
             if isinstance(item, Damage):
-                self._pass_over(reader, f"{item.size} bytes at position {item.position} are not a valid batch")
+                self._pass_over(reader, str(item))
             else:
                 self._collect(reader, segment, item, collector, end)
                 self._last = batch_at(item.rows, -1)

@@ -154,9 +154,7 @@ def _pieces(log: Log, unit: ContentUnit, troubles: list[str]) -> Iterator[Record
     visible, name = Look(log, _OPTIONS).visible.visible, log.name.directory
     for segment, item in visible.batches(unit.start, unit.end):
         if isinstance(item, Damage):
-            troubles.append(
-                f"{name}: {segment.log_name}: {item.size} bytes at position {item.position} are not a valid batch"
-            )
+            troubles.append(f"{name}: {segment.log_name}: {item}")
             continue
         for piece in visible.decoded(segment, item):
             if isinstance(piece, Refusal):

@@ -138,8 +138,7 @@ class _Side:
                 return
             segment, item = found
             if isinstance(item, Damage):
-                where = f"{segment.log_name}: {item.size} bytes at position {item.position} are not a valid batch"
-                self._keep_damage(item.base_offset, item.last_offset, where)
+                self._keep_damage(item.base_offset, item.last_offset, f"{segment.log_name}: {item}")
             else:
                 self._segment, self._run, self.rows = segment, item, item.rows
                 self._reach = _reach(item.rows)
