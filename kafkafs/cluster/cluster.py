@@ -37,7 +37,7 @@ class Cluster:
         self.groups = Groups(self.topics, Histories(options, until_ms, self.progress.ends_then), options, until_ms)
         self.transactions = TransactionalIds(self.topics, options, until_ms)
         self.producers = Producers(self.replicas, self.transactions)
-        self.connect = Connect(options)
+        self.connect = Connect(self.replicas, options)
 
     @property
     def image(self) -> Image | None:

@@ -10,10 +10,11 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
+from kafkafs.cluster.chosen_replicas import ChosenReplicas
 from kafkafs.cluster.following import Following, Replay, following
 from kafkafs.cluster.row_lines import Json, Row, known, text_of
 from kafkafs.disk.cached_value import same_objects
@@ -31,7 +32,6 @@ from kafkafs.format.connect_secrets import (
 from kafkafs.format.control import ControlType, control_type
 from kafkafs.format.names import PartitionName
 from kafkafs.format.records import Records
-from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
@@ -146,20 +146,22 @@ def _finite(text: str) -> float:
 class Connect:
     """Follows the topics of all Connect clusters on some disks. For one thread at a time."""
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, replicas: ChosenReplicas, options: ReadOptions) -> None:
+        self._replicas = replicas
         self._options = options
         self._names: list[dict[str, PartitionName]] = []
         self._candidates: list[str] = []
-        self._kinds: dict[str, tuple[Partition, Kind | None]] = {}
+        self._kinds: dict[str, tuple[Partition, Kind]] = {}
         self._followed: dict[str, Following[_LastValues]] = {}
 
-    def sources(self, directories: Sequence[DataDirectory]) -> list[Partition]:
+    def sources(self) -> list[Partition]:
         """The partitions that tell of connectors; none without a config topic."""
-        configs = self._of_kind(directories, "config")
-        return [*configs, *self._of_kind(directories, "status")] if configs else []
+        configs = self._of_kind("config")
+        return [*configs, *self._of_kind("status")] if configs else []
 
-    def _of_kind(self, directories: Sequence[DataDirectory], kind: Kind) -> list[Partition]:
+    def _of_kind(self, kind: Kind) -> list[Partition]:
         """The partitions of config topics, or of status topics, by name."""
+        directories = self._replicas.directories
         names = [directory.names() for directory in directories]
         if not same_objects(names, self._names):
             self._candidates = sorted({
@@ -177,21 +179,22 @@ class Connect:
     def _kind(self, name: str, partition: Partition) -> Kind | None:
         """Tell the kind from the first records. An empty log is asked again."""
         known = self._kinds.get(name)
-        if known is not None and known[0] is partition and known[1] is not None:
+        if known is not None and known[0] is partition:
             return known[1]
         try:
             kind = partition.answer(lambda log: _kind_of(Reader(log, self._options, partition.transactions)))
         except WouldBlock:
             raise
         except KafkafsError:
-            kind = None
-        self._kinds[name] = partition, kind
+            return None
+        if kind is not None:
+            self._kinds[name] = partition, kind
         return kind
 
-    def connectors(self, directories: Sequence[DataDirectory]) -> list[Connector]:
+    def connectors(self) -> list[Connector]:
         """All connectors, by config topic and name."""
-        configs = [(each.name.topic, self._values(each)) for each in self._of_kind(directories, "config")]
-        status = [(each.name.topic, self._values(each)) for each in self._of_kind(directories, "status")]
+        configs = [(each.name.topic, self._values(each)) for each in self._of_kind("config")]
+        status = [(each.name.topic, self._values(each)) for each in self._of_kind("status")]
         found = []
         for topic, latest in configs:
             for key, (value, _) in latest.items():

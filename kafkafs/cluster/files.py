@@ -63,7 +63,7 @@ def state(cluster: Cluster) -> Row:
 
 def _problems(cluster: Cluster) -> Iterator[str]:
     yield from cluster.problems()
-    cluster.connect.connectors(cluster.replicas.directories)
+    cluster.connect.connectors()
     yield from cluster.connect.problems()
     if cluster.replicas.metadata() is None:
         yield (
@@ -128,8 +128,8 @@ LISTS: Mapping[str, ListFile] = {
     "producers.jsonl": ListFile((), lambda cluster: map(rows.producer_row, cluster.producers.all())),
     "connectors.jsonl": ListFile(
         (),
-        lambda cluster: map(connector_row, cluster.connect.connectors(cluster.replicas.directories)),
-        sources=lambda cluster: cluster.connect.sources(cluster.replicas.directories),
+        lambda cluster: map(connector_row, cluster.connect.connectors()),
+        sources=lambda cluster: cluster.connect.sources(),
     ),
     "topics.jsonl": _of_image(lambda image: (rows.topic_row(image, name) for name in sorted(image.ids))),
     "partitions.jsonl": ListFile((METADATA_TOPIC,), _partitions),

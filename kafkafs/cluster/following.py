@@ -155,18 +155,18 @@ class Following(Generic[Result]):
         yield from self.replay.problems
         yield from [self.unread] if self.unread else []
 
-    def catch_up(self) -> bool:
-        """Reads what has come; False if nothing has. NotFound if the directory is gone."""
-        return ask_again(self._catch_up, self._look_again)
+    def catch_up(self) -> None:
+        """Reads what has come. NotFound if the directory is gone."""
+        ask_again(self._catch_up, self._look_again)
 
     def _look_again(self) -> None:
         self._read = None
         self.partition.look_again()
 
-    def _catch_up(self) -> bool:
+    def _catch_up(self) -> None:
         log, before = self.partition.log(), self._read
         if log is before:
-            return False
+            return
         self._read = None  # until all of it is read
         place = None
         if before is not None and before.segments and went_on(before, log).change in (Change.GROWN, Change.ROLLED):
@@ -182,7 +182,6 @@ class Following(Generic[Result]):
                 runs = log.walk_segment(segment, segment.base_offset if at else start)
                 self._segment(log, segment, runs, log.start_offset)
         self._read = log
-        return True
 
     def _segment(self, log: Log, segment: Segment, runs: Iterator[BatchRun | Damage], first: int) -> None:
         name = f"{self.partition.name.directory}/{segment.log_name}"

@@ -1,12 +1,13 @@
 """The groups of a cluster, from all partitions of `__consumer_offsets` that are here."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import merge
 from typing import NamedTuple
 
 from kafkafs.cluster.coordinators import CoordinatorTopic, GroupPartition, partition_for
 from kafkafs.cluster.group_history import Histories, History
 from kafkafs.cluster.group_records import Commit, Group, Topics
+from kafkafs.cluster.kept_records import KeptRecords
 from kafkafs.cluster.row_lines import file_name, named_by
 from kafkafs.cluster.topic_names import TopicNames
 from kafkafs.format.names import GROUPS_TOPIC
@@ -51,12 +52,9 @@ class Groups(CoordinatorTopic[GroupPartition]):
         """The group whose directory is called that, as its own partition knows it if that has it; None if there is
         none."""
         name = named_by(path)
-        if name is None:
+        number = None if name is None else self._number_of(name, KeptRecords.has)
+        if name is None or number is None:
             return None
-        there = [number for number, each in self.followed.items() if each.replay.kept.has(name)]
-        if not there:
-            return None
-        number = min(there, key=lambda each: (self._is_stale(name, each), each))
         group = self.followed[number].replay.group(name)
         return FoundGroup(name, number, group, self._is_stale(name, number))
 
@@ -67,9 +65,13 @@ class Groups(CoordinatorTopic[GroupPartition]):
 
     def history_source(self, name: bytes) -> Partition | None:
         """The partition that has records about that group, which may be deleted; None without any."""
-        there = [number for number, each in self.followed.items() if each.replay.kept.had(name)]
-        number = min(there, key=lambda each: (self._is_stale(name, each) is True, each), default=None)
+        number = self._number_of(name, KeptRecords.had)
         return None if number is None else self.followed[number].partition
+
+    def _number_of(self, name: bytes, has: Callable[[KeptRecords, bytes], bool]) -> int | None:
+        """The partition that has a name: its own one, if that does."""
+        there = [number for number, each in self.followed.items() if has(each.replay.kept, name)]
+        return min(there, key=lambda each: (self._is_stale(name, each) is True, each), default=None)
 
     def history(self, name: bytes) -> History | None:
         """Each record about that group that is left, though the group may be deleted; None without any."""

@@ -5,7 +5,7 @@ choice of replicas leaves a record out.
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy as np
 from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.forked import Serve
 from kafkafs.disk.in_order import Job, OrderRules, in_order
-from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.batch import FRAME_SIZE, LARGEST_HEADER, data_batches, parse_batch
 from kafkafs.format.records import Records, Refusal, decode, is_left_out, stored_limit
 from kafkafs.format.tables import chosen
@@ -52,7 +51,7 @@ def _searcher(files: Sequence[RecordFile], task: SearchTask) -> Serve[int, Event
     def searched(number: int, tell: Callable[[Event], None]) -> None:
         file = files[number]
         with errors_told(file.path, tell):
-            opened = _opened(file)
+            opened = file.open()
             if opened is None:
                 tell(VanishedFile(file.path))
             else:
@@ -60,12 +59,6 @@ def _searcher(files: Sequence[RecordFile], task: SearchTask) -> Serve[int, Event
         tell(Done(file.path, file.size))
 
     return searched
-
-
-def _opened(file: RecordFile) -> DataFile | None:
-    with suppress(Vanished, NotFound):
-        return file.open()
-    return None
 
 
 def first_member(path: str) -> str:
@@ -91,7 +84,7 @@ def _selected(
     for item in walked:
         if isinstance(item, Damage):
             if not _is_end(file, opened, item, size):
-                tell(f"{file.path}: {item.size} bytes at position {item.position} are not a valid batch")
+                tell(f"{file.path}: {item}")
             continue
         rows = data_batches(item.rows)
         if len(rows) and not is_left_out(rows, item.position + len(item.data), OPTIONS.max_batch):

@@ -71,8 +71,8 @@ class PartitionKeys:
         """The visible records with that key in the offsets [start, end), in order; fails where a range would."""
         for segment in reader.log.segments_between(start, end):
             behind = end if segment.next_base is None else min(end, segment.next_base)
-            keys = self.known.get(segment.base_offset)
-            if keys is not None and self._is_ready(reader, keys, segment) and _surely_lacks(keys, key):
+            keys = self._known_keys(reader, segment)
+            if keys is not None and _surely_lacks(keys, key):
                 continue
             for piece in reader.records(max(start, segment.base_offset), behind):
                 found = matching(piece, key)
@@ -83,8 +83,7 @@ class PartitionKeys:
         """Finds the keys of all segments, as far as there is room for them: `history` then reads only what it must."""
         may_block()
         for segment in reversed(reader.log.visible_segments()):
-            known = self.known.get(segment.base_offset)
-            if segment.base_offset < reader.visible_end and not (known and self._is_ready(reader, known, segment)):
+            if segment.base_offset < reader.visible_end and self._known_keys(reader, segment) is None:
                 made = self._made(reader, segment, no_trace)
                 if self.known.get(segment.base_offset) is not made:
                     return
@@ -105,15 +104,18 @@ class PartitionKeys:
         visible = reader.log.visible_segments()
         return [each for each in reversed(visible) if each.base_offset < reader.visible_end and each not in lacking]
 
-    def _is_ready(self, reader: Reader, keys: SegmentKeys, segment: Segment) -> bool:
-        return keys.segment is segment and keys.reached >= _visible_end(reader, segment)
+    def _known_keys(self, reader: Reader, segment: Segment) -> SegmentKeys | None:
+        """The keys of a segment, if all that are visible are known."""
+        keys = self.known.get(segment.base_offset)
+        is_all = keys is not None and keys.segment is segment and keys.reached >= _visible_end(reader, segment)
+        return keys if is_all else None
 
     def _ready(self, reader: Reader, segments: Sequence[Segment]) -> list[SegmentKeys]:
         """Return the known keys of the first segments, up to the first segment that is not known as a whole."""
         found = []
         for segment in segments:
-            keys = self.known.get(segment.base_offset)
-            if keys is None or not self._is_ready(reader, keys, segment):
+            keys = self._known_keys(reader, segment)
+            if keys is None:
                 break
             found.append(keys)
         return found

@@ -6,10 +6,11 @@ A *leftover* is no part of a log: a file in a `-delete`, `-stray` or `-future` d
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from kafkafs.disk.data_file import DataFile
-from kafkafs.errors import KafkafsError, NotFound
+from kafkafs.errors import KafkafsError, NotFound, Vanished
 from kafkafs.format.names import PartitionName, parse_segment_file, parse_transitional_file
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.partition import Partition
@@ -41,9 +42,11 @@ class RecordFile(NamedTuple):
         """The same for one file, whatever it is called by now."""
         return id(self.directory), self.inode, self.below if self.remote is not None else ""
 
-    def open(self) -> DataFile:
-        """The file. Vanished or NotFound if the broker has deleted or renamed it."""
-        return self.directory.root.open(self.below, self.inode) if self.remote is None else self.remote.log()
+    def open(self) -> DataFile | None:
+        """The file; None if the broker has deleted or renamed it."""
+        with suppress(Vanished, NotFound):
+            return self.directory.root.open(self.below, self.inode) if self.remote is None else self.remote.log()
+        return None
 
 
 class NamedDirectory(NamedTuple):
