@@ -7,7 +7,7 @@ coordinators   a coordinator's topic: its partitions that are here, each followe
 connect   Kafka Connect's connectors
 group_history   all records about one group that are still in the log
 progress   the lag of groups, in records and in time
-metadata, image   the newest snapshot and the log after it: topics, brokers, configurations, ACLs
+snapshots, metadata, image   the newest snapshot and the log after it: topics, brokers, configurations, ACLs
 topic_partitions   partitions of a topic that are in the metadata, but on none of the disks
 leaders     the leader of each partition
 cluster     a `Cluster`: all of the above at one moment, in four parts: `topic_names`, `chosen_replicas`, `groups` and

@@ -1,16 +1,13 @@
 """`__cluster_metadata-0`: the newest whole snapshot, and what the log has behind it.
 
-A snapshot `<offset>-<epoch>.checkpoint` is the state of all records below its offset; it is whole where a footer stands
-last in it. The snapshot at offset 0 holds the records that a node was formatted with (before 4.4, a file beside the log
-holds them). Until the first leader writes them to the log again, the snapshot counts. Records between a
-BeginTransaction and its EndTransaction count when that one has come. Sources: KafkaRaftLog, Snapshots,
-RecordsSnapshotReader, MetadataBatchLoader.
+The snapshot at offset 0 holds the records that a node was formatted with (before 4.4, a file beside the log holds
+them). Until the first leader writes them to the log again, the snapshot counts. Records between a BeginTransaction and
+its EndTransaction count when that one has come. Sources: KafkaRaftLog, MetadataBatchLoader.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,34 +16,24 @@ import numpy as np
 from kafkafs.cluster.following import Following, Replay, problem_of
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.row_lines import known
+from kafkafs.cluster.snapshots import Snapshot, SnapshotReading, snapshots_of
 from kafkafs.errors import UNREADABLE, BatchMemoryFull, KafkafsError, WouldBlock
 from kafkafs.format.batch import Batches, is_control
 from kafkafs.format.control import ControlType, control_type
-from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_fields, parse_record
+from kafkafs.format.messages.topic_records import InternalTopic, Message, Unreadable, parse_record
 from kafkafs.format.names import METADATA_LOG
-from kafkafs.format.records import Records, Refusal, decode
+from kafkafs.format.records import Records, Refusal
 from kafkafs.format.tables import Numbers
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.log import Log
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.segment import Damage, batches_of
 
 METADATA_VERSION = "metadata.version"
-_SNAPSHOT = re.compile(r"([0-9]{20})-([0-9]{10})\.checkpoint", re.ASCII)
 _FRAME_1 = 1
 _SKIPPED = frozenset((20, 27, 29))
 """Types of records that nothing here needs: a controller's sign of life, twice a second, and registrations of
 controllers."""
-
-
-class _Snapshot(NamedTuple):
-    """A snapshot's offset, its epoch, its file name and the replica that has it."""
-
-    offset: int
-    epoch: int
-    name: str
-    partition: Partition
 
 
 class AsOf(NamedTuple):
@@ -80,7 +67,6 @@ class Metadata(Replay):
         self._until_ms = until_ms
         self._skipped = _SKIPPED | new_image.ignored_types
         self.is_dynamic = False
-        self._snapshot_ms: int | None = None
         super().__init__()
 
     def _forget(self) -> None:
@@ -105,7 +91,7 @@ class Metadata(Replay):
     def reset(self, log: Log) -> int:
         """Forget everything: see `Replay`."""
         super().reset(log)
-        snapshots = self._snapshots()
+        snapshots = snapshots_of(self._rescued_from or (self._partition,))
         for same in snapshots:
             if not same[0].offset and log.end_offset:
                 break
@@ -123,7 +109,8 @@ class Metadata(Replay):
             left, _ = self._first(chain.from_iterable(snapshots), is_rescue=True)
             if left is not None:
                 self.report(
-                    f"{METADATA_LOG}: there is nothing else to begin with, so what is left of {left.name} counts"
+                    f"{METADATA_LOG}: there is nothing else to begin with, so what is left of"
+                    f" {left.snapshot.name} counts"
                 )
                 return self._start_behind(left, log)
             if log.end_offset:
@@ -139,14 +126,15 @@ class Metadata(Replay):
         self.report(f"{METADATA_LOG}: the log {begins}")
         return log.end_offset
 
-    def _counts(self, snapshot: _Snapshot) -> bool:
+    def _counts(self, reading: SnapshotReading) -> bool:
         """True if the result of a whole snapshot is of the moment, and says anything."""
-        is_of_then = self._until_ms is None or (self._snapshot_ms or 0) <= self._until_ms
-        return is_of_then and bool(snapshot.offset or (self.image and self.image.features))
+        is_of_then = self._until_ms is None or (reading.time_ms or 0) <= self._until_ms
+        return is_of_then and bool(reading.snapshot.offset or (self.image and self.image.features))
 
-    def _start_behind(self, snapshot: _Snapshot, log: Log) -> int:
+    def _start_behind(self, reading: SnapshotReading, log: Log) -> int:
         """Start from the image of a snapshot. Return the offset from which the log is to be read."""
-        self.as_of = AsOf(snapshot.offset - 1, self._snapshot_ms, snapshot.epoch, snapshot.name)
+        snapshot = reading.snapshot
+        self.as_of = AsOf(snapshot.offset - 1, reading.time_ms, snapshot.epoch, snapshot.name)
         if log.segments and log.start_offset > snapshot.offset and not self._rescued_from:
             self.report(
                 f"{METADATA_LOG}: the log begins at offset {log.start_offset}, after the end of {snapshot.name}:"
@@ -222,62 +210,31 @@ class Metadata(Replay):
         except LookupError:
             self.report(f"{where}: a {message.name} is about something that is not there")
 
-    def _snapshots(self) -> list[list[_Snapshot]]:
-        """All snapshots, the newest first. The copies of one snapshot, one for each replica with it, are grouped."""
-        found = []
-        for partition in self._rescued_from or (self._partition,):
-            for name in partition.listing().names:
-                parts = _SNAPSHOT.fullmatch(name)
-                if parts is not None:
-                    found.append(_Snapshot(int(parts[1]), int(parts[2]), name, partition))
-        found.sort(key=lambda each: each[:2], reverse=True)
-        return [[*same] for _, same in groupby(found, lambda each: each[:2])]
-
-    def _first(self, snapshots: Iterable[_Snapshot], *, is_rescue: bool = False) -> tuple[_Snapshot | None, str]:
+    def _first(self, snapshots: Iterable[Snapshot], *, is_rescue: bool = False) -> tuple[SnapshotReading | None, str]:
         """Make the image from the first snapshot that is whole (`is_rescue`: from the rest of a damaged one). If there
         is none, there is no image, and a sentence says what is wrong with the first snapshot."""
         before, first_wrong = (self.problems, self.is_dynamic), ""
         for each in snapshots:
             self.image, self._waiting, self.problems = self._new_image(), None, deepcopy(before[0])
+            reading = SnapshotReading(each, self._options)
             try:
-                is_whole, is_left = self._read(each)
+                for piece, batches in reading.pieces():
+                    if isinstance(piece, Refusal):
+                        self.report(f"{each.place}: a batch is left out: {piece.error}")
+                    else:
+                        self._apply(each.place, piece, batches)
+                    del piece
             except (WouldBlock, BatchMemoryFull):
                 raise
             except KafkafsError as error:
                 wrong = f"cannot be read: {error}"
             else:
                 wrong = "is not whole and left out"
-                if is_left if is_rescue else is_whole:
-                    return each, ""
-            first_wrong = first_wrong or f"{METADATA_LOG}/{each.name} {wrong}"
+                if reading.has_records if is_rescue else reading.is_whole:
+                    return reading, ""
+            first_wrong = first_wrong or f"{each.place} {wrong}"
         self.image, self._waiting, (self.problems, self.is_dynamic) = None, None, before
         return None, first_wrong
-
-    def _read(self, snapshot: _Snapshot) -> tuple[bool, bool]:
-        """Apply all that can be read. Return two flags. The first is true if the snapshot is whole: batches from the
-        first byte to the last, with a footer at the end. The second is true if it has any batch of records."""
-        place = f"{METADATA_LOG}/{snapshot.name}"
-        file = snapshot.partition.root.open_now(f"{snapshot.partition.name.directory}/{snapshot.name}")
-        end, is_damaged, is_left, is_footer, self._snapshot_ms = 0, False, False, False, None
-        for item in batches_of(file):
-            if isinstance(item, Damage):
-                is_damaged = True
-                continue
-            end, control, is_footer = item.end, is_control(item.rows), False
-            is_left |= not control.all()
-            for piece in decode(item.data, item.position, item.rows, self._options.max_batch, self._options.memory):
-                if isinstance(piece, Refusal):
-                    self.report(f"{place}: a batch is left out: {piece.error}")
-                    is_footer = False
-                else:
-                    self._apply(place, piece, item.rows)
-                    if self._snapshot_ms is None:
-                        self._snapshot_ms = _last_contained(piece)
-                    is_last = control[-1] and piece.rows["batch"][-1] == len(item.rows) - 1
-                    kind = control_type(piece.key(len(piece) - 1) or b"") if is_last else None
-                    is_footer = kind is ControlType.SNAPSHOT_FOOTER
-                del piece  # and with it a large batch's memory, before the next is unpacked
-        return is_footer and not is_damaged and end == file.size, is_left
 
 
 def _may_be_read(log: Log) -> bool:
@@ -289,14 +246,6 @@ def _may_be_read(log: Log) -> bool:
     except IndexError:  # it has no segment
         pass
     return True
-
-
-def _last_contained(beginning: Records) -> int | None:
-    """The time of the last record below a snapshot, from its header; the file's time if the header is lost."""
-    header = None
-    if control_type(beginning.key(0) or b"") is ControlType.SNAPSHOT_HEADER:
-        header = parse_fields("clients", "SnapshotHeaderRecord", 0, bytes(beginning.value(0) or b""))
-    return known(header["lastContainedLogTimestamp"] if header else int(beginning.rows["timestamp"][0]))
 
 
 def read_once(partition: Partition, options: ReadOptions, new_image: type[Image] = Image) -> Metadata:
