@@ -46,7 +46,7 @@ def dump(source: Source, options: DumpOptions, findings: Findings, window: Offse
         yield from (text for _, text in dump_from(source, options, findings, 0))
         return
     found, asked = False, Dump(source, options, findings, window)
-    for _, text in _log(asked):
+    for _, text in dump_log(asked):
         if text and not found:
             yield from _heading(asked)
             found = True
@@ -60,7 +60,7 @@ def dump_from(source: Source, options: DumpOptions, findings: Findings, position
         yield from ((None, line) for line in _heading(asked))
     suffix = _suffix(source.name)
     if suffix in _LOGS:
-        yield from _log(asked)
+        yield from dump_log(asked)
     elif suffix in _INDEXES:
         yield from ((None, text) for text in _index_dump(suffix)(asked))
 
@@ -131,7 +131,7 @@ class _Shown(Protocol):
         if it is one."""
 
 
-def _log(asked: Dump) -> Pieces:
+def dump_log(asked: Dump) -> Pieces:
     """The batches of the window, and at the end of the file how many bytes are no batch."""
     fatal, next_size, is_past = "", 0, False
     shown, position, end = _shown(asked), asked.window.position, asked.source.data.size
