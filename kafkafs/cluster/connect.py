@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from kafkafs.cluster.chosen_replicas import ChosenReplicas
-from kafkafs.cluster.following import Following, Replay, following
+from kafkafs.cluster.following import Following, Replay, follow
 from kafkafs.cluster.row_lines import Json, Row, known, text_of
 from kafkafs.disk.cached_value import same_objects
 from kafkafs.errors import KafkafsError, WouldBlock
@@ -208,7 +208,7 @@ class Connect:
     def _values(self, partition: Partition) -> Mapping[bytes, tuple[Any, int]]:
         name = partition.name.directory
         known, made = self._followed.get(name), partial(_LastValues, name)
-        self._followed[name] = following(known, partition, made, self._options)
+        self._followed[name] = follow(known, partition, made, self._options)
         return dict(self._followed[name].look().values)
 
     def problems(self) -> Iterator[str]:

@@ -3,12 +3,13 @@
 A group is read from its records when it is asked for; transactional ids are kept until one of their records changes.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Generic, TypeVar
 
 from kafkafs.cluster.chosen_replicas import ChosenReplicas
-from kafkafs.cluster.following import Following, Problems, following
+from kafkafs.cluster.following import Following, Problems, follow
 from kafkafs.cluster.group_records import Commit, Group, TellProblem, Topics, read_commits, read_group
 from kafkafs.cluster.kept_records import Kept
 from kafkafs.cluster.last_values import LastValues
@@ -32,16 +33,20 @@ class _Partition(LastValues, Generic[Found]):
         self._found: dict[bytes, Found] = {}
         self._unreadable: dict[bytes, list[tuple[int, str]]] = {}  # offset, and what is wrong
 
-    def _current(self, read: Callable[[list[Kept], TellProblem], Found | None]) -> Mapping[bytes, Found]:
+    @abstractmethod
+    def _read(self, kept: list[Kept], problem: TellProblem) -> Found | None:
+        """What is kept of one name, read."""
+
+    def _current(self) -> Mapping[bytes, Found]:
         """The results by name. Names of which something has changed since the last time are read again."""
         changed = self.changed()
         if changed is None:
             self._found.clear()
             self._unreadable.clear()
             changed = self.kept.by_name()
-        for name, records in changed:
+        for name, kept in changed:
             said: list[tuple[int, str]] = []
-            found = read(records, said.append)
+            found = self._read(kept, said.append)
             self._found.pop(name, None)
             self._unreadable.pop(name, None)
             if found is not None:
@@ -50,13 +55,14 @@ class _Partition(LastValues, Generic[Found]):
                 self._unreadable[name] = said
         return self._found
 
-    def sentences(self) -> list[str]:
-        """See `LastValues`. Thousands of records with the same problem count as one, both for a first read and for a
-        later one."""
+    def check(self) -> list[str]:
+        """Sentences about all that cannot be read. Thousands of records with the same problem count as one, both for a
+        first read and for a later one."""
+        self._current()
         found = Problems()
         for offset, what in sorted(each for records in self._unreadable.values() for each in records):
             found.add_record(self.where, offset, what)
-        return [*super().sentences(), *found]
+        return [*self.sentences(), *found]
 
 
 class GroupPartition(_Partition[None]):
@@ -78,11 +84,6 @@ class GroupPartition(_Partition[None]):
         """The group's offsets."""
         return read_commits(self.kept.of(name))
 
-    def check(self) -> list[str]:
-        """Sentences about all that cannot be read. Reads what has changed since the last time."""
-        self._current(self._read)
-        return self.sentences()
-
     def _read(self, kept: list[Kept], problem: TellProblem) -> None:
         read_group(kept, self._topics, problem)
         read_commits(kept, problem)
@@ -96,20 +97,14 @@ class TransactionPartition(_Partition[Transaction]):
 
     def transactions(self) -> list[Transaction]:
         """All transactional ids that are found here."""
-        return list(self._current(_last_transaction).values())
+        return list(self._current().values())
 
-    def check(self) -> list[str]:
-        """Sentences about all that cannot be read."""
-        self.transactions()
-        return self.sentences()
-
-
-def _last_transaction(records: list[Kept], problem: TellProblem) -> Transaction | None:
-    """The transactional id of these records: of several, which only a newer Kafka writes, the last one."""
-    found = None
-    for key, kept in records:
-        found = read_transaction(key, kept, problem)
-    return found
+    def _read(self, kept: list[Kept], problem: TellProblem) -> Transaction | None:
+        """See the class above. Of several records, which only a newer Kafka writes, the last one counts."""
+        found = None
+        for key, last in kept:
+            found = read_transaction(key, last, problem)
+        return found
 
 
 Partition = TypeVar("Partition", GroupPartition, TransactionPartition)
@@ -141,7 +136,7 @@ class CoordinatorTopic(Generic[Partition]):
         for replica in replicas.sources(self.topic):
             number = replica.name.partition
             made = partial(self._make, number)
-            found[number] = following(self.followed.get(number), replica, made, self._options, self._until_ms)
+            found[number] = follow(self.followed.get(number), replica, made, self._options, self._until_ms)
         self.followed = found
         for each in found.values():
             each.look()

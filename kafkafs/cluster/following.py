@@ -205,7 +205,7 @@ class Following(Generic[Result]):
             self._fed.report(f"{name} cannot be read: {error}")
 
 
-def following(
+def follow(
     known: Following[Result] | None,
     partition: Partition,
     make: Callable[[], Result],

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafkafs.cluster.following import Following, Replay, following
+from kafkafs.cluster.following import Following, Replay, follow
 from kafkafs.cluster.group_records import Topics, read_group
 from kafkafs.cluster.kept_records import LastValue
 from kafkafs.cluster.row_lines import Row, known, line
@@ -145,7 +145,7 @@ class Histories:
     def of(self, name: bytes, partition: Partition) -> "History":
         """Return the history of a group from that partition, as of now."""
         known, made = self._followed.pop(name, None), partial(HistoryReplay, name)
-        followed = following(known, partition, made, self._options, self._until_ms)
+        followed = follow(known, partition, made, self._options, self._until_ms)
         followed.catch_up()
         self._followed[name] = followed
         if len(self._followed) > _MOST_FOLLOWED:

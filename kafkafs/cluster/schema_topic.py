@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkafs.cluster.following import Following, Replay, following
+from kafkafs.cluster.following import Following, Replay, follow
 from kafkafs.cluster.registry import RegisteredSchema, Registry, parse_schema_record
 from kafkafs.disk.blocking import acquired, may_block
 from kafkafs.disk.cached_value import CachedValue
@@ -151,7 +151,7 @@ class SchemaTopic:
         if chosen is None:
             self._following = None
             return self._nothing
-        self._following = following(self._following, chosen, SchemaRecords, self._options)
+        self._following = follow(self._following, chosen, SchemaRecords, self._options)
         if now:
             chosen.look_again()
         try:

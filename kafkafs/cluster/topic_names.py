@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from kafkafs.cluster.following import Following, following
+from kafkafs.cluster.following import Following, follow
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.metadata import AsOf, Metadata
 from kafkafs.disk.cached_value import same_objects
@@ -30,7 +30,7 @@ class TopicNames:
             self._followed = None
             return
         made = partial(Metadata, source, self._options, until_ms=self._until_ms)
-        self._followed = following(self._followed, source, made, self._options, self._until_ms)
+        self._followed = follow(self._followed, source, made, self._options, self._until_ms)
         self._followed.look()
 
     @property

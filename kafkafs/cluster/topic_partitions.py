@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from kafkafs.cluster.following import Following, following
+from kafkafs.cluster.following import Following, follow
 from kafkafs.cluster.image import Image, PartitionState, all_but
 from kafkafs.cluster.metadata import Metadata
 from kafkafs.disk.blocking import acquired
@@ -117,7 +117,7 @@ class TopicMetadata:
         if source is None:
             return None
         made = partial(Metadata, source, self._options, _TopicsImage)
-        self._following = following(self._following, source, made, self._options)
+        self._following = follow(self._following, source, made, self._options)
         metadata = self._following.look()
         self._problem = self._following.unread or metadata.lost
         image = None if self._following.unread else metadata.image
