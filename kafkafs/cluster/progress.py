@@ -122,7 +122,7 @@ class GroupProgress:
     def _newest_of(self, log: Log) -> int | None:
         """Return the largest timestamp of a log's records, as in `info.json`."""
         if log not in self._newest:
-            found = Look(log, self._options).newest_data(log.largest_timestamps())
+            found = Look(log, self._options).newest_data()
             is_in_log = found is not None and found.base_offset >= log.start_offset
             self._newest[log] = found.timestamp if found is not None and is_in_log else None
         return self._newest[log]

@@ -10,7 +10,7 @@ from kafkafs.log.batch_runs import Damage
 from kafkafs.log.log import Log
 from kafkafs.log.overlaps import first_offset
 from kafkafs.log.segment import Segment, is_at_its_place
-from kafkafs.log.segment_search import batch_reaching
+from kafkafs.log.segment_search import batch_reaching, closed_end
 
 
 class Extent(NamedTuple):
@@ -87,7 +87,7 @@ def _position_behind(log: Log, segment: Segment, end: int) -> int:
         item = batch_reaching(segment, end, log.walk_end(segment))
         if item is not None:
             return item.end if _first_offset(segment, item) < end else item.position
-    return log.end_of(segment)
+    return log.walk_end(segment) if segment.next_base is None else closed_end(segment)
 
 
 def _first_offset(segment: Segment, found: Batch | Damage) -> int:

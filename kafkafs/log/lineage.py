@@ -193,15 +193,25 @@ def _hold(segment: Segment) -> DataFile | None:
         return None
 
 
+def last_batch(log: Log) -> Batch | None:
+    """The last batch of the log; None if it has none, or if it is unknown."""
+    known = log.tail.last if log.tail is not None else None
+    return known or _batch_at(log, log.end_offset - 1)
+
+
+def _batch_at(log: Log, offset: int) -> Batch | None:
+    """The batch that has the offset, or the next one; None if there is no such batch, or if it is unknown."""
+    try:
+        _, found = log.locate(offset)
+    except NotFound:
+        return None
+    return found if isinstance(found, Batch) else None
+
+
 def last_leader_epoch(log: Log) -> int:
     """The leader epoch of the log's last batch; -1 if it has none, or an older format."""
-    if log.tail is not None and log.tail.last is not None:
-        return log.tail.last.leader_epoch
-    try:
-        _, last = log.locate(log.end_offset - 1)
-    except NotFound:
-        return _UNKNOWN
-    return last.leader_epoch if isinstance(last, Batch) else _UNKNOWN
+    last = last_batch(log)
+    return _UNKNOWN if last is None else last.leader_epoch
 
 
 def leader_epochs(log: Log) -> tuple[LeaderEpoch, ...]:
@@ -297,15 +307,9 @@ class LogIdentity:
 
 
 def _mark(log: Log, offset: int) -> BatchMark | None:
-    """The batch that has the offset, or the next one; None if there is no such batch, or if it is unknown."""
-    try:
-        _, found = log.locate(offset)
-    except NotFound:
+    batch = _batch_at(log, offset)
+    if batch is None:
         return None
-    return _mark_of(found) if isinstance(found, Batch) else None
-
-
-def _mark_of(batch: Batch) -> BatchMark:
     has_gaps = batch.count < batch.last_offset - batch.base_offset + 1
     cleaned = has_gaps or batch.is_wrapped or (batch.magic >= 2 and bool(batch.attributes & DELETE_HORIZON))
     return BatchMark(batch.base_offset, batch.last_offset, batch.leader_epoch, batch.max_timestamp, batch.crc, cleaned)

@@ -58,7 +58,7 @@ class Listing:
     problems: tuple[str, ...] = field(default=())
     compacting: bool = False  # the cleaner is at it, or was a moment ago
 
-    def all_problems(self, is_in_tier: Callable[[int], bool] = lambda _: False) -> list[str]:
+    def all_problems(self, is_in_tier: Callable[[int], bool]) -> list[str]:
         """Return the problems that the names alone tell: entries that are not regular files, and indexes whose log is
         missing. `is_in_tier` tells if a tier answers for an offset."""
         problems = [*self.problems]

@@ -122,10 +122,6 @@ class Log:
         local = next((segment.base_offset for segment in self.segments if segment.object is None), self.end_offset)
         return max(local, self.start_offset)
 
-    def end_of(self, segment: Segment) -> int:
-        """The position at which the segment's log ends."""
-        return self.walk_end(segment) if segment.next_base is None else closed_end(segment)
-
     def number_at(self, offset: int) -> int:
         """The number of the last segment with a base offset at or below `offset`; 0 if none has one."""
         return max(0, bisect_right(self._bases, offset) - 1)
@@ -147,8 +143,8 @@ class Log:
         return self.segments_from(self.start_offset)
 
     def walk_end(self, segment: Segment) -> int:
-        """Like `end_of`, but a closed segment's file size will do: a walk leaves zero bytes at its end out itself.
-        This position is what searches of a segment call `log_end`."""
+        """The position at which a walk through the segment's log ends. A closed segment's file size will do: a walk
+        leaves zero bytes at its end out itself. This position is what searches of a segment call `log_end`."""
         if segment.next_base is None:
             tail = self.tail
             return tail.position if tail else 0
@@ -313,10 +309,6 @@ class Log:
             indexes = segment.indexes
             largest = max(largest, indexes.shown_largest() if is_whole else indexes.indexed_between(start, end))
         return largest
-
-    def largest_timestamps(self) -> list[int | None]:
-        """The value of `largest_in` for each segment."""
-        return [self.largest_in(segment) for segment in self.segments]
 
     def largest_in(self, segment: Segment) -> int | None:
         """The largest timestamp of a segment's batches, markers too; None if none has one, or it cannot be known."""

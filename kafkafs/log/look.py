@@ -166,7 +166,7 @@ class Look:
         if isinstance(time, int):
             return time
         if self._newest_ms is None:
-            found = self.newest_data(self.log.largest_timestamps())
+            found = self.newest_data()
             self._newest_ms = -1 if found is None else found.timestamp
         return time.before(self._newest_ms)
 
@@ -187,6 +187,6 @@ class Look:
         self.log.check_end()
         self.check_begin(self.log.end_offset, None)
 
-    def newest_data(self, largest: Sequence[int | None]) -> Newest | None:
+    def newest_data(self, largest: Sequence[int | None] | None = None) -> Newest | None:
         """See `newest_data`. With `corrupt=skip`, what a tier lost does not count."""
         return newest_data(self.log, largest, self._options.corrupt_skip)

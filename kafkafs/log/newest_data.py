@@ -14,8 +14,9 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Newest, largest_timestamp, newest
 
 
-def newest_data(log: Log, largest: Sequence[int | None], lenient: bool = False) -> Newest | None:
-    """The newest batch of data. `largest` is the largest timestamp of each segment's batches, None if it has none.
+def newest_data(log: Log, largest: Sequence[int | None] | None = None, lenient: bool = False) -> Newest | None:
+    """The newest batch of data. `largest` is the largest timestamp of each segment's batches, None if it has none; as
+    `Log.largest_in` has it, if they are not known.
 
     If a batch begins below the log start, its records may be older than its header states: then nobody knows without
     reading all of them. DiskError or NotFound if a tier lost what may be newer, unless `lenient`.
@@ -26,7 +27,7 @@ def newest_data(log: Log, largest: Sequence[int | None], lenient: bool = False) 
 
     found: Newest | None = None
     segments = log.visible_segments()
-    times = largest[len(largest) - len(segments) :]
+    times = [*map(log.largest_in, segments)] if largest is None else largest[len(largest) - len(segments) :]
     if not lenient:
         _check_last(log, segments, times)
     known = [(time, segment) for time, segment in zip(times, segments, strict=True) if time is not None]

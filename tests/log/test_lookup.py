@@ -255,7 +255,7 @@ def test_a_point_reads_no_more_than_64_kib():
     """A gigabyte of segment must cost what a small one does."""
     data = Dataset("4.3.1", "stopped")
     log, records = log_of(data.path, "long-index-0"), data.records("long-index")
-    assert log.end_of(log.segments[0]) > 2 * MOST_READ
+    assert log.walk_end(log.segments[0]) > 2 * MOST_READ
     log.locate(records[0].offset)  # links the kernels
     for record in random.Random(1).sample(records, 60):
         (_, batch), read = counted(log.locate, record.offset)

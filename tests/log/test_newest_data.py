@@ -11,7 +11,7 @@ from tests.log.transactional import marker
 
 def newest_of(path: Path) -> Newest | None:
     log = log_of(path)
-    return newest_data(log, log.largest_timestamps())
+    return newest_data(log)
 
 
 def test_the_newest_batch_of_data(tmp_path: Path) -> None:

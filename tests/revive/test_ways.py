@@ -106,7 +106,7 @@ def test_groups_beside_one_that_lost_how_its_members_left_are_there(tmp_path):
     gone = batch(left("ConsumerGroup", group, *members), log.end_offset)
     ended = batch(deleted("ConsumerGroup", group), log.end_offset + len(MEMBERS) * len(members))
     with open(data / name / log.segments[-1].log_name, "r+b") as file:
-        file.seek(log.end_of(log.segments[-1]))
+        file.seek(log.walk_end(log.segments[-1]))
         file.write(gone[:-1] + b"\x55" + ended)
     with revived("4.3.1", tmp_path, [data], corrupt="skip") as node:
         assert [each["endedGroups"] for each in node.report["revived"] if each.get("endedGroups")] == [[group]]

@@ -19,7 +19,7 @@ from kafkafs.format.batch import Batch
 from kafkafs.format.messages.message_values import Fields
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.tiers.tier_names import TierPartition
-from kafkafs.log.lineage import Lineage
+from kafkafs.log.lineage import Lineage, last_batch
 from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition, progress
@@ -77,7 +77,7 @@ class FollowedState:
             last = self._last
             if last is not None and last.base_offset >= log.start_offset and log.locate(last.base_offset)[1] != last:
                 return False
-            self._last = _last_batch(log)
+            self._last = last_batch(log)
         except (Vanished, NotFound):
             return False
         return True
@@ -185,14 +185,6 @@ def _merged(known: Iterable[dict[str, tuple[Upload | None, int]]]) -> dict[str, 
             before, highest = merged.get(each, _NOTHING)
             merged[each] = upload or before, max(state, highest)
     return merged
-
-
-def _last_batch(log: Log) -> Batch | None:
-    """The last batch of a log; None if it has none, or a damaged one."""
-    if log.tail is not None and log.tail.last is not None:
-        return log.tail.last
-    found = log.locate(log.end_offset - 1)[1] if log.end_offset > log.start_offset else None
-    return found if isinstance(found, Batch) else None
 
 
 def _read_into(state: FollowedState, reader: Reader) -> None:
