@@ -3,8 +3,10 @@
     data_directory   one entry of `log.dirs`: its partitions and checkpoints
     partition        a partition's directory, which changes: `log()` returns the newest `Log`; `listing`: its files
     log              a `Log`: the segments at one moment, with their start and end offsets; it is immutable
-    segment          a `Segment`: its files (`segment_files`), its indexes, and a check that they are unchanged
-    batch_runs       reads from a trusted position: `BatchRun`s of whole, valid batches, and the `Damage` between them
+    segment          a `Segment`: its files (`segment_files`), its indexes (`segment_indexes`), and a check that they
+                     are unchanged
+    batch_runs       reads from a trusted position: `BatchRun`s of whole, valid batches, and the `Damage` between them;
+                     `resync`: where the next batch may begin
     scattered        all valid batches of a file, also if their offsets are not in order
     gaps             missing offsets inside a remote segment
     refetching       fetches again what arrived damaged from a remote tier

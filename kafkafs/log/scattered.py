@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import LARGEST_HEADER, Batch, parse_batch, rows_of
-from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs, next_valid
+from kafkafs.log.batch_runs import BatchRun, Bounds, Damage, batch_runs
 from kafkafs.log.large_batches import whole_batch
+from kafkafs.log.resync import next_valid
 
 
 def scattered_batches(file: DataFile, end: int, largest: int) -> Iterator[BatchRun | Damage]:

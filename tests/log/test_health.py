@@ -16,8 +16,9 @@ from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.health import segments_health
 from kafkafs.log.read_options import ReadOptions
-from kafkafs.log.segment import Segment, SegmentIndexes
+from kafkafs.log.segment import Segment
 from kafkafs.log.segment_files import SegmentFiles
+from kafkafs.log.segment_indexes import SegmentIndexes
 from tests.disk.descriptors import open_below
 from tests.log.making import NAME, log_of, made, spread, write_partition
 

@@ -6,14 +6,12 @@ import struct
 import pytest
 
 from kafkafs.format.batch import HEADER_SIZES, Batch, batch_at, is_plausible, parse_batch, walk
-from kafkafs.log import batch_runs
-from kafkafs.log.batch_runs import next_valid
 from kafkafs.log.large_batches import whole_batch
+from kafkafs.log.resync import WINDOW, next_valid
 from tests.format.golden import BATCHES
 from tests.log.making import log_of, made, write_partition
 
 BATCH = made(7, [1, 2, 3])
-WINDOW = batch_runs.WINDOW
 
 
 def opened(tmp_path, data: bytes):
