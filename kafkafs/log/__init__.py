@@ -24,6 +24,7 @@
     retries          the two retry loops for vanished files: `ask_again` for a query, `resume` for a sequential read
     visible          the records that an isolation level shows; `outcomes`: how transactions end; `hidden_markers`: ends
                      that damage may hide; `overlaps`: offsets that batch headers do not give
+    transaction_events   the transactions that batches begin and end, followed for checks and repairs
     producers        a broker's producer state at a log's end; `producer_snapshots`:
                      the broker's snapshots of that state, at the start of a segment
     lineage          `went_on`: compares two looks: the log grew, was rolled, was compacted, or is another one;

@@ -1,4 +1,4 @@
-"""The view of a read_committed reader, from the log, and transactions as they are followed through batches.
+"""How transactions ended, for a read_committed reader. `transaction_events` follows them for repairs and checks.
 
 A transaction's outcome is the next marker of its producer. Reading goes forward, so markers are found by a scan that
 runs ahead of the reader no further than it must. The transaction index would save that scan for what was aborted, but
@@ -6,22 +6,21 @@ only the scan shows whether it is right. A transaction without a marker is open,
 stable offset.
 Damaged bytes may hide a marker (`hidden_markers`). A transaction in front of them then counts as ended, and nobody
 knows how. So its batches are an error for a reader, which would otherwise end early, or show what was aborted.
-A transaction may begin some segments before its marker; so a segment gives its events, and a tracker follows those of
-all segments in order. Sources: ProducerStateManager, ProducerAppendInfo, TransactionIndex, CompletedFetch.
+Sources: ProducerStateManager, ProducerAppendInfo, TransactionIndex, CompletedFetch.
 """
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from kafkafs.disk.blocking import may_block
 from kafkafs.errors import CorruptData, Lost
 from kafkafs.format.batch import Batch, Batches, is_control, is_transactional
-from kafkafs.format.control import ControlType, control_types
-from kafkafs.format.records import Records, Refusal, decode, stored_limit
+from kafkafs.format.control import ControlType
+from kafkafs.format.records import stored_limit
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.hidden_markers import HiddenMarkers, hidden_markers
@@ -29,9 +28,7 @@ from kafkafs.log.lineage import Change, place_behind, went_on
 from kafkafs.log.log import Log
 from kafkafs.log.producer_snapshots import newest_open
 from kafkafs.log.segment import ANY_OFFSET, Segment
-
-EMPTIED = -2
-"""In the place of a control type: a marker that says nothing any more."""
+from kafkafs.log.transaction_events import MARKER_LIMIT, marker_types
 
 Fates = np.ndarray[tuple[int], np.dtype[np.int8]]
 """A `Fate` of each of some batches."""
@@ -45,27 +42,7 @@ class Fate(IntEnum):
     UNKNOWN = 2
 
 
-_MARKER_LIMIT = 1 << 20
 _PRODUCERS_KEPT = 4096
-
-
-def marker_types(run: BatchRun, rows: Batches) -> np.ndarray[tuple[int], np.dtype[np.int16]]:
-    """The `ControlType` of each of these control batches; EMPTIED where compaction left nothing or it cannot be read.
-
-    One that is emptied ends a transaction without aborting it: the cleaner drops an aborted transaction's data before
-    its marker.
-    """
-    found = np.full(len(rows), EMPTIED, np.int16)
-    for piece in marker_records(run, rows):
-        found[piece.rows["batch"]] = control_types(piece)
-    return found
-
-
-def marker_records(run: BatchRun, rows: Batches) -> Iterator[Records]:
-    """The records of these control batches, in pieces; none of one that compaction emptied, or that cannot be read."""
-    for piece in decode(run.data, run.position, rows, _MARKER_LIMIT):
-        if not isinstance(piece, Refusal):
-            yield piece
 
 
 class OpenTransactions:
@@ -140,7 +117,7 @@ def _scan_ahead(log: Log, first: int, start: Start, lenient: bool = False) -> It
         segment = log.segments[number]
         place = start if number == first else Start(0, segment.base_offset)
         try:
-            end, largest = log.walk_end(segment), stored_limit(_MARKER_LIMIT)
+            end, largest = log.walk_end(segment), stored_limit(MARKER_LIMIT)
             for item in segment.walk(place, end, 0, needed, largest) if segment.is_readable() else ():
                 if isinstance(item, BatchRun):
                     yield item
@@ -243,65 +220,3 @@ class Outcomes:
             if hidden.may_be_of(producer):
                 own.append(_unknown_end(hidden))
         self._hidden.append(hidden)
-
-
-EventKind = Literal["begin", "commit", "abort", "emptied"]
-_KINDS: dict[int, EventKind] = {ControlType.ABORT: "abort", EMPTIED: "emptied"}  # anything else commits
-
-
-class Event(NamedTuple):
-    """A producer's first batch behind a marker of its own, or a marker; "emptied" is one that compaction emptied."""
-
-    offset: int
-    producer: int
-    kind: EventKind
-
-
-class Aborted(NamedTuple):
-    """An abort by the transaction index. `first` is None if no data of the producer was seen."""
-
-    producer: int
-    first: int | None
-    last: int
-    stable: int  # the last stable offset behind it
-
-
-def events(run: BatchRun) -> list[Event]:
-    """The events of a run of batches, in order. A transaction that goes on begins once more in each run."""
-    rows = run.rows
-    transactional = np.flatnonzero(is_transactional(rows))
-    if not len(transactional):
-        return []
-    control = is_control(rows)
-    producers = rows["producer_id"][transactional]
-    by_producer = np.argsort(producers, kind="stable")
-    follows_own = np.diff(producers[by_producer], prepend=producers[by_producer[:1]] - 1) == 0
-    behind_data = np.concatenate(([False], ~control[transactional[by_producer[:-1]]]))
-    goes_on = np.empty(len(transactional), np.bool_)
-    goes_on[by_producer] = follows_own & behind_data
-    found, types = [], iter(marker_types(run, rows[transactional[control[transactional]]]).tolist())
-    for row in transactional[control[transactional] | ~goes_on].tolist():
-        producer = int(rows["producer_id"][row])
-        if control[row]:
-            found.append(Event(int(rows["last_offset"][row]), producer, _KINDS.get(next(types), "commit")))
-        else:
-            found.append(Event(int(rows["base_offset"][row]), producer, "begin"))
-    return found
-
-
-class Tracker:
-    """The transactions that are open as events pass by in the order of offsets."""
-
-    def __init__(self, begun: Mapping[int, int] | None = None) -> None:
-        """`begun`: those open before the first event, producer to first offset."""
-        self.open = dict(begun or {})
-
-    def follow(self, event: Event) -> Aborted | None:
-        """Takes the event into account; what was aborted by it."""
-        if event.kind == "begin":
-            self.open.setdefault(event.producer, event.offset)
-            return None
-        first = self.open.pop(event.producer, None)
-        if event.kind != "abort":
-            return None
-        return Aborted(event.producer, first, event.offset, min(self.open.values(), default=event.offset + 1))

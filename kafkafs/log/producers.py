@@ -14,10 +14,10 @@ from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.tables import chosen
 from kafkafs.log.batch_runs import BatchRun, Start
 from kafkafs.log.log import Log
-from kafkafs.log.outcomes import marker_records
 from kafkafs.log.partition import Partition
 from kafkafs.log.producer_snapshots import producers_at
 from kafkafs.log.segment_search import scan_start
+from kafkafs.log.transaction_events import marker_records
 
 _NOTHING = (-1, -1, 0)  # sequence, offset, delta of a producer without a batch that counts
 _LARGEST_SEQUENCE = 2**31 - 1

@@ -15,7 +15,7 @@ from kafkafs.format.batch import Batches
 from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.format.transaction_index import ABORTED as TRANSACTION
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.outcomes import Aborted, Tracker, events
+from kafkafs.log.transaction_events import Aborted, Tracker, events
 
 DEFAULT_INTERVAL = 4096
 """Kafka's `index.interval.bytes` where nobody has set it."""

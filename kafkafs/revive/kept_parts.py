@@ -10,9 +10,9 @@ from kafkafs.format.batch import walk
 from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.tables import copied
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.outcomes import Tracker
 from kafkafs.log.rebuilding import Indexes, Rebuilding
 from kafkafs.log.segment import Segment
+from kafkafs.log.transaction_events import Tracker
 
 Kept = Callable[[int, bytes | memoryview], None]
 """Gets the base offset of the new segment, and the bytes that are kept, in order, as they are read."""

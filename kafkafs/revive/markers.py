@@ -17,7 +17,7 @@ from kafkafs.format.producer_snapshot import ProducerState
 from kafkafs.format.tables import chosen
 from kafkafs.format.transaction_index import AbortedTransaction
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.outcomes import Event, events
+from kafkafs.log.transaction_events import Event, events
 
 IsOver = Callable[[int], bool]
 """Says if a producer's transaction without an end in the log has had an end."""

@@ -8,10 +8,10 @@ import numpy as np
 
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
-from kafkafs.log.outcomes import Tracker
 from kafkafs.log.partition import Partition
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL
 from kafkafs.log.segment import Segment
+from kafkafs.log.transaction_events import Tracker
 from kafkafs.revive.broker_notes import BrokerNotes
 from kafkafs.revive.markers import written
 from kafkafs.revive.tally import Loss, Tally

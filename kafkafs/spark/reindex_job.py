@@ -18,11 +18,11 @@ from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.format.names import METADATA_LOG, parse_partition_name, segment_file
 from kafkafs.log.batch_runs import BatchRun, Damage
 from kafkafs.log.data_directory import DataDirectory
-from kafkafs.log.outcomes import Tracker
 from kafkafs.log.producer_snapshots import newest_open
 from kafkafs.log.rebuilding import DEFAULT_INTERVAL, Indexes, Rebuilding, follow
 from kafkafs.log.replicas import furthest
 from kafkafs.log.topic_choice import ALL_TOPICS, TopicChoice
+from kafkafs.log.transaction_events import Tracker
 from kafkafs.spark import jobs
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.spark.segment_units import SegmentLook, SegmentUnit, live_segments, segments_of

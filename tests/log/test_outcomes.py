@@ -17,8 +17,9 @@ from kafkafs.format.transaction_index import ABORTED
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.log import Log
 from kafkafs.log.look import Look, Reader
-from kafkafs.log.outcomes import Event, Fate, OpenTransactions, Outcomes, Tracker, events
+from kafkafs.log.outcomes import Fate, OpenTransactions, Outcomes
 from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.transaction_events import Event, Tracker, events
 from kafkafs.spark.segment_units import SegmentLook, segments_of
 from tests.counting import counted
 from tests.kafka.dataset import Dataset

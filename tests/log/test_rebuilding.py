@@ -12,8 +12,8 @@ from kafkafs.format.batch import BATCH
 from kafkafs.format.index import OffsetIndex, TimeIndex
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.outcomes import Tracker
 from kafkafs.log.rebuilding import Indexes, Rebuilding
+from kafkafs.log.transaction_events import Tracker
 from tests.kafka.dataset import Dataset
 from tests.log.making import log_of, made, write_partition
 

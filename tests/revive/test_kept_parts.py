@@ -6,7 +6,7 @@ from kafkafs.errors import DiskError
 from kafkafs.format.batch import batch_bytes, walk
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.outcomes import Tracker
+from kafkafs.log.transaction_events import Tracker
 from kafkafs.revive.kept_parts import KeptParts
 from tests.log.making import made, write_partition
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import OffsetSpec
 from kafkafs.format.transaction_index import AbortedTransaction
 from kafkafs.log.batch_runs import BatchRun
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.log.outcomes import Event
+from kafkafs.log.transaction_events import Event
 from kafkafs.revive.job import revive
 from kafkafs.revive.markers import Marker, ended_by, lost_behind, lost_between, no_coordinator
 from tests.kafka import broker as nodes

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.format.transaction_index import ABORTED_SIZE
-from kafkafs.log.outcomes import Event, EventKind
+from kafkafs.log.transaction_events import Event, EventKind
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.transaction_check import SegmentTransactions, check_transactions
 

@@ -19,9 +19,9 @@ from kafkafs.format.batch import APPEND_TIME, LARGEST_HEADER, Batch, Batches, ba
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun, Damage
-from kafkafs.log.outcomes import Event, events
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import Segment
+from kafkafs.log.transaction_events import Event, events
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.segment_units import SegmentLook
 

@@ -13,8 +13,8 @@ import numpy as np
 from kafkafs.errors import Denied, DiskError, NotFound, Unanswered
 from kafkafs.format.batch import SMALLEST
 from kafkafs.format.transaction_index import ABORTED, ABORTED_SIZE
-from kafkafs.log.outcomes import Aborted, Event, Tracker
 from kafkafs.log.segment import Segment
+from kafkafs.log.transaction_events import Aborted, Event, Tracker
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 
 

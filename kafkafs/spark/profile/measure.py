@@ -18,9 +18,9 @@ from kafkafs.format.control import ControlType
 from kafkafs.format.records import Records, Refusal, decode
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun
-from kafkafs.log.outcomes import marker_types
 from kafkafs.log.read_options import MAX_BATCH
 from kafkafs.log.segment import ANY_OFFSET, Segment
+from kafkafs.log.transaction_events import marker_types
 from kafkafs.spark.profile.figures import LAGS_MS, MOST_BUCKETS, SKETCH_BITS, TIME_STEPS_S, Codec, Figures, KeptBytes
 from kafkafs.spark.segment_units import SegmentLook
 
