@@ -23,7 +23,8 @@
     reading          `records` reads a window of offsets to its end, also if the broker changes the log meanwhile
     retries          the two retry loops for vanished files: `ask_again` for a query, `resume` for a sequential read
     visible          the records that an isolation level shows; `outcomes`: how transactions end; `hidden_markers`: ends
-                     that damage may hide; `overlaps`: offsets that batch headers do not give
+                     that damage may hide; `overlaps`: offsets that batch headers do not give; `log_overlaps`
+                     finds them in a log
     transaction_events   the transactions that batches begin and end, followed for checks and repairs
     producers        a broker's producer state at a log's end; `producer_snapshots`:
                      the broker's snapshots of that state, at the start of a segment
