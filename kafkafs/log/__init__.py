@@ -41,17 +41,7 @@
     recognition      tells a broker's data directory from other directories
     checkpoint_files, meta_properties   files of a data directory outside its partitions
 
-The steps of a lookup by time. A lookup by offset enters one step later. There is no other way, and `.explain` shows it:
-
-    Lookup.first_at(timestamp)
-      |  Lookup._segments_reaching          segments whose largest timestamp is at or after the time
-      |
-      +  time_search.TimeSearch.batches     time index entry -> offset
-      |  segment_search.scan_start          offset index entry -> position, checked against the log
-      |  Segment.walk                       batches from that position on, each checked
-      |  Visible.record_at_or_after         skips hidden records, decodes the found one
-      v
-    Found
+`lookup` has the steps of a lookup, which `.explain` shows. docs/code.md draws them, from the name of a file on.
 
 Indexes are hints everywhere: they save reads, and each entry is checked against the log before it is used. Only
 `kafkafs.disk` opens files.

@@ -69,7 +69,8 @@ class Late(NamedTuple):
 
 
 class Log:
-    """See the module. `start_offset` is the log start offset."""
+    """See the module. `start_offset` is the log start offset. The methods, in order: the end, and what may be behind
+    it; which segments have an offset; reading; times."""
 
     def __init__(
         self,
@@ -112,15 +113,44 @@ class Log:
             self._end_offset = max(tail.end_offset, self.start_offset) if tail else self.start_offset
         return self._end_offset
 
-    def is_closed_at(self, offset: int) -> bool:
-        """True if the offset is in front of the last segment, so that the log goes on behind it."""
-        return bool(self._bases) and offset < self._bases[-1]
+    @property
+    def known_end(self) -> int | None:
+        """The end offset; None if the last log may not be read, or if nothing is left of it that tells an offset."""
+        if self.tail is None or not (self.tail.refused or self.tail.lost):
+            return self.end_offset
+        is_told = self.tail.refused is None and self.end_offset > self.segments[-1].base_offset + 1
+        return self.end_offset if is_told else None
 
     @property
     def local_start_offset(self) -> int:
         """The first offset that is on the disk: what is before is in a remote tier. The log end where all is."""
         local = next((segment.base_offset for segment in self.segments if segment.object is None), self.end_offset)
         return max(local, self.start_offset)
+
+    def check_inside(self, offset: int) -> None:
+        """Raise NotFound if the offset is outside [log start, log end)."""
+        if offset < self.start_offset:
+            raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
+        if not self.is_closed_at(offset) and offset >= self.end_offset:
+            self.check_end()
+            self.check_begin(offset, None)
+            raise NotFound(f"offset {offset} is at or after the log end, {self.end_offset}: it does not exist yet")
+
+    def check_end(self) -> None:
+        """Denied if the last log may not be read: what it holds is unknown, and no answer may be without it."""
+        if self.tail is not None and self.tail.refused is not None:
+            raise Denied(str(self.tail.refused))
+
+    def check_begin(self, start: int, end: int | None, lenient: bool = False) -> None:
+        """Lost if [start, end) begins behind all that is left of a log whose end a tier has lost, unless `lenient`."""
+        if self.tail is not None and self.tail.lost and start >= self.end_offset and (end is None or end > start):
+            self.pass_lost(self.tail.lost.with_traceback(None), lenient)
+
+    def pass_lost(self, error: Lost, lenient: bool) -> None:
+        """Goes on behind what a tier has lost if `lenient`, or raises."""
+        if not lenient or isinstance(error, Unopenable):
+            raise error
+        logger.warning("%s: passing over what a tier has lost: %s", self.name.directory, error)
 
     def number_at(self, offset: int) -> int:
         """The number of the last segment with a base offset at or below `offset`; 0 if none has one."""
@@ -130,32 +160,24 @@ class Log:
         """True if it is one of the segments. A segment that was cut, compacted or replaced since is another one."""
         return bool(self.segments) and self.segments[self.number_at(segment.base_offset)] is segment
 
-    def readable_from(self, offset: int) -> Iterator[Segment]:
-        """The segments that may hold `offset` or something behind it. One that may not be read is a gap."""
-        return filter(Segment.is_readable, self.segments_from(offset))
+    def is_closed_at(self, offset: int) -> bool:
+        """True if the offset is in front of the last segment, so that the log goes on behind it."""
+        return bool(self._bases) and offset < self._bases[-1]
 
     def segments_from(self, offset: int) -> tuple[Segment, ...]:
-        """The same, those that may not be read among them."""
+        """The segments that may hold `offset` or something behind it."""
         return self.segments[self.number_at(offset) :]
+
+    def readable_from(self, offset: int) -> Iterator[Segment]:
+        """The same, without those that may not be read: each is a gap."""
+        return filter(Segment.is_readable, self.segments_from(offset))
 
     def visible_segments(self) -> tuple[Segment, ...]:
         """The segments that are not wholly below the log start."""
         return self.segments_from(self.start_offset)
 
-    def walk_end(self, segment: Segment) -> int:
-        """The position at which a walk through the segment's log ends. A closed segment's file size will do: a walk
-        leaves zero bytes at its end out itself. This position is what searches of a segment call `log_end`."""
-        if segment.next_base is None:
-            tail = self.tail
-            return tail.position if tail else 0
-        return closed_end(segment) if segment.overlaps_next else segment.seen[0]
-
-    def segments_between(self, start: int, end: int | None) -> list[Segment]:
-        """The segments that may hold offsets in [start, end); `None` for the log end."""
-        return list(self._between(start, end))
-
-    def _between(self, start: int, end: int | None) -> Iterator[Segment]:
-        """The same, opened one by one, and none behind the range."""
+    def segments_between(self, start: int, end: int | None) -> Iterator[Segment]:
+        """The segments that may hold offsets in [start, end), opened one by one; `None` for the log end."""
         end = self.end_offset if end is None else min(end, self.end_offset)
         start = max(start, self.start_offset)
         reached = takewhile(lambda segment: segment.base_offset < end, self.segments_from(start))
@@ -168,6 +190,41 @@ class Log:
             segment for segment in self.segments_from(start)
             if (segment.base_offset < end or end >= self.end_offset) and not segment.is_readable()
         ]  # fmt: skip
+
+    def growing(self) -> list[Segment]:
+        """The last segment, if it may be read: the file that what is empty yet will be read from."""
+        return list(filter(Segment.is_readable, self.segments[-1:]))
+
+    def hold(self, start: int, end: int, most: int = HELD) -> list[DataFile]:
+        """The files behind the offsets [start, end), for a handle to hold open: the first ones, if there are many."""
+        held = []
+        for segment in islice(self.segments_between(start, end), most):
+            file = segment.hold()
+            if file is not None:
+                held.append(file)
+        return held
+
+    def is_in_tier(self, offset: int) -> bool:
+        """True if a tier answers for that offset, if only with an error."""
+        return any(segment.object is not None for segment in islice(self.segments_from(offset), 1))
+
+    def gaps_in_a_tier(self) -> list[str]:
+        """Return sentences about offsets that no upload has, between two uploads that tell where they end and begin. A
+        tiered log is never compacted. Gaps between segments of the disk are pieces of their own (`tier.local_gaps`)."""
+        joints = ((one.next_base, other.base_offset) for one, other in pairwise(self.segments))
+        return [
+            f"offsets {end} to {base - 1} are in no upload: a gap in the offsets"
+            for end, base in joints
+            if end is not None and end < base
+        ]
+
+    def walk_end(self, segment: Segment) -> int:
+        """The position at which a walk through the segment's log ends. A closed segment's file size will do: a walk
+        leaves zero bytes at its end out itself. This position is what searches of a segment call `log_end`."""
+        if segment.next_base is None:
+            tail = self.tail
+            return tail.position if tail else 0
+        return closed_end(segment) if segment.overlaps_next else segment.seen[0]
 
     def walk(
         self, start: int, end: int, lenient: bool = False, largest: int = ANY_SIZE
@@ -203,11 +260,10 @@ class Log:
             except Lost as error:
                 self.pass_lost(error, lenient)
 
-    def pass_lost(self, error: Lost, lenient: bool) -> None:
-        """Goes on behind what a tier has lost if `lenient`, or raises."""
-        if not lenient or isinstance(error, Unopenable):
-            raise error
-        logger.warning("%s: passing over what a tier has lost: %s", self.name.directory, error)
+    def walk_segment(self, segment: Segment, start: Start | int) -> Iterator[BatchRun | Damage]:
+        """All that a segment has from a place on, or from the batch that reaches an offset."""
+        begin = start if isinstance(start, Start) else scan_start(segment, start)
+        yield from segment.walk(begin, self.walk_end(segment))
 
     def locate(self, offset: int, trace: Trace = no_trace) -> LocatedBatch:
         """The first batch whose last offset is at or after `offset`, as a fetch answers, or the damage that owns it.
@@ -227,33 +283,6 @@ class Log:
                 return segment, found
         raise NotFound(f"no batch at or after offset {offset}")
 
-    def check_inside(self, offset: int) -> None:
-        """Raise NotFound if the offset is outside [log start, log end)."""
-        if offset < self.start_offset:
-            raise NotFound(f"offset {offset} is below the log start, {self.start_offset}: deleted, or only in a tier")
-        if not self.is_closed_at(offset) and offset >= self.end_offset:
-            self.check_end()
-            self.check_begin(offset, None)
-            raise NotFound(f"offset {offset} is at or after the log end, {self.end_offset}: it does not exist yet")
-
-    @property
-    def known_end(self) -> int | None:
-        """The end offset; None if the last log may not be read, or if nothing is left of it that tells an offset."""
-        if self.tail is None or not (self.tail.refused or self.tail.lost):
-            return self.end_offset
-        is_told = self.tail.refused is None and self.end_offset > self.segments[-1].base_offset + 1
-        return self.end_offset if is_told else None
-
-    def check_end(self) -> None:
-        """Denied if the last log may not be read: what it holds is unknown, and no answer may be without it."""
-        if self.tail is not None and self.tail.refused is not None:
-            raise Denied(str(self.tail.refused))
-
-    def check_begin(self, start: int, end: int | None, lenient: bool = False) -> None:
-        """Lost if [start, end) begins behind all that is left of a log whose end a tier has lost, unless `lenient`."""
-        if self.tail is not None and self.tail.lost and start >= self.end_offset and (end is None or end > start):
-            self.pass_lost(self.tail.lost.with_traceback(None), lenient)
-
     def cuts(self, segment: Segment) -> tuple[Numbers, Numbers, int]:
         """The offsets behind which a batch begins, as the segment's index has them, their positions, and the segment's
         end. For a remote segment, only its end: the index is a request, which its reader makes."""
@@ -266,38 +295,6 @@ class Log:
         sound[1:] &= (np.diff(offsets) > 0) & (np.diff(positions) > 0)
         count = len(sound) if sound.all() else int(np.argmin(sound))
         return offsets[:count], positions[:count], end
-
-    def walk_segment(self, segment: Segment, start: Start | int) -> Iterator[BatchRun | Damage]:
-        """All that a segment has from a place on, or from the batch that reaches an offset."""
-        begin = start if isinstance(start, Start) else scan_start(segment, start)
-        yield from segment.walk(begin, self.walk_end(segment))
-
-    def growing(self) -> list[Segment]:
-        """The last segment, if it may be read: the file that what is empty yet will be read from."""
-        return list(filter(Segment.is_readable, self.segments[-1:]))
-
-    def hold(self, start: int, end: int, most: int = HELD) -> list[DataFile]:
-        """The files behind the offsets [start, end), for a handle to hold open: the first ones, if there are many."""
-        held = []
-        for segment in islice(self._between(start, end), most):
-            file = segment.hold()
-            if file is not None:
-                held.append(file)
-        return held
-
-    def is_in_tier(self, offset: int) -> bool:
-        """True if a tier answers for that offset, if only with an error."""
-        return any(segment.object is not None for segment in islice(self.segments_from(offset), 1))
-
-    def gaps_in_a_tier(self) -> list[str]:
-        """Return sentences about offsets that no upload has, between two uploads that tell where they end and begin. A
-        tiered log is never compacted. Gaps between segments of the disk are pieces of their own (`tier.local_gaps`)."""
-        joints = ((one.next_base, other.base_offset) for one, other in pairwise(self.segments))
-        return [
-            f"offsets {end} to {base - 1} are in no upload: a gap in the offsets"
-            for end, base in joints
-            if end is not None and end < base
-        ]
 
     def indexed_timestamp(self, start: int, end: int | None, segments: Sequence[Segment] | None = None) -> int:
         """The largest timestamp that the time indexes tell for the offsets [start, end); -1 if they tell none.

@@ -15,7 +15,7 @@ from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch, Batches, batch_at, data_batches
 from kafkafs.format.records import Records, Refusal, decode, stored_limit
 from kafkafs.format.tables import chosen
-from kafkafs.format.trace import Trace, no_trace
+from kafkafs.format.trace import Trace
 from kafkafs.log.batch_runs import ANY_SIZE, BatchRun, Damage
 from kafkafs.log.log import Log
 from kafkafs.log.log_overlaps import LogOverlaps
@@ -128,7 +128,7 @@ class Visible:
         run: BatchRun,
         timestamp: int,
         outcomes: Outcomes | None,
-        trace: Trace = no_trace,
+        trace: Trace,
     ) -> Records | TooLarge | None:
         """For any batch below `end`, in a run of nothing else, return the first visible record at or after `timestamp`,
         behind the record in front of it if that was decoded with it. Return None if the batch has none, or is corrupt.

@@ -169,7 +169,7 @@ class PartitionView:
 
     def stream_attributes(self, look: Look, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
-        between = look.log.segments_between(start, end)
+        between = [*look.log.segments_between(start, end)]
         timestamp_ms = look.log.indexed_timestamp(start, end, between)
         segments = between or look.log.growing()
         return self.attributes_over(segments, (segment.log() for segment in segments), timestamp_ms)

@@ -255,7 +255,8 @@ class RawRange(NoXattrs):
         settled = end is not None and end < look.log.end_offset
         timestamp_ms = look.log.indexed_timestamp(start, end)
         keep_s = KEEP_S if settled else 0.0
-        segments = [extent.segment for extent in extents] or look.log.segments_between(start, end) or look.log.growing()
+        of_bytes = [extent.segment for extent in extents]
+        segments = of_bytes or [*look.log.segments_between(start, end)] or look.log.growing()
         about = self._view.file_attributes((segment.log() for segment in segments), size, timestamp_ms, keep_s)
         return about._replace(version=_version(extents, end))
 

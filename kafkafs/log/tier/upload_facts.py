@@ -58,12 +58,11 @@ class UploadFacts:
             key = _identity(each)
             if each.end_offset is None and not each.trouble:
                 end = self._ends[key] = before[key] if key in before else end_of(layout, each)
-                found.append(_with_end(layout, each, end))
+                each = _with_end(layout, each, end)
             elif each.end_offset is None and {"index", "timeindex"} & each.files.keys():
                 end = self._ends[key] = before[key] if key in before else _end_behind(layout, each) - 1
-                found.append(each._replace(end_offset=end))
-            else:
-                found.append(each)
+                each = each._replace(end_offset=end)
+            found.append(each)
         return found
 
     def to_the_end(self, layout: Layout, piece: Piece) -> Piece:
