@@ -32,6 +32,7 @@ def test_one_that_is_alone_waits_for_those_who_run_and_keeps_others_out(tmp_path
     assert first[0].wait(PATIENCE_S)
     assert second[0].wait(PATIENCE_S)  # side by side
     alone = one(tmp_path, True)
+    wait_until(lambda: _is_shut(tmp_path), PATIENCE_S)  # a process that begins late may come behind the next one
     first[1].set()
     assert not alone[0].wait(0.3)
     late = one(tmp_path, False)

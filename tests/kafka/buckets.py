@@ -41,9 +41,9 @@ class Store:
     asked: list[str] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
-    def address(self, prefix: str = "") -> str:
-        """That of the bucket, or of a folder in it."""
-        folder = f"{BUCKET}/{prefix}".rstrip("/")
+    def address(self, prefix: str = "", *, opened: bool = False) -> str:
+        """That of the bucket, or of a folder in it. `opened`: with the keys in it."""
+        folder = f"{'key:secret@' * opened}{BUCKET}/{prefix}".rstrip("/")
         return f"s3://{folder}?endpoint_override=127.0.0.1:{self.port}&scheme=http&region=us-east-1"
 
     def ranges(self) -> list[str]:

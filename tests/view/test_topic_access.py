@@ -1,18 +1,19 @@
 """Decoded views name schemas and fields: nobody reads those who may not read the registry's topic on disk."""
 
 import shutil
-import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn, cast
+from typing import NoReturn
 
 import pytest
 
-from kafkafs.disk.access import Access
 from kafkafs.errors import Denied, DiskError, KafkafsError, Vanished
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.partition import Partition
 from kafkafs.view.node import Attributes
 from kafkafs.view.topic_access import TopicAccess
 from tests.kafka import registered
+from tests.log.making import made, write_partition
 from tests.mounting import wait_until
 from tests.view.trees import node, tree
 
@@ -68,24 +69,20 @@ def test_without_a_registry_its_own_files_count(data: Path) -> None:
 
 
 @pytest.mark.parametrize("problem", [DiskError, Denied, Vanished])
-def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(monkeypatch, problem: type[KafkafsError]) -> None:
+def test_what_was_hidden_stays_so_while_the_topic_cannot_be_looked_at(
+    tmp_path: Path, problem: type[KafkafsError]
+) -> None:
     """What the topic told is still remembered then."""
-    own = Attributes("file", 0o444, 0, 0, 0, 0, 0.0)
-    access = Access(0, 0, 0o400)
-    narrow = own.granting(access)
-    found: list[Partition | None] = [cast(Partition, object())]
-    monkeypatch.setattr("kafkafs.view.topic_access.partition_access", lambda _: (access, 0))
-    topic = TopicAccess(lambda: found[0], time.monotonic)
-    assert topic.restricted(own) == narrow
+    for log in write_partition(tmp_path, {0: [made(0, [1])]}).glob("*.log"):
+        log.chmod(0o400)
+    own, partition = Attributes("file", 0o444, 0, 0, 0, 0, 0.0), open_data_directory(tmp_path).partition("t-0")
 
-    looks = []
-
-    def fails(_: Partition) -> NoReturn:
-        looks.append(1)
+    def refuse() -> NoReturn:
         raise problem("the disk does not answer")
 
-    monkeypatch.setattr("kafkafs.view.topic_access.partition_access", fails)
-    wait_until(lambda: topic.restricted(own) == narrow and looks)
-    assert topic.restricted(own) == narrow
-    found[0] = None
-    wait_until(lambda: topic.restricted(own) == own)
+    finds: list[Callable[[], Partition | None]] = [lambda: partition, refuse, lambda: None]
+    now = [0]
+    topic = TopicAccess(lambda: finds[now[0]](), lambda: now[0])
+    for mode in (0o400, 0o400, 0o444):
+        assert topic.restricted(own).mode == mode
+        now[0] += 1

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.schemas import avro_names
-from kafkafs.format.schemas.avro_names import SCHEMA_DEPTH, Names, full_name, parse_schema, record_fields
+from kafkafs.format.schemas.avro_names import SCHEMA_BYTES, SCHEMA_DEPTH, Names, full_name, parse_schema, record_fields
 
 SPACES = st.sampled_from(["", "a", "a.b", None])
 
@@ -138,11 +137,11 @@ def test_what_is_no_schema_is_a_sentence(text: str, sentence: str) -> None:
         parse_schema(text)
 
 
-def test_a_schema_and_its_references_are_bounded_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(avro_names, "SCHEMA_BYTES", 15)
-    assert parse_schema('"int"', ['"long"'])[0] == "int"
-    with pytest.raises(CorruptData, match="more than 15 characters"):
-        parse_schema('"int"', ['"long"', '"string"'])
+def test_a_schema_and_its_references_are_bounded_together() -> None:
+    long = '"long"'.ljust(SCHEMA_BYTES - len('"int"'))
+    assert parse_schema('"int"', [long])[0] == "int"
+    with pytest.raises(CorruptData, match=f"more than {SCHEMA_BYTES} characters"):
+        parse_schema('"int"', [long, '"string"'])
 
 
 WORDS = st.sampled_from(["type", "name", "fields", "items", "values", "x"])

@@ -8,7 +8,8 @@ import pytest
 from kafkafs.errors import DiskError
 from kafkafs.log.tier.folder import Folder, split
 from tests.cli.asking import called
-from tests.kafka import aiven, tiers
+from tests.kafka import aiven
+from tests.kafka.buckets import BUCKET, bucket_of
 from tests.kafka.tiered import Tiered
 
 TIERED = Tiered()
@@ -69,9 +70,9 @@ def test_an_object_of_a_bucket_is_dumped_by_its_address(tmp_path):
     local = TIERED.whole / f"payments-0/{plain.name[:20]}"
     zstd = aiven.write(TIERED.tier, tmp_path / "zstd", prefix="p/", compress=True)
     (packed,) = zstd.rglob(plain.name)
-    with tiers.s3_server() as server:
-        for bucket, tier, log in (("plain", TIERED.tier, plain), ("zstd", zstd, packed)):
-            address, _, store = tiers.uploaded(tier, f"dump-{bucket}", server).partition("?")
+    for tier, log in ((TIERED.tier, plain), (zstd, packed)):
+        with bucket_of(tier.parent) as running:
+            address, _, store = running.address(tier.name, opened=True).partition("?")
             folder = f"{address}/{log.parent.relative_to(tier)}"
             shown = folder.replace("key:secret@", "")
             for kind in ("log", "index", "timeindex"):
@@ -82,13 +83,13 @@ def test_an_object_of_a_bucket_is_dumped_by_its_address(tmp_path):
             whole = called("dump", "--from-offset", "0", f"{folder}?{store}").stdout.decode()
             named = [line.rpartition("/")[2] for line in whole.splitlines() if line.startswith("Dumping ")]
             assert named == sorted(each.name for each in log.parent.glob("*.log"))
-        for words, sentence in (
-            (f"{folder}/nothing.log?{store}", "there is no file 'nothing.log' in s3://dump-zstd"),
-            (f"{address}/nowhere?{store}", "s3://dump-zstd/nowhere: there is no such file or folder"),
-        ):
-            done = called("dump", words, check=False)
-            assert sentence in done.stderr.decode()
-            assert b"secret" not in done.stderr
+            for words, sentence in (
+                (f"{folder}/nothing.log?{store}", f"there is no file 'nothing.log' in s3://{BUCKET}/{tier.name}"),
+                (f"{address}/nowhere?{store}", f"s3://{BUCKET}/{tier.name}/nowhere: there is no such file or folder"),
+            ):
+                done = called("dump", words, check=False)
+                assert sentence in done.stderr.decode()
+                assert b"secret" not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["b", "b#c", "b c", "100%", "ä"])

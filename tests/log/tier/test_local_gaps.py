@@ -17,7 +17,7 @@ from kafkafs.log.segment import Segment
 from kafkafs.log.tail import Tail
 from kafkafs.log.tier import local_gaps
 from kafkafs.view.tree import Root
-from tests.kafka import tiers
+from tests.kafka.buckets import bucket_of
 from tests.log.making import Made, write_partition
 from tests.log.tier import lives, naive
 from tests.log.tier.lives import FIRST_MS, Past
@@ -165,11 +165,11 @@ def test_an_end_that_only_the_tier_has_is_named(tmp_path, caplog, layout, has_me
 def test_a_bucket_is_asked_for_what_the_disk_lost(tmp_path):
     """A local offset needs no answer of the store; a lost one does."""
     made = past()
-    tier = made.write_tier(tmp_path / "tier")
+    made.write_tier(tmp_path / "tier")
     disk = disk_of(made, tmp_path / "disk", has_metadata=False)
     lose(disk, 90, "all")
-    with tiers.s3_server() as server:
-        source = TierSource(tiers.uploaded(tier, "lost-in-the-middle", server))
+    with bucket_of(tmp_path) as store:
+        source = TierSource(store.address("tier", opened=True))
         assert_as_made(tree(disk, tiered=source), made)
         root = tree(disk, tiered=source)
     for offset in (60, 89, 120, 179):

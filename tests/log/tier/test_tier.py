@@ -6,7 +6,8 @@ import pytest
 
 from kafkafs.log.read_options import TierSource
 from kafkafs.view.tree import Root
-from tests.kafka import aiven, tiers
+from tests.kafka import aiven
+from tests.kafka.buckets import Store, bucket_of
 from tests.kafka.tiered import FIRST_MS, RECORDS, Tiered
 from tests.view.trees import cat, latest, tree
 
@@ -15,29 +16,28 @@ AT_MOST = 6  # three objects: the size of each is asked for, and one range
 
 
 @pytest.fixture(scope="module", params=[1 << 22, 20_000, 5000])
-def cold(request, tmp_path_factory) -> Iterator[Root]:
+def cold(request, tmp_path_factory) -> Iterator[tuple[Root, Store]]:
     """A tier in a bucket, encrypted in chunks of that size, of which the segments of a partition are listed."""
     place, key = tmp_path_factory.mktemp("tier"), aiven.key_pair("k1")
     (place / "k1.pem").write_bytes(key.pem)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(aiven, "CHUNK", request.param)
         aiven.write(TIERED.tier, place / "tier", compress=True, key=key)
-    with tiers.s3_server() as server:
-        source = TierSource(
-            tiers.uploaded(place / "tier", f"cold-{request.param}", server), (("k1", place / "k1.pem"),)
-        )
+    with bucket_of(place) as store:
+        source = TierSource(store.address("tier", opened=True), (("k1", place / "k1.pem"),))
         left = tree(TIERED.left, tiered=source)
         for name in ("orders-0", "orders-1", "payments-0"):
             cat(left, f"{name}/by-offset/{latest(left, name)}.jsonl")
-        yield left
+        yield left, store
 
 
-def asked_for(left: Root, path: str) -> list[str]:
+def asked_for(cold: tuple[Root, Store], path: str) -> list[str]:
     """What the bucket is asked for, all of it of one segment; the answer is that of the whole log. (A partition is
     listed anew now and then: that is none of the point's. A client repeats a request on a connection that broke.)"""
-    with tiers.requests() as every:
-        answer = cat(left, path)
-    asked = [*dict.fromkeys(request for request in every if "list-type" not in request)]
+    left, store = cold
+    store.asked.clear()
+    answer = cat(left, path)
+    asked = [*dict.fromkeys(request for request in store.asked if "list-type" not in request)]
     assert answer == cat(tree(TIERED.whole), path)
     assert len({request.split()[1].rpartition("/")[2][:43] for request in asked}) <= 1, asked
     return asked
