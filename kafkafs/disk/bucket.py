@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kafkafs.disk import store_session
 from kafkafs.disk.blocking import may_ask_store, may_block, patience_left
-from kafkafs.disk.objects import Names, Object, Objects, Version, attributes, parts_of, shown, whole
+from kafkafs.disk.objects import Names, Object, Objects, Version, attributes, counted, parts_of, shown
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.signed_reads import AskArrow, SentRead, SignedRead, SignedReads, SignedStream, region_of
 from kafkafs.disk.store_calls import AtOnce, StoreCalls, never
@@ -132,7 +132,7 @@ class BucketObjects(Objects):
     def read(self, key: str, position: int, size: int) -> bytes:
         """See `Objects`."""
         with self._forgotten_if_it_fails(key):
-            return whole(self.called, key, self._asked(lambda: self._arrow.read(key, position, size), key), size)
+            return counted(self.called, key, self._asked(lambda: self._arrow.read(key, position, size), key), size)
 
     @contextmanager
     def _forgotten_if_it_fails(self, key: str) -> Iterator[None]:

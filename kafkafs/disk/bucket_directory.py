@@ -75,30 +75,6 @@ class _Entry(NamedTuple):
         return self.about or attributes(stat.S_IFDIR | 0o500, 0, 0, (inode_of(self.name), 0))
 
 
-class _InsideBucket(Inside):
-    """A folder, for questions about thousands of its files."""
-
-    def __init__(self, root: "BucketDirectory", folder: str) -> None:
-        self._root = root
-        self._folder = folder
-
-    def stat(self, name: str) -> os.stat_result:
-        """See `Inside`."""
-        return self._root.stat(f"{self._folder}/{name}")
-
-    def attributes(self, name: str) -> tuple[os.stat_result, Access]:
-        """See `Inside`."""
-        return self._root.attributes(f"{self._folder}/{name}")
-
-    def open(self, name: str) -> DataFile:
-        """See `Inside`."""
-        return self._root.open_now(f"{self._folder}/{name}")
-
-    def read(self, name: str, position: int, size: int) -> bytes:
-        """See `Inside`."""
-        return self.open(name).read(position, size)
-
-
 class BucketDirectory(Directory):
     """A folder of a bucket, by its address. `_versions` need no lock."""
 
@@ -161,7 +137,7 @@ class BucketDirectory(Directory):
     def inside(self, name: str) -> Iterator[Inside]:
         """See `Directory`."""
         self.listings.of(name)
-        yield _InsideBucket(self, name)
+        yield Inside(self, name)
 
     @contextmanager
     def scan(self, name: str = ".") -> Iterator[Iterator["os.DirEntry[str]"]]:
@@ -210,8 +186,7 @@ class BucketDirectory(Directory):
         except NotFound:
             raise changed(self._objects, f"{found.key!r} is not there any more") from None
         self._check(found, before, after)
-        asked(lambda: counted(self._objects.called, found.key, len(data), size))
-        return data
+        return asked(lambda: counted(self._objects.called, found.key, data, size))
 
     def _check(self, found: Object, *versions: Version) -> None:
         """StoreError if these versions are not all those of the object that was listed, and that was read before."""

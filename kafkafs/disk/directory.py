@@ -14,7 +14,7 @@ from kafkafs.disk.data_file import DataFile, DiskOptions
 DEFAULT_OPTIONS = DiskOptions()
 
 
-class Inside(ABC):
+class Inside:
     """One directory below a data directory, held open for questions about thousands of its files: none of them stays
     open. `Directory.inside` makes it, and it is good as long as that says. For workers.
 
@@ -24,21 +24,25 @@ class Inside(ABC):
     Names have no directory in them, and no link is followed.
     """
 
-    @abstractmethod
+    def __init__(self, root: "Directory", folder: str) -> None:
+        self._root = root
+        self._folder = folder
+
     def stat(self, name: str) -> os.stat_result:
         """The attributes of what is called `name` now; a link's own."""
+        return self._root.stat(f"{self._folder}/{name}")
 
-    @abstractmethod
     def attributes(self, name: str) -> tuple[os.stat_result, Access]:
         """Those of a file, and who may read it."""
+        return self._root.attributes(f"{self._folder}/{name}")
 
-    @abstractmethod
     def open(self, name: str) -> DataFile:
         """A file, open for as long as the caller holds it. NotFound for what is no regular file."""
+        return self._root.open_now(f"{self._folder}/{name}")
 
-    @abstractmethod
     def read(self, name: str, position: int, size: int) -> bytes:
         """Some bytes of a file, which is open for that long; fewer behind its end."""
+        return self.open(name).read(position, size)
 
 
 class Directory(ABC):

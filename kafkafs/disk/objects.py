@@ -11,15 +11,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.errors import DiskError, NotFound, UsageError
+from kafkafs.format.memory import Bytes
 
 if TYPE_CHECKING:
     from urllib.parse import SplitResult
 
+Data = TypeVar("Data", bound=Bytes)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -114,7 +116,7 @@ class DirectoryObjects(Objects):
     def read(self, key: str, position: int, size: int) -> bytes:
         """See `Objects`."""
         data = self.root.open_now(key).read(position, size)
-        return whole(f"the tier {self.shown_as}", key, data, size)
+        return counted(f"the tier {self.shown_as}", key, data, size)
 
     def stat(self, found: Object) -> os.stat_result:
         """See `Objects`."""
@@ -191,15 +193,10 @@ def shown(uri: str) -> str:
     return re.sub(r"//[^/@]*@|\?.*", lambda cut: "//" if cut[0][0] == "/" else "", uri)
 
 
-def whole(place: str, key: str, data: bytes, size: int) -> bytes:
+def counted(place: str, key: str, data: Data, size: int) -> Data:
     """Return the bytes that a read of an object has given, counted. Raise DiskError if they are too few."""
-    counted(place, key, len(data), size)
-    return data
-
-
-def counted(place: str, key: str, found: int, size: int) -> None:
-    """Count bytes that a read of an object has given. Raise DiskError if they are too few."""
     _fetched.requests += 1
-    _fetched.size += found
-    if found != size:
-        raise DiskError(f"{key!r} in {place} ends {size - found} bytes before it should")
+    _fetched.size += len(data)
+    if len(data) != size:
+        raise DiskError(f"{key!r} in {place} ends {size - len(data)} bytes before it should")
+    return data

@@ -132,22 +132,17 @@ class StraightFile(DataFile):
                 continue
             if not self._asked:
                 self._ask_ahead(here)
-            if not self._asked:
-                self._file.read_into(data[at:], here, passing=True)
-                self._asked_to = stop
-                break
-            stream, _, end = self._asked[0]
-            wanted = min(size - at, end - here)
-            if not stream.read_into(data[at : at + wanted]):
+            wanted = min(size - at, self._asked[0].end - here) if self._asked else 0
+            if not wanted or not self._asked[0].stream.read_into(data[at : at + wanted]):
                 self._give_up()
                 self._file.read_into(data[at:], here, passing=True)
                 self._asked_to = stop
                 break
             at += wanted
-            if here + wanted == end:
+            if here + wanted == self._asked[0].end:
                 self._asked.popleft()
                 self._most = _AHEAD
-                self._ask_ahead(end)
+                self._ask_ahead(here + wanted)
         self._held, self._from, self._at = data, position, stop
 
     def _ask_ahead(self, position: int) -> None:
