@@ -4,13 +4,14 @@ A confined daemon may not be able to find them by path any more; what is open ca
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from kafkafs.disk.access import Access, access_of, access_to
 from kafkafs.disk.blocking import may_block
 from kafkafs.disk.data_paths import bucket_of
+from kafkafs.disk.system_calls import Closing
 from kafkafs.errors import DiskError
 
 
@@ -20,10 +21,7 @@ class Ancestors:
     def __init__(self, path: Path) -> None:
         self._paths = [] if bucket_of(path) else list(path.resolve().parents)
         self._descriptors = [_open(path) for path in self._paths]
-
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before
-        for descriptor in getattr(self, "_descriptors", ()):
-            close(descriptor)
+        self._closing = [Closing(each) for each in self._descriptors]
 
     def attributes(self) -> Iterator[tuple[os.stat_result, Access]]:
         """The attributes of each as they are now, and whom it lets pass."""

@@ -20,6 +20,7 @@ from kafkafs.disk.budget import DescriptorBudget
 from kafkafs.disk.cached_value import CachedValue, ValidatedValue
 from kafkafs.disk.hints import Hints
 from kafkafs.disk.page_cache import LONG_READ
+from kafkafs.disk.system_calls import Closing
 from kafkafs.errors import DiskError, NotFound
 from kafkafs.format.memory import UNLIMITED, Buffers, Memory, pages
 
@@ -157,26 +158,6 @@ class DataFile(ABC):
 _buffers = Buffers(BUFFER_SIZE, keep=8)
 
 
-class _Closing:
-    """Closes a descriptor when its file is gone. Only the file holds it.
-
-    Python calls a `__del__` of the file itself while weak references still lead there: a thread that took that way
-    meanwhile would read from a number that is closed, or another file's by then.
-    """
-
-    __slots__ = ("_descriptor", "_remote")
-
-    def __init__(self, descriptor: int, remote: "deque[int] | None") -> None:
-        self._descriptor = descriptor
-        self._remote = remote
-
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before
-        if self._remote is None:
-            close(self._descriptor)
-        else:
-            self._remote.append(self._descriptor)
-
-
 class LocalFile(DataFile):
     """An open regular file of a directory."""
 
@@ -192,7 +173,7 @@ class LocalFile(DataFile):
         self._access: ValidatedValue[Access] = ValidatedValue()
         self._remote = remote
         self._straight = False
-        self._closing = _Closing(descriptor, remote)
+        self._closing = Closing(descriptor, remote)
 
     def stat(self) -> os.stat_result:
         """See `DataFile`."""

@@ -17,7 +17,7 @@ from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.data_file import DataFile, DiskOptions, LocalFile, regular_file
 from kafkafs.disk.directory import DEFAULT_OPTIONS, Directory, Inside
 from kafkafs.disk.kept_files import KeptFiles
-from kafkafs.disk.system_calls import CACHED, is_remote, open_in_memory, openat2
+from kafkafs.disk.system_calls import CACHED, Closing, is_remote, open_in_memory, openat2
 from kafkafs.errors import Denied, DiskError, Exhausted, KafkafsError, NotFound, Unsupported, Vanished, WouldBlock
 
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -31,9 +31,9 @@ Answer = TypeVar("Answer")
 class LocalInside(Inside):
     """See `Inside`. `LocalDirectory.inside` holds `descriptor` open as long as it is good."""
 
-    def __init__(self, descriptor: int, options: DiskOptions) -> None:
+    def __init__(self, root: "LocalDirectory", folder: str, descriptor: int) -> None:
+        super().__init__(root, folder)
         self._descriptor = descriptor
-        self._options = options
 
     def stat(self, name: str) -> os.stat_result:
         """See `Inside`."""
@@ -53,7 +53,7 @@ class LocalInside(Inside):
 
     def open(self, name: str) -> DataFile:
         """See `Inside`."""
-        return regular_file(self._open(name), name, self._options)
+        return regular_file(self._open(name), name, self._root.options)
 
     def read(self, name: str, position: int, size: int) -> bytes:
         """See `Inside`."""
@@ -83,6 +83,7 @@ class LocalDirectory(Directory):
         self.options = options
         self._path = os.path.abspath(path)
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._closing = Closing(self.descriptor)
         # of a remote file system, the descriptors that are to be closed
         self._remote: deque[int] | None = deque() if is_remote(self.descriptor) else None
         self.files = KeptFiles()
@@ -104,10 +105,6 @@ class LocalDirectory(Directory):
                 raise WouldBlock("a path is to be looked up on the disk") from error
             return False
         return stat.S_ISDIR(about.st_mode) and not os.path.samestat(about, own)
-
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before
-        if hasattr(self, "descriptor"):
-            close(self.descriptor)
 
     def open(self, name: str, inode: int) -> DataFile:
         """See `Directory`. A file that the broker has set aside for deletion, or put in its place, is found under its
@@ -180,7 +177,7 @@ class LocalDirectory(Directory):
         may_block()
         descriptor = self._descriptor(name, _FLAGS | os.O_DIRECTORY)
         try:
-            yield LocalInside(descriptor, self.options)
+            yield LocalInside(self, name, descriptor)
         finally:
             os.close(descriptor)
 

@@ -7,6 +7,8 @@ import ctypes
 import errno
 import functools
 import os
+from collections import deque
+from collections.abc import Callable
 
 from kafkafs.errors import DiskError
 
@@ -54,6 +56,27 @@ def open_in_memory(path: str, flags: int) -> int:
 def _how(flags: int, resolve: int, always: int = _RESOLVE) -> tuple[object, int]:
     """An `open_how`, and its size."""
     return ctypes.byref(_OpenHow(flags, 0, always | resolve)), ctypes.sizeof(_OpenHow)
+
+
+class Closing:
+    """Closes a descriptor when its holder is gone. Only the holder has it.
+
+    Python calls a `__del__` of the holder itself while weak references still lead there: a thread that took that way
+    meanwhile would read from a number that is closed, or another file's by then.
+    """
+
+    __slots__ = ("_descriptor", "_remote")
+
+    def __init__(self, descriptor: int, remote: "deque[int] | None" = None) -> None:
+        """`remote`: where to leave the descriptor, if closing it may take long."""
+        self._descriptor = descriptor
+        self._remote = remote
+
+    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # as Python ends, `os` may be gone before
+        if self._remote is None:
+            close(self._descriptor)
+        else:
+            self._remote.append(self._descriptor)
 
 
 def last_error(*path: str) -> OSError:
