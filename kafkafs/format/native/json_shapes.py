@@ -11,6 +11,13 @@ number that 64 bits do not hold, the whole number -0, or too deep.
 import cython
 
 from kafkafs.format.native.json_text import (
+    JSON_ARRAY,
+    JSON_BEHIND,
+    JSON_CLOSED,
+    JSON_FIRST,
+    JSON_NAME,
+    JSON_OBJECT,
+    JSON_VALUE,
     STRING_ESCAPES,
     STRING_SURROGATES,
     json_number,
@@ -22,7 +29,6 @@ from kafkafs.format.native.layout import *
 from kafkafs.format.native.primitives import *
 from kafkafs.format.native.siphash import siphash
 
-_SHAPE_VALUE, _SHAPE_ELEMENT, _SHAPE_NAME, _SHAPE_FIRST_NAME, _SHAPE_BEHIND = range(5)
 _MOST_DIGITS = 19
 _EXACT = 1 << 53  # up to that a double is the same number
 _LARGEST = (1 << 63) - 1
@@ -70,29 +76,27 @@ def _shape(data: Span, at: Int, end: Int, out: Span) -> Int:
     """
     to: Int = SHAPE_DEPTH
     depth: Int = 0
-    state: Int = _SHAPE_VALUE
-    if at >= end or load_u8(data, at) != 0x7B:
+    state: Int = JSON_VALUE
+    if at >= end or load_u8(data, at) != JSON_OBJECT:
         return SHAPE_ODD
     while True:
         at, _ = past_space(data, at, end)
         if at >= end:
-            return to if state == _SHAPE_BEHIND and depth == 0 else SHAPE_ODD
+            return to if state == JSON_BEHIND and depth == 0 else SHAPE_ODD
         code = load_u8(data, at)
         bracket = load_u8(out, depth - 1) if depth > 0 else 0
-        if state == _SHAPE_BEHIND and code == 0x2C and depth > 0:
-            state = _SHAPE_NAME if bracket == 0x7B else _SHAPE_VALUE
-            at += 1
-        elif (code == 0x7D and bracket == 0x7B and state in (_SHAPE_BEHIND, _SHAPE_FIRST_NAME)) or (
-            code == 0x5D and bracket == 0x5B and state in (_SHAPE_BEHIND, _SHAPE_ELEMENT)
-        ):
+        if depth > 0 and code == bracket + JSON_CLOSED and state in (JSON_BEHIND, JSON_FIRST):
             depth -= 1
             store_8(out, to, code)
             to += 1
             at += 1
-            state = _SHAPE_BEHIND
-        elif state == _SHAPE_BEHIND:
-            return SHAPE_ODD
-        elif state in (_SHAPE_NAME, _SHAPE_FIRST_NAME):
+            state = JSON_BEHIND
+        elif state == JSON_BEHIND:
+            if depth == 0 or code != 0x2C:
+                return SHAPE_ODD
+            state = JSON_NAME if bracket == JSON_OBJECT else JSON_VALUE
+            at += 1
+        elif bracket == JSON_OBJECT and state != JSON_VALUE:
             if code != 0x22:
                 return SHAPE_ODD
             behind, found = json_string(data, at + 1, end)
@@ -104,8 +108,8 @@ def _shape(data: Span, at: Int, end: Int, out: Span) -> Int:
             if at >= end or load_u8(data, at) != 0x3A:
                 return SHAPE_ODD
             at += 1
-            state = _SHAPE_VALUE
-        elif code == 0x7B or code == 0x5B:
+            state = JSON_VALUE
+        elif code in (JSON_OBJECT, JSON_ARRAY):
             if depth == SHAPE_DEPTH:
                 return SHAPE_ODD
             store_8(out, depth, code)
@@ -113,15 +117,15 @@ def _shape(data: Span, at: Int, end: Int, out: Span) -> Int:
             depth += 1
             to += 1
             at += 1
-            state = _SHAPE_FIRST_NAME if code == 0x7B else _SHAPE_ELEMENT
+            state = JSON_FIRST
         else:
             at, letter = _leaf(data, at, end)
             if letter == 0:
                 return SHAPE_ODD
-            if bracket != 0x5B or load_u8(out, to - 1) != letter:
+            if bracket != JSON_ARRAY or load_u8(out, to - 1) != letter:
                 store_8(out, to, letter)
                 to += 1
-            state = _SHAPE_BEHIND
+            state = JSON_BEHIND
 
 
 def hash_json_shapes(

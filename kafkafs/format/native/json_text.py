@@ -1,6 +1,6 @@
 """Check that bytes are one JSON text (RFC 8259 in UTF-8), and copy such a text into a line.
 
-A scan without recursion: what stands open is a byte each on a stack of JSON_DEPTH. In a text that is copied into a
+A scan without recursion: the brackets that are open are on a stack of JSON_DEPTH bytes. In a text that is copied into a
 line, white space becomes spaces. Control characters that a terminal obeys are escaped as everywhere.
 """
 
@@ -8,8 +8,8 @@ from kafkafs.format.native.layout import *
 from kafkafs.format.native.primitives import *
 from kafkafs.format.native.text import character, put_control
 
-_VALUE, _FIRST_ELEMENT, _KEY, _FIRST_KEY, _BEHIND = range(5)
-_OBJECT, _ARRAY = 1, 2
+JSON_VALUE, JSON_FIRST, JSON_NAME, JSON_BEHIND = range(4)  # what comes next; JSON_FIRST: anything behind a bracket
+JSON_OBJECT, JSON_ARRAY, JSON_CLOSED = 0x7B, 0x5B, 2  # opening brackets, and how far the closing ones are behind them
 STRING_TO_CLEAN, STRING_ESCAPES, STRING_SURROGATES = 1, 2, 4
 _TRUE, _FALSE, _NULL = b"true", b"false", b"null"
 
@@ -138,32 +138,27 @@ def check_json(data: Span, at: Int, size: Int, stack: Span) -> Int:
     """
     end = at + size
     depth: Int = 0
-    state: Int = _VALUE
+    state: Int = JSON_VALUE
     verdict: Int = JSON_AS_IS
     while True:
         at, unclean = past_space(data, at, end)
         if unclean:
             verdict = JSON_TO_CLEAN
         if at >= end:
-            return verdict if state == _BEHIND and depth == 0 else JSON_NONE
+            return verdict if state == JSON_BEHIND and depth == 0 else JSON_NONE
         code = load_u8(data, at)
-        if state == _BEHIND:
-            if depth == 0:
-                return JSON_NONE
-            kind = load_u8(stack, depth - 1)
-            if code == 0x2C:
-                state = _KEY if kind == _OBJECT else _VALUE
-            elif (code == 0x7D and kind == _OBJECT) or (code == 0x5D and kind == _ARRAY):
-                depth -= 1
-            else:
-                return JSON_NONE
+        bracket = load_u8(stack, depth - 1) if depth > 0 else 0
+        found: Int = 0
+        if depth > 0 and code == bracket + JSON_CLOSED and state in (JSON_BEHIND, JSON_FIRST):
+            depth -= 1
+            state = JSON_BEHIND
             at += 1
-        elif state in (_KEY, _FIRST_KEY):
-            if code == 0x7D and state == _FIRST_KEY:
-                depth -= 1
-                state = _BEHIND
-                at += 1
-                continue
+        elif state == JSON_BEHIND:
+            if depth == 0 or code != 0x2C:
+                return JSON_NONE
+            state = JSON_NAME if bracket == JSON_OBJECT else JSON_VALUE
+            at += 1
+        elif bracket == JSON_OBJECT and state != JSON_VALUE:
             if code != 0x22:
                 return JSON_NONE
             at, found = json_string(data, at + 1, end)
@@ -174,21 +169,16 @@ def check_json(data: Span, at: Int, size: Int, stack: Span) -> Int:
                 verdict = JSON_TO_CLEAN
             if at >= end or load_u8(data, at) != 0x3A:
                 return JSON_NONE
+            state = JSON_VALUE
             at += 1
-            state = _VALUE
-        elif code == 0x7B or code == 0x5B:
+        elif code in (JSON_OBJECT, JSON_ARRAY):
             if depth == JSON_DEPTH:
                 return JSON_NONE
-            store_8(stack, depth, _OBJECT if code == 0x7B else _ARRAY)
-            state = _FIRST_KEY if code == 0x7B else _FIRST_ELEMENT
+            store_8(stack, depth, code)
             depth += 1
-            at += 1
-        elif code == 0x5D and state == _FIRST_ELEMENT:
-            depth -= 1
-            state = _BEHIND
+            state = JSON_FIRST
             at += 1
         else:
-            found = 0
             if code == 0x22:
                 at, found = json_string(data, at + 1, end)
             elif code == 0x2D or _is_digit(code):
@@ -199,7 +189,7 @@ def check_json(data: Span, at: Int, size: Int, stack: Span) -> Int:
                 return JSON_NONE
             if found & STRING_TO_CLEAN:
                 verdict = JSON_TO_CLEAN
-            state = _BEHIND
+            state = JSON_BEHIND
 
 
 @native
