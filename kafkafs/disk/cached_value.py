@@ -8,10 +8,10 @@ an inode number with a time of change. No validator (None) is no proof.
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
-from kafkafs.disk.blocking import acquired
+from kafkafs.disk.blocking import ProcessLock, acquired
 
 Value = TypeVar("Value")
 
@@ -83,26 +83,36 @@ def same_objects(one: Sequence[object], other: Sequence[object]) -> bool:
     return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
-class MadeOnce(Generic[Value]):
-    """A value that is made when it is first asked for, once, whichever thread that is. If making it fails, the next
-    caller tries again.
+class made_once(Generic[Value]):
+    """A property whose value is made when it is first asked for, once, whichever thread that is. From then on it is a
+    plain attribute. If making it fails, the next caller tries again. If another thread makes it, a thread that must not
+    wait gets WouldBlock.
 
     `functools.cached_property` does not do for threads: in Python 3.11 all objects of a class share its lock, so that
-    one tree waits for another; from 3.12 on it has none, and two threads that ask at once make two.
+    one tree waits for another; from 3.12 on it has none, and two threads that ask at once make two. No `__dict__` is
+    asked for, as that makes all attributes of its owner slower for good.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._made: list[Value] = []
+    def __init__(self, make: Callable[[Any], Value]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+        self._lock = ProcessLock()  # of all owners, held for no call of `make`
 
-    def get(self, make: Callable[[], Value]) -> Value:
-        """The value, of `make` if there is none yet. If another thread makes it, a thread that must not wait gets
-        WouldBlock."""
-        if not self._made:
-            with acquired(self._lock):
-                if not self._made:
-                    self._made.append(make())
-        return self._made[0]
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name, self._once = name, f"_{name}_once"
+
+    def __get__(self, owner: object, kind: type | None = None) -> Value:
+        with self._lock:
+            once: tuple[threading.Lock, list[Value]] | None = getattr(owner, self._once, None)
+            if once is None:
+                once = threading.Lock(), []
+                setattr(owner, self._once, once)
+        lock, made = once
+        with acquired(lock):
+            if not made:
+                made.append(self._make(owner))
+        setattr(owner, self._name, made[0])
+        return made[0]
 
 
 KEPT = 512

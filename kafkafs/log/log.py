@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.disk.cached_value import MadeOnce
+from kafkafs.disk.cached_value import made_once
 from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Denied, DiskError, Lost, NotFound, Unopenable
 from kafkafs.format.batch import Batch
@@ -86,32 +86,26 @@ class Log:
         self.name = name
         self.segments = segments
         self._late = Late(lambda: tail, lambda: high_watermark) if late is None else late
-        self._tail: MadeOnce[Tail | None] = MadeOnce()
-        self._high: MadeOnce[int | None] = MadeOnce()
         self.checkpoint_start = checkpoint_start
         self.directory_inode = directory_inode
         self._bases = [segment.base_offset for segment in segments]
         first = self._bases[0] if segments else 0
         self.start_offset = max(first, checkpoint_start or 0)
-        self._end_offset: int | None = None
 
-    @property
+    @made_once
     def tail(self) -> Tail | None:
         """The end of the log; None without segments."""
-        return self._tail.get(self._late.tail)
+        return self._late.tail()
 
-    @property
+    @made_once
     def high_watermark(self) -> int | None:
         """That of the checkpoint, if it has one."""
-        return self._high.get(self._late.high_watermark)
+        return self._late.high_watermark()
 
-    @property
+    @made_once
     def end_offset(self) -> int:
         """The offset that the next record will get."""
-        if self._end_offset is None:
-            tail = self.tail
-            self._end_offset = max(tail.end_offset, self.start_offset) if tail else self.start_offset
-        return self._end_offset
+        return max(self.tail.end_offset, self.start_offset) if self.tail else self.start_offset
 
     @property
     def known_end(self) -> int | None:

@@ -10,7 +10,7 @@ from itertools import chain
 
 import numpy as np
 
-from kafkafs.disk.cached_value import MadeOnce
+from kafkafs.disk.cached_value import made_once
 from kafkafs.errors import CorruptData, TooLarge
 from kafkafs.format.batch import Batch, Batches, batch_at, data_batches
 from kafkafs.format.records import Records, Refusal, decode, stored_limit
@@ -36,19 +36,15 @@ class Visible:
         self._committed = options.isolation == "read_committed"
         self.overlaps = LogOverlaps(log, options.max_batch, options.memory)
         self._transactions = transactions
-        self._end: MadeOnce[int] = MadeOnce()
 
-    @property
+    @made_once
     def end(self) -> int:
         """The offset behind the last visible record."""
-        return self._end.get(self._find_end)
+        return self._transactions.last_stable_offset(self.log) if self._committed else self.overlaps.end_offset
 
     def end_of_walk(self, offset: int) -> int:
         """The end of a walk from that offset: at `end`, which need not be found if the log goes on behind it."""
         return ANY_OFFSET if self.log.is_closed_at(offset) and not self._committed else self.end
-
-    def _find_end(self) -> int:
-        return self._transactions.last_stable_offset(self.log) if self._committed else self.overlaps.end_offset
 
     def batches(self, start: int, end: int, whole: bool = False) -> Iterator[tuple[Segment, BatchRun | Damage]]:
         """Yield everything that overlaps the offsets [start, end): damage, and runs with only the rows that a consumer

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkafs.disk.blocking import may_block
-from kafkafs.disk.cached_value import MadeOnce
+from kafkafs.disk.cached_value import made_once
 from kafkafs.errors import DiskError, StoreError
 from kafkafs.format.names import METADATA_LOG
 from kafkafs.view.disks import DiskView
@@ -31,8 +31,6 @@ class MissingPartitions:
         self._disks = disks
         self._resources = resources
         self._here = here
-        self._metadata: MadeOnce[TopicMetadata] = MadeOnce()
-        self._access: MadeOnce[TopicAccess] = MadeOnce()
 
     def compared(self, topic: str) -> "TopicPartitions | None":
         """The topic's partitions by the metadata and on the disks.
@@ -42,7 +40,7 @@ class MissingPartitions:
         if any(disk.is_hanging for disk in self._disks):
             return None
         try:
-            return self._metadata.get(self._make).compare(topic, self._here(topic))
+            return self._metadata.compare(topic, self._here(topic))
         except StoreError:
             if len(self._disks) == 1:
                 raise
@@ -57,19 +55,19 @@ class MissingPartitions:
 
     def unknown(self) -> list[str]:
         """A sentence if nobody knows which partitions are missing, because the metadata cannot be read."""
-        problem = self._metadata.get(self._make).problem()
+        problem = self._metadata.problem()
         return [f"{problem}; so it is unknown if partitions are missing here"] if problem else []
 
     def restricted(self, about: Attributes) -> Attributes:
         """For those only who may read the metadata, too."""
-        access = self._access.get(lambda: TopicAccess(lambda: self._metadata.get(self._make).source, self._clock))
-        return access.restricted(about)
+        return self._access.restricted(about)
 
-    @property
-    def _clock(self) -> Callable[[], float]:
-        return self._resources.options.clock
+    @made_once
+    def _access(self) -> TopicAccess:
+        return TopicAccess(lambda: self._metadata.source, self._resources.options.clock)
 
-    def _make(self) -> "TopicMetadata":
+    @made_once
+    def _metadata(self) -> "TopicMetadata":
         """Imported only when it is first asked for, as all of `cluster`: it takes Kafka's schemas."""
         from kafkafs.cluster.topic_partitions import TopicMetadata
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from kafkafs.disk import prefetch
 from kafkafs.disk.budget import Budget
-from kafkafs.disk.cached_value import MadeOnce
+from kafkafs.disk.cached_value import made_once
 from kafkafs.format.memory import MemoryBudget
 from kafkafs.log.data_directory import DataDirectory
 from kafkafs.log.meta_properties import of_one_cluster
@@ -49,8 +49,6 @@ class Resources:
         self.keys = Budget(KEY_MEMORY, options.clock)
         self.warned: tuple[str, ...] = ()  # at most WARNINGS; a new one with each, as any thread may warn
         self._directories = directories
-        self._schemas: MadeOnce[SchemaTopic] = MadeOnce()
-        self._schema_access: MadeOnce[TopicAccess] = MadeOnce()
         if isinstance(options.memory, MemoryBudget):
             options.memory.reclaim_with(self._release_idle)
 
@@ -58,17 +56,14 @@ class Resources:
         self.text.release_idle()
         self.exact.budget.release_idle()
 
-    @property
+    @made_once
     def schemas(self) -> "SchemaTopic":
         """The topic with all schemas on these disks; made, and imported, when it is first asked for."""
-        return self._schemas.get(self._schema_topic)
-
-    @property
-    def schema_access(self) -> TopicAccess:
-        """The rights that the topic grants."""
-        return self._schema_access.get(lambda: TopicAccess(self.schemas.partition, self.options.clock))
-
-    def _schema_topic(self) -> "SchemaTopic":
         from kafkafs.cluster.schema_topic import SchemaTopic
 
         return SchemaTopic(of_one_cluster(self._directories), self.options)
+
+    @made_once
+    def schema_access(self) -> TopicAccess:
+        """The rights that the topic grants."""
+        return TopicAccess(self.schemas.partition, self.options.clock)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kafkafs.disk import store_session
 from kafkafs.disk.access import common
 from kafkafs.disk.blocking import has_time_slice, may_block, patience
-from kafkafs.disk.cached_value import MadeOnce
+from kafkafs.disk.cached_value import made_once
 from kafkafs.errors import CorruptData, DiskError, NotFound, UsageError, Vanished
 from kafkafs.format.names import parse_partition_name
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
@@ -48,7 +48,6 @@ class Root:
         self._is_tiered = options.tiered is not None
         self._disks = [DiskView(directory, alone=len(data_dirs) == 1) for directory in self._directories]
         self.resources = Resources(options, self._directories, limits)
-        self._cluster: MadeOnce[ClusterDirectory] = MadeOnce()
         self._names = PartitionNames(self._disks)
         lost = TierPartitionFinder(self._find_lost, self._look_for_lost)
         self._topics = TopicsDirectory(self._names, self._view, self.attributes, self._disks, self.resources, lost)
@@ -90,7 +89,7 @@ class Root:
         """A child that `entries` lists. For a partition, the replica that is chosen now. NotFound for any other
         name."""
         if name == CLUSTER:
-            return self._cluster.get(self._cluster_directory)
+            return self._cluster
         if name == REPLICAS and self.repeated:
             return self._replicas
         return self._topics if name == TOPICS else PartitionDirectory(self._view(name))
@@ -125,7 +124,8 @@ class Root:
         find_replicas = functools.partial(self._names.replicas, place)
         return PartitionView(place, shown_as, self.resources, find_replicas, self._topics.missing)
 
-    def _cluster_directory(self) -> "ClusterDirectory":
+    @made_once
+    def _cluster(self) -> "ClusterDirectory":
         """Imported only when it is first asked for: that takes as long as all the rest of this tree."""
         from kafkafs.cluster.cluster import Cluster
         from kafkafs.view.cluster_directory import ClusterDirectory

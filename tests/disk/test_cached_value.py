@@ -1,6 +1,5 @@
 """What is known until its time is over, of one state, for those who asked last, or made once for all."""
 
-import functools
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from kafkafs.disk.blocking import non_blocking
-from kafkafs.disk.cached_value import KEPT, CachedValue, LruCache, MadeOnce, ValidatedValue, same_objects
+from kafkafs.disk.cached_value import KEPT, CachedValue, LruCache, ValidatedValue, made_once, same_objects
 from kafkafs.errors import Denied, WouldBlock
 
 
@@ -145,17 +144,19 @@ def under_way():
     """A value that is being made, until the event is set."""
     begun, go_on, calls = threading.Event(), threading.Event(), list[object]()
 
-    def make() -> object:
-        begun.set()
-        assert go_on.wait(300)
-        calls.append(object())
-        return calls[-1]
+    class Owner:
+        @made_once
+        def value(self) -> object:
+            begun.set()
+            assert go_on.wait(300)
+            calls.append(object())
+            return calls[-1]
 
-    once: MadeOnce[object] = MadeOnce()
+    owner = Owner()
     with ThreadPoolExecutor(3) as threads:
-        first = threads.submit(once.get, make)
+        first = threads.submit(lambda: owner.value)
         assert begun.wait(300)
-        yield functools.partial(once.get, make), calls, go_on, threads, first
+        yield lambda: owner.value, calls, go_on, threads, first
         go_on.set()
 
 
@@ -183,12 +184,14 @@ def test_what_could_not_be_made_is_tried_again():
     """A disk that did not answer once is no reason never to ask it again."""
     failing = [Denied("not yet")]
 
-    def make() -> str | None:
-        if failing:
-            raise failing.pop()
-        return None
+    class Owner:
+        @made_once
+        def value(self) -> str | None:
+            if failing:
+                raise failing.pop()
+            return None
 
-    once: MadeOnce[str | None] = MadeOnce()
+    owner = Owner()
     with pytest.raises(Denied):
-        once.get(make)
-    assert once.get(make) is None
+        owner.value  # noqa: B018 (it is made)
+    assert owner.value is None
