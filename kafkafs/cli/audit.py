@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import get_args
 
-from kafkafs.cli.exit_codes import drop_output, say
+from kafkafs.cli.exit_codes import output_errors_named, say
 from kafkafs.cli.spark_command import (
     SparkProgress,
     chosen_topics,
@@ -16,7 +16,6 @@ from kafkafs.cli.spark_command import (
     progress_of,
     write_shown,
 )  # fmt: skip
-from kafkafs.errors import UsageError
 from kafkafs.log.read_options import TierSource
 from kafkafs.spark.audit.audit_job import AuditReport, audit, ignore_finding
 from kafkafs.spark.audit.findings import Finding, Severity
@@ -73,13 +72,8 @@ def _audit(arguments: argparse.Namespace) -> AuditReport:
 
 
 def print_finding(progress: SparkProgress, finding: Finding) -> None:
-    """Print a finding at once. UsageError if it cannot be: no exit code may say "clean" or "findings"."""
+    """Print a finding at once. DiskError if it cannot be: no exit code may say "clean" or "findings"."""
     progress.clear()
-    try:
+    with output_errors_named():
         sys.stdout.write(finding.to_json() + "\n")
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        drop_output()
-        raise UsageError(f"standard output cannot be written: {error.strerror}") from error

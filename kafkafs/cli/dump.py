@@ -11,6 +11,7 @@ from itertools import groupby, repeat
 from typing import TYPE_CHECKING, Any
 
 from kafkafs.cli.dump_arguments import TOPICS
+from kafkafs.cli.exit_codes import output_errors_named
 from kafkafs.cli.progress import FileProgress
 from kafkafs.cli.window import NO_LIMITS, Limits, limits
 from kafkafs.disk.data_file import DiskOptions
@@ -23,7 +24,7 @@ from kafkafs.dump.dump_source import ReadableFile, Source, java_path
 from kafkafs.dump.file_dump import dump, is_dumpable, is_log
 from kafkafs.dump.kafka_decoders import RecordDecoder, as_string, decoder
 from kafkafs.dump.rendering import Text
-from kafkafs.errors import EMPTY_NAME, Denied, DiskError, KafkafsError, NotFound, UsageError, printable
+from kafkafs.errors import EMPTY_NAME, Denied, KafkafsError, NotFound, UsageError, printable
 from kafkafs.format.names import TRANSACTIONS_TOPIC
 from kafkafs.format.tiers.tier_names import parse_tier_file
 from kafkafs.format.times import MAX_INT64, FromEnd
@@ -54,13 +55,8 @@ def _dump(arguments: argparse.Namespace, progress: FileProgress) -> int:
             print(printable(line), file=sys.stderr)
 
     findings = Findings(report=report)
-    try:
-        with _standard_output(progress) as out:
-            out.writelines(_texts(arguments, findings, progress))
-    except BrokenPipeError:
-        raise  # the reader has left: no error
-    except OSError as error:
-        raise DiskError(f"standard output cannot be written: {error.strerror}") from None
+    with output_errors_named(), _standard_output(progress) as out:
+        out.writelines(_texts(arguments, findings, progress))
     for line in findings.lines():
         report(line)
     return 1 if findings.problems else 0

@@ -4,11 +4,12 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeGuard
 
 import kafkafs
-from kafkafs.errors import KafkafsError, UsageError, printable
+from kafkafs.errors import DiskError, KafkafsError, UsageError, printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -21,22 +22,26 @@ EXIT_LEFT = 141  # 128 + SIGPIPE: what cat and grep leave in a shell
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EBADF)  # the last of one that was closed
 
 
-def run_to_exit_code(
-    command: Callable[[], int], interrupted: Callable[[], str] = str, failed: Callable[[], int] = lambda: EXIT_FAILED,
-    *, is_answer: bool = True,
-) -> int:  # fmt: skip
-    """Run a command. An exception becomes one sentence on standard error, never a traceback. After Ctrl-C the sentence
-    is that of `interrupted`, if there is one. `failed` returns the exit code for an error. `is_answer`: the command
+class Ending:
+    """The sentence after Ctrl-C, if there is one, and the exit code for an error. Both may change while it runs."""
+
+    def __init__(self, interrupted: str = "") -> None:
+        self.interrupted, self.failed = interrupted, EXIT_FAILED
+
+
+def run_to_exit_code(command: Callable[[], int], ending: Ending | None = None, *, is_answer: bool = True) -> int:
+    """Run a command. An exception becomes one sentence on standard error, never a traceback. `is_answer`: the command
     gives one answer, and a failed read of a bucket makes it wrong."""
+    ending = ending or Ending()
     fill_closed_streams()
     _write_all_or_fail()
     _ignore_errors_of_stderr()
     try:
         try:
             code = command()
-            if is_answer and code in (0, EXIT_FAILED) and code != failed() and (sentence := _trouble_of_a_store()):
-                say(sentence)
-                code = failed()
+            if is_answer and code in (0, EXIT_FAILED) and code != ending.failed and (lack := _trouble_of_a_store()):
+                say(lack)
+                code = ending.failed
         except SystemExit:  # argparse has printed help, or said what is wrong
             sys.stdout.flush()
             raise
@@ -46,23 +51,21 @@ def run_to_exit_code(
         drop_output()  # the reader has left: nothing more to say
         return EXIT_LEFT
     except KeyboardInterrupt:
-        if sentence := interrupted():
-            say(sentence)
+        if ending.interrupted:
+            say(ending.interrupted)
         return EXIT_INTERRUPTED
     except KafkafsError as error:
         say(_missing_directory() or str(error))
-        return EXIT_USAGE if isinstance(error, UsageError) else failed()
+        return EXIT_USAGE if isinstance(error, UsageError) else ending.failed
     except Exception as error:
-        if gone := _missing_directory():
-            say(gone)
-            return failed()
         if is_unwritable(error):
             drop_output()
-            say(f"standard output cannot be written: {error.strerror}")
-            return failed()
-        if lack := _missing_resource(error):
-            say(lack)
-            return failed()
+            lack = f"standard output cannot be written: {error.strerror}"
+        else:
+            lack = _missing_resource(error)
+        if sentence := _missing_directory() or lack:
+            say(sentence)
+            return ending.failed
         import traceback  # which takes a while
 
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -140,7 +143,19 @@ def drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _missing_resource(error: Exception) -> str | None:
+@contextmanager
+def output_errors_named() -> Iterator[None]:
+    """Turn a failure of standard output, whatever it is, into a sentence. A reader that has left is none."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        drop_output()
+        raise DiskError(f"standard output cannot be written: {error.strerror}") from None
+
+
+def _missing_resource(error: Exception) -> str:
     """Return what the system or the environment did not give, and what to do, if nothing else is wrong."""
     if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
         return "no descriptor is left; raise the limit (`ulimit -n`, LimitNOFILE=)"
@@ -155,7 +170,7 @@ def _missing_resource(error: Exception) -> str | None:
 
         extra = "spark" if (error.name or "").partition(".")[0] in ("pyspark", "py4j") else "tables"
         return f"a library is missing or does not fit: {error}; this command takes {install_command(extra)}"
-    return None
+    return ""
 
 
 def name_warnings() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from importlib import import_module
 
-from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_USAGE, name_warnings, run_to_exit_code
+from kafkafs.cli.exit_codes import EXIT_FAILED, EXIT_USAGE, Ending, name_warnings, run_to_exit_code
 from kafkafs.disk.garbage import no_collection
 
 
@@ -15,11 +15,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy would start threads that nothing here has a use for
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")  # so would pyarrow, before it is confined
     words = sys.argv[1:] if arguments is None else arguments
-    interrupted, failed = "interrupted", EXIT_FAILED  # until it is known what the command would say
+    ending = Ending("interrupted")  # until it is known what the command would say
 
     def run() -> int:
         """Parse the words and run the command. The imports are here, because Ctrl-C may come during one."""
-        nonlocal interrupted, failed
         # modules leave no garbage when they load, and stay: a search among them took a fifth of a command's start
         with no_collection(objects_stay=True) if arguments is None else nullcontext():  # a process of its own
             from kafkafs.cli import parser
@@ -31,9 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             word = parser.ALIASES.get(words[0], words[0]) if words else ""
             named = (word,) if word in parser.COMMANDS else parser.COMMANDS
             parsed = parser.build(named).parse_args(typed)
-            interrupted, failed = getattr(parsed, "interrupted", ""), getattr(parsed, "failed", EXIT_FAILED)
+            ending.interrupted = getattr(parsed, "interrupted", "")
+            ending.failed = getattr(parsed, "failed", EXIT_FAILED)
             command = import_module(parsed.module)
         name_warnings()
         return int(command.run(parsed))
 
-    return run_to_exit_code(run, lambda: interrupted, lambda: failed)
+    return run_to_exit_code(run, ending)

@@ -6,9 +6,8 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 
-from kafkafs.cli.exit_codes import EXIT_USAGE, drop_output, say
+from kafkafs.cli.exit_codes import EXIT_USAGE, output_errors_named, say
 from kafkafs.cli.progress import FileProgress
-from kafkafs.errors import DiskError
 from kafkafs.search.everywhere import Event, VanishedFile
 from kafkafs.search.record_files import LeftOut
 from kafkafs.search.results import Done, Trouble
@@ -80,16 +79,10 @@ class SearchOutput:
         return EXIT_TROUBLE if self._problems else 0 if self._found.total() else EXIT_NONE
 
     def _write(self, lines: bytes) -> None:
-        try:
-            if lines:
-                with self._progress.aside():
-                    self._out.write(lines)
-                    self._out.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            drop_output()  # what is left cannot be written either
-            raise DiskError(f"standard output cannot be written: {error.strerror}") from None
+        if lines:
+            with output_errors_named(), self._progress.aside():
+                self._out.write(lines)
+                self._out.flush()
 
     def __enter__(self) -> "SearchOutput":
         return self

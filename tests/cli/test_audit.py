@@ -8,7 +8,7 @@ import pytest
 from kafkafs.cli import audit
 from kafkafs.cli.main import main
 from kafkafs.cli.spark_command import SparkProgress
-from kafkafs.errors import UsageError
+from kafkafs.errors import DiskError
 from kafkafs.spark.audit.findings import CheckedFile
 from tests.log.making import made, write_partition
 
@@ -45,6 +45,6 @@ def test_an_audit_whose_findings_cannot_be_written_could_not_run(monkeypatch):
     monkeypatch.setattr("sys.stdout", full)
     with (
         SparkProgress("audit", "looking") as progress,
-        pytest.raises(UsageError, match="standard output cannot be written: No space left on device"),
+        pytest.raises(DiskError, match="standard output cannot be written: No space left on device"),
     ):
         audit.print_finding(progress, FINDING)
