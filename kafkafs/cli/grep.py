@@ -180,12 +180,15 @@ def _selection(arguments: argparse.Namespace) -> Selection:
 
 def _opened(arguments: argparse.Namespace, tier: TierSource | None) -> dict[str, DataDirectory]:
     """The data directories, each once, by the path that names it first."""
-    if not os.path.exists(arguments.data_dirs[0]) and os.path.isdir(arguments.pattern):
-        first, pattern = arguments.data_dirs[0], arguments.pattern
-        raise UsageError(
-            f"{first!r} is not a directory, but the pattern {pattern!r} is: the pattern comes first, as in"
-            f" `kafkafs grep {shlex.join([first, pattern])}`"
-        )
+    first, pattern = arguments.data_dirs[0], arguments.pattern
+    if not os.path.exists(first) and os.path.isdir(pattern):
+        from kafkafs.cli.unmounted import is_data_directory  # with all views, for who has mistyped a directory only
+
+        if is_data_directory(pattern):
+            raise UsageError(
+                f"{first!r} is not a directory, but the pattern {pattern!r} is: the pattern comes first, as in"
+                f" `kafkafs grep {shlex.join([first, pattern])}`"
+            )
     options = replace(OPTIONS, tiered=tier)
     directories = {path: open_data_directory(data_path(path), options) for path in each_once(arguments.data_dirs)}
     check_one_cluster(directories.values())

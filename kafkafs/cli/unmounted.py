@@ -37,7 +37,7 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
     named: str = arguments.data_dirs
     _check_order(named, arguments.paths)
     paths = [named] if os.path.isdir(named) else places_of(named)
-    while arguments.paths and _is_data_directory(arguments.paths[0]):
+    while arguments.paths and is_data_directory(arguments.paths[0]):
         paths.append(arguments.paths.pop(0))
     reading = mount_options.parse(arguments.options).reading
     places = [data_path(path) for path in each_once(paths)]
@@ -50,15 +50,15 @@ def open_tree(arguments: argparse.Namespace) -> Tree:
 
 def _check_order(named: str, paths: Sequence[str]) -> None:
     """UsageError if a path comes first, and the data directory behind it."""
-    if not paths or os.path.lexists(named) or not _is_data_directory(paths[-1]):
+    if not paths or os.path.lexists(named) or not is_data_directory(paths[-1]):
         return
-    first = [word for word in places_of(named) if not _is_data_directory(word)]
+    first = [word for word in places_of(named) if not is_data_directory(word)]
     if len(first) == 1 and "://" not in first[0]:
         right = shlex.join([paths[-1], named, *paths[:-1]])
         raise UsageError(f"{named!r} is not a directory, but {paths[-1]!r} is: the data directory comes first: {right}")
 
 
-def _is_data_directory(word: str) -> bool:
+def is_data_directory(word: str) -> bool:
     """True if the word names a data directory, and so is no path in the tree."""
     try:
         path = data_path(word)

@@ -290,3 +290,11 @@ def test_a_search_ends_whose_store_falls_silent(tmp_path, store_limits, bucket_k
         code, _, reported = grep("value", tiered.left, "-o", f"tiered={store.address(tiered.tier.name)}")
     assert (code, reported.count("\n")) == (2, 1)
     assert "did not answer in time" in reported or "sent nothing" in reported
+
+
+def test_words_in_the_wrong_order_are_put_right(tmp_path, monkeypatch):
+    """Regression: of every pattern `.` beside a directory that is not there, the advice was that the pattern is one."""
+    Data(tmp_path / "data").write("t-0", [(b"k", b"v")])
+    monkeypatch.chdir(tmp_path)
+    assert "the pattern comes first, as in `kafkafs grep v data`" in text_of("grep", "data", "v").stderr
+    assert "/nowhere' does not exist" in text_of("grep", ".", "nowhere").stderr
