@@ -70,7 +70,8 @@ def _choices(arguments: argparse.Namespace) -> Choices:
     if arguments.node_id is not None and not 0 <= arguments.node_id <= LARGEST_NODE:
         raise UsageError(f"--node-id {arguments.node_id} is not from 0 to {LARGEST_NODE}")
     topics = sorted(TopicChoice.parse(arguments.topics, None).names)
-    include = tuple(sorted({*filter(None, ",".join(arguments.include or ()).split(","))}))
+    words = (word.strip() for word in ",".join(arguments.include or ()).split(","))
+    include = tuple(sorted({*filter(None, words)}))
     if unknown := [word for word in include if word not in MARKS]:
         raise UsageError(f"--include {unknown[0]!r} is not one of {', '.join(MARKS)}")
     return Choices(

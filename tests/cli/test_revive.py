@@ -50,6 +50,9 @@ def test_topics_are_named_as_for_other_commands(tmp_path):
     done = revive(unpack(tmp_path), "--to", tmp_path / "new", "--plan", "--topics", "test, orders,")
     reported = {each["topic"] for each in json.loads(done.stdout)["revived"]}
     assert {each for each in reported if not each.startswith("_")} == {"test", "orders"}
+    assert (
+        revive(tmp_path / "kafka-logs", "--to", tmp_path / "new", "--plan", "--include", "stray, deleted").stderr == ""
+    )
 
 
 @pytest.mark.parametrize(
