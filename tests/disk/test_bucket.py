@@ -10,13 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
 
 import pytest
-from pyarrow import fs
 
 from kafkafs.disk.blocking import patience, patience_left
 from kafkafs.disk.bucket import BucketObjects
 from kafkafs.disk.forked import ForkedProcess
 from kafkafs.errors import DiskError, NotFound, Unanswered
-from tests.kafka import buckets, tiers
+from tests.kafka import buckets
 from tests.kafka.buckets import bucket_of
 from tests.promises import at_most
 
@@ -76,11 +75,10 @@ def test_who_has_less_patience_gets_its_error_sooner_and_nobody_else():
 def test_an_object_is_asked_for_its_size_once(tmp_path):
     (tmp_path / "one").mkdir()
     (tmp_path / "one/a.log").write_bytes(b"0123456789")
-    with tiers.s3_server() as server:
-        objects = BucketObjects(tiers.uploaded(tmp_path, "asked", server))
-        with tiers.requests() as asked:
-            assert [objects.read("one/a.log", at, 2) for at in (0, 4)] == [b"01", b"45"]
-        assert [request.split()[0] for request in asked] == ["HEAD", "GET", "GET"]
+    with bucket_of(tmp_path) as running:
+        objects = BucketObjects(running.address(opened=True))
+        assert [objects.read("one/a.log", at, 2) for at in (0, 4)] == [b"01", b"45"]
+        assert [request.split()[0] for request in running.asked] == ["HEAD", "GET", "GET"]
         with pytest.raises(NotFound):
             objects.read("one/none.log", 0, 1)
 
@@ -161,13 +159,11 @@ def test_an_object_that_was_replaced_is_asked_for_its_size_again(tmp_path):
     """Regression: what had failed once failed for good."""
     (tmp_path / "one").mkdir()
     (uploaded := tmp_path / "one/a.log").write_bytes(b"01234")
-    with tiers.s3_server() as server:
-        objects = BucketObjects(uri := tiers.uploaded(tmp_path, "replaced", server))
+    with bucket_of(tmp_path) as running:
+        objects = BucketObjects(running.address(opened=True))
         with pytest.raises(DiskError, match="ends 5 bytes before it should"):
             objects.read("one/a.log", 0, 10)
         uploaded.write_bytes(b"0123456789")
-        system, _ = fs.FileSystem.from_uri(uri)
-        fs.copy_files(str(tmp_path), "replaced", destination_filesystem=system)
         assert objects.read("one/a.log", 0, 10) == b"0123456789"
 
 
@@ -196,7 +192,7 @@ def test_a_fault_of_a_moment_is_passed_by_asking_again(fault, tmp_path, store_li
 
     with bucket_of(tmp_path) as failing:
         failing.fault = once
-        far = BucketObjects(failing.address().replace("s3://", "s3://key:secret@"), "")
+        far = BucketObjects(failing.address(opened=True), "")
         assert [each.key for each in far.entries("x")[1]] == ["x/a"]
         if fault not in ("page", "nothing"):  # pyarrow fills them up, or takes their length for the object's
             assert far.read_versioned("x/a", 0, 4)[0] == b"0123"
@@ -211,7 +207,7 @@ def test_a_folder_that_the_store_has_named_is_not_taken_for_an_empty_one(fault, 
     (tmp_path / "x" / "a").write_bytes(b"0123")
     with bucket_of(tmp_path) as failing:
         failing.fault = lambda *_: fault
-        far = BucketObjects(failing.address().replace("s3://", "s3://key:secret@"), "")
+        far = BucketObjects(failing.address(opened=True), "")
         with pytest.raises(Unanswered, match="the store listed nothing in a folder that it had named"):
             far.entries("x")
 
@@ -232,7 +228,7 @@ def test_a_listing_of_full_pages_that_may_go_on_is_asked_for_again(fault, tmp_pa
             return fault if is_due else ""
 
         failing.fault = second_page
-        far = BucketObjects(failing.address().replace("s3://", "s3://key:secret@"), "")
+        far = BucketObjects(failing.address(opened=True), "")
         assert [each.key for each in far.entries("x")[1]] == [f"x/{number}" for number in range(6)]
         assert left == [0]
 

@@ -6,7 +6,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -76,6 +76,13 @@ def bucket_of(top: Path) -> Iterator[Store]:
         store.ended.set()
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def in_buckets() -> Iterator[Callable[[Path], str]]:
+    """Gives the address of a directory as a folder of a bucket. Its store runs to the end of the block."""
+    with ExitStack() as stores:
+        yield lambda place: stores.enter_context(bucket_of(place.parent)).address(place.name, opened=True)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -64,10 +64,11 @@ def live(request: pytest.FixtureRequest) -> Dataset:
 @pytest.fixture(scope="session")
 def tier_sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, TierSource]]:
     """The same tier in each layout."""
-    from tests.kafka import tiers  # pyarrow and an S3 client, for those who ask
+    from tests.kafka import tiers  # pyarrow, for those who ask
+    from tests.kafka.buckets import in_buckets
 
-    with tiers.s3_server() as server:
-        yield tiers.sources(tmp_path_factory.mktemp("tiers"), server)
+    with in_buckets() as address_of:
+        yield tiers.sources(tmp_path_factory.mktemp("tiers"), address_of)
 
 
 _nodes = ExitStack()

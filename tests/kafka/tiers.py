@@ -5,10 +5,9 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from pyarrow import fs
 
@@ -63,25 +62,8 @@ def _answers(port: int) -> bool:
         return False
 
 
-@contextmanager
-def requests() -> Iterator[list[str]]:
-    """What the server of this process is asked while the block lasts: method, path and range of each request."""
-    from werkzeug.serving import WSGIRequestHandler
-
-    asked, before = list[str](), WSGIRequestHandler.log_request
-
-    def note(self: Any, *_: object) -> None:
-        asked.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
-
-    WSGIRequestHandler.log_request = note  # type: ignore[method-assign,assignment]
-    try:
-        yield asked
-    finally:
-        WSGIRequestHandler.log_request = before  # type: ignore[method-assign]
-
-
-def sources(place: Path, server: str) -> dict[str, TierSource]:
-    """The tier in each layout, made below `place` and in buckets of that server."""
+def sources(place: Path, address_of: Callable[[Path], str]) -> dict[str, TierSource]:
+    """The tier in each layout, made below `place`; `address_of` gives the address of a directory in a bucket."""
     tiered, key = Tiered(), aiven.key_pair("k1")
     (place / "k1.pem").write_bytes(key.pem)
     keys = (("k1", place / "k1.pem"),)
@@ -92,8 +74,8 @@ def sources(place: Path, server: str) -> dict[str, TierSource]:
         "aiven zstd": TierSource(str(zstd)),
         "aiven encrypted": TierSource(str(aiven.write(tiered.tier, place / "encrypted", key=key)), keys),
         "aiven zstd encrypted": TierSource(str(aiven.write(tiered.tier, place / "both", compress=True, key=key)), keys),
-        "bucket local": TierSource(uploaded(tiered.tier, "local", server)),
-        "bucket zstd": TierSource(uploaded(zstd, "zstd", server)),
+        "bucket local": TierSource(address_of(tiered.tier)),
+        "bucket zstd": TierSource(address_of(zstd)),
     }
 
 

@@ -4,6 +4,7 @@ revive`): a consumer gets what `revive.json` says."""
 import signal
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,12 @@ def test_what_was_set_aside_comes_back(mark, target, tmp_path):
     assert not list(node.place.glob("*-stray"))
 
 
+def wait_for_more(log: Path) -> None:
+    """Until the log has grown."""
+    size = log.stat().st_size
+    wait_until(lambda: log.stat().st_size > size, f"more in {log}")
+
+
 def test_a_topic_that_was_deleted_comes_back_as_of_a_moment_before(tmp_path):
     home = tmp_path / "source"
     home.mkdir()
@@ -57,9 +64,10 @@ def test_a_topic_that_was_deleted_comes_back_as_of_a_moment_before(tmp_path):
         for topic in ("gone", "kept"):
             writer.batch(topic, [Record(b"%d" % each) for each in range(40)])
         writer.flush()
-        time.sleep(1.2)  # the moment is between records of the metadata, of which there is one each half second
-        moment = int(time.time() * 1000)
-        time.sleep(1.2)
+        metadata = home / "data" / METADATA_LOG / f"{0:020}.log"
+        wait_for_more(metadata)  # the moment is between two records of the metadata, of which each half second has one
+        moment = now_ms()
+        wait_for_more(metadata)
         delete_topic(broker, "gone")
         wait_until(lambda: [*(home / "data").glob("gone-0.*-delete")] != [], "the topic to be deleted")
         broker.stop(signal.SIGKILL)

@@ -24,6 +24,7 @@ from kafkafs.revive.plan import Choices, make_plan
 from kafkafs.revive.room import check_room
 from tests.cli.asking import text_of
 from tests.kafka import tiers, truth
+from tests.kafka.buckets import BUCKET, bucket_of, in_buckets
 from tests.kafka.tiered import PLAIN, RECORDS, TOPICS, Tiered, produce, set_configs
 from tests.log.tier.test_lives import one_epoch
 from tests.mounting import KAFKAFS, run
@@ -189,8 +190,8 @@ def test_an_object_that_lies_is_damage(tmp_path, copy, is_far):
     data[100] ^= 1
     log.write_bytes(data)
     first, end = int(log.name[:20]), 12 + struct.unpack_from(">i", data, 8)[0]
-    with tiers.s3_server() as server:
-        source = TierSource(tiers.uploaded(copy, "lies", server) if is_far else str(copy))
+    with in_buckets() as address_of:
+        source = TierSource(address_of(copy) if is_far else str(copy))
         with pytest.raises(CorruptData, match=f"orders-0 at offset {first}"):
             revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source))
         report = revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source, corrupt="skip"))
@@ -280,7 +281,7 @@ def test_a_partition_that_no_disk_has_comes_from_the_tier(tmp_path, tier_sources
     assert f"orders-0: no disk has a replica, and the tier ends at offset {end}" in report["leftOut"]
     assert losses(report, "orders-0") == [(end, RECORDS - 1)]
     assert log_of(TIERED.whole / "orders-0").startswith(log_of(tmp_path / "new/orders-0"))
-    assert [reported(report, "orders-0")[name] for name in ("replica", "endOffset")] == ["s3://zstd", end]
+    assert [reported(report, "orders-0")[name] for name in ("replica", "endOffset")] == [f"s3://{BUCKET}/zstd", end]
     ids = {(tmp_path / "new" / name / "partition.metadata").read_bytes() for name in ("orders-0", "orders-1")}
     assert len(ids) == 1
 
@@ -296,10 +297,11 @@ def test_a_tier_by_itself_is_revived(tmp_path):
 
 def test_an_object_is_fetched_once(tmp_path, tier_sources):
     """To be checked and to be kept, whatever memory there is for chunks."""
-    source = replace(tier_sources["bucket zstd"], cache_size=1)
-    with tiers.requests() as every:
+    zstd = Path(tier_sources["aiven zstd"].place)
+    with bucket_of(zstd.parent) as store:
+        source = TierSource(store.address(zstd.name, opened=True), cache_size=1)
         revive([TIERED.left], Choices(to=tmp_path / "new", tiered=source))
-    ranges = [request for request in every if request.startswith("GET ") and ".log" in request]
+    ranges = [request for request in store.ranges() if ".log" in request]
     assert len(ranges) == len({*ranges}) > 50
     for name in NAMES:
         assert log_of(tmp_path / "new" / name) == log_of(TIERED.whole / name)
@@ -314,21 +316,18 @@ def test_a_directory_inside_the_tier_is_refused(copy):
 @pytest.mark.usefixtures("hasty")
 def test_a_store_that_goes_away_stops_the_work_and_the_same_command_goes_on(tmp_path):
     """Nothing is damaged, so that even `skip` leaves nothing out."""
-    with tiers.s3_process() as (server, process):
-        request = Choices(
-            to=tmp_path / "new", tiered=TierSource(tiers.uploaded(TIERED.tier, "away", server)), corrupt="skip"
-        )
+    with bucket_of(TIERED.tier.parent) as store:
+        tier = TierSource(store.address(TIERED.tier.name, opened=True))
+        request = Choices(to=tmp_path / "new", tiered=tier, corrupt="skip")
 
         def progress(moved: int, size: int) -> None:
             if moved > size // 2:
-                process.kill()
+                store.fault = lambda _method, _key: "reset"
 
         with pytest.raises(Unanswered, match="cannot be read"):
             revive([TIERED.left], request, progress)
-    assert process.poll() is not None
-    assert json.loads((tmp_path / "new/revive.json").read_text())["state"] == "unfinished"
-    with tiers.s3_process(int(server.partition("&")[0].rpartition(":")[2])):
-        tiers.uploaded(TIERED.tier, "away", server)
+        assert json.loads((tmp_path / "new/revive.json").read_text())["state"] == "unfinished"
+        store.fault = lambda _method, _key: ""
         report = revive([TIERED.left], request)
     assert log_of(tmp_path / "new/orders-0") == log_of(TIERED.whole / "orders-0")
     assert not any(each["losses"] for each in report["revived"])

@@ -24,6 +24,7 @@ from kafkafs.tables.local import LocalEngine
 from kafkafs.tables.offsets import TopicPartition
 from tests.cli.asking import text_of
 from tests.kafka import aiven, tiers
+from tests.kafka.buckets import in_buckets
 from tests.kafka.tiered import FIRST_MS, Tiered
 from tests.mounting import KAFKAFS, run
 from tests.spark.reading import frame, rows
@@ -34,14 +35,14 @@ TOPICS = "orders,payments,plain"
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> Iterator[dict[str, dict[str, str]]]:
-    """Options by the kind of the tier. The store is a process of its own: executors are others."""
+    """Options by the kind of the tier."""
     place, key = tmp_path_factory.mktemp("tier"), aiven.key_pair("k1")
     (place / "k1.pem").write_bytes(key.pem)
     encrypted = aiven.write(TIERED.tier, place / "encrypted", compress=True, key=key)
-    with tiers.s3_process() as (server, _):
+    with in_buckets() as address_of:
         yield {
             "directory": {"tiered": str(TIERED.tier)},
-            "bucket": {"tiered": tiers.uploaded(encrypted, "read", server), "tiered_key": f"k1:{place}/k1.pem"},
+            "bucket": {"tiered": address_of(encrypted), "tiered_key": f"k1:{place}/k1.pem"},
         }
 
 

@@ -2,14 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions, TierSource
-from tests.kafka.buckets import bucket_of
+from tests.kafka.buckets import in_buckets
 from tests.log.tier import lives
 from tests.log.tier.test_lives import (
     EIO,
@@ -41,8 +40,8 @@ COMBINATIONS = [
 @pytest.fixture
 def in_bucket() -> Iterator[Callable[[Path], TierSource]]:
     """The tier in a directory, as one in a bucket."""
-    with ExitStack() as stores:
-        yield lambda tier: TierSource(stores.enter_context(bucket_of(tier.parent)).address(tier.name, opened=True))
+    with in_buckets() as address_of:
+        yield lambda tier: TierSource(address_of(tier))
 
 
 @pytest.mark.sampled
