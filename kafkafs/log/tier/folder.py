@@ -10,7 +10,7 @@ from kafkafs.disk.objects import Object, is_bucket, parts_of
 from kafkafs.errors import NotFound
 from kafkafs.format.tiers.tier_names import INDEXES, MANIFEST, parse_tier_file
 from kafkafs.log.tier.layouts import Aiven
-from kafkafs.log.tier.opening import Upload, plain_file
+from kafkafs.log.tier.opening import ObjectFiles, Upload
 from kafkafs.log.tier.sources import keys_of, open_objects
 
 _OPTIONS = DiskOptions()
@@ -40,7 +40,7 @@ class Folder:
         """`keys`: ids and files of those that segments are encrypted with."""
         upper, partition = split(place)
         top, topic = split(upper)
-        self._objects, self._cache = open_objects(top, _OPTIONS), ChunkCache()
+        self._files = ObjectFiles(open_objects(top, _OPTIONS), ChunkCache(), _OPTIONS)
         self._below, self._keys = f"{topic}/{partition}".lstrip("/"), keys
         self._found: dict[str, Object] | None = None
 
@@ -51,14 +51,14 @@ class Folder:
             stem = name[: -len(parsed.kind)]
             files = {kind: found[stem + kind] for kind in ("log", INDEXES, MANIFEST) if stem + kind in found}
             if MANIFEST in files:
-                layout = Aiven(self._objects, self._cache, keys_of(self._keys), _OPTIONS)
+                layout = Aiven(self._files, keys_of(self._keys))
                 return layout.open(Upload(parsed.base_offset, parsed.segment_id, files), parsed.kind)
         if name not in found:
-            raise NotFound(f"there is no {name!r} in {self._objects.shown_as}/{self._below}")
-        return plain_file(self._objects, found[name], "", Upload(0, "", {}), self._cache, _OPTIONS)
+            raise NotFound(f"there is no {name!r} in {self._files.objects.shown_as}/{self._below}")
+        return self._files.plain_file(found[name], "", Upload(0, "", {}))
 
     def listed(self) -> dict[str, Object]:
         """The content of the folder, by name."""
         if self._found is None:
-            self._found = {each.key.rpartition("/")[2]: each for each in self._objects.files(self._below)}
+            self._found = {each.key.rpartition("/")[2]: each for each in self._files.objects.files(self._below)}
         return self._found

@@ -11,8 +11,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
-from kafkafs.disk.chunk_cache import ChunkCache
-from kafkafs.disk.data_file import DataFile, DiskOptions
+from kafkafs.disk.data_file import DataFile
 from kafkafs.disk.objects import DirectoryObjects, Object, Objects
 from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, Unopenable, Unsupported, UsageError
 from kafkafs.format.checkpoints import parse_lineage
@@ -30,7 +29,7 @@ from kafkafs.format.tiers.tier_names import (
     parse_tier_file,
 )
 from kafkafs.log.refetching import Refetches
-from kafkafs.log.tier.opening import Epochs, Upload, chunked_log, index_of, plain_file
+from kafkafs.log.tier.opening import Epochs, ObjectFiles, Upload
 
 if TYPE_CHECKING:
     from kafkafs.format.tiers.cipher import Keys
@@ -65,14 +64,13 @@ class Layout(Protocol):
 class _BrokersFiles:
     """The common part of layouts whose files are byte for byte as on the broker."""
 
-    def __init__(self, objects: Objects, cache: ChunkCache, options: DiskOptions) -> None:
-        self._objects = objects
-        self._cache = cache
-        self._options = options
+    def __init__(self, files: ObjectFiles) -> None:
+        self._files = files
+        self._objects = files.objects
 
     def open(self, upload: Upload, kind: str) -> DataFile:
         """See `Layout`."""
-        return plain_file(self._objects, upload.files.get(kind), kind, upload, self._cache, self._options)
+        return self._files.plain_file(upload.files.get(kind), kind, upload)
 
     def _read_epochs(self, found: Object) -> Epochs:
         return _epochs(self._objects.read(found.key, 0, min(found.size, _EPOCHS_SIZE)), found.key)
@@ -148,11 +146,10 @@ class Plain(_BrokersFiles):
 class Aiven:
     """Those of Aiven's plug-in, in a bucket or in files. Manifests are read when they are asked for."""
 
-    def __init__(self, objects: Objects, cache: ChunkCache, keys: "Keys | None", options: DiskOptions) -> None:
-        self._objects = objects
-        self._cache = cache
+    def __init__(self, files: ObjectFiles, keys: "Keys | None") -> None:
+        self._files = files
+        self._objects = files.objects
         self._keys = keys
-        self._options = options
         self._refetches = Refetches()  # of manifests
         self._topics: dict[str, str] = {}  # folders by the topic's id
 
@@ -226,10 +223,8 @@ class Aiven:
                     raise Unopenable(manifest.encryption.sentence)
                 cipher = self._keys.cipher(manifest.encryption)
             if kind == "log":
-                return chunked_log(self._objects, upload, manifest, cipher, self._cache, self._options)
-            return index_of(
-                self._objects, upload.files.get(INDEXES), kind, manifest, cipher, self._cache, self._options
-            )
+                return self._files.chunked_log(upload, manifest, cipher)
+            return self._files.index_file(upload.files.get(INDEXES), kind, manifest, cipher)
         except DiskError as error:
             raise type(error)(f"the remote segment {upload.object!r} cannot be read: {error}") from error
 
@@ -246,7 +241,7 @@ class Aiven:
         except Lost:
             if not self._refetches.is_due(found):
                 raise
-        self._cache.forget(found)
+        self._files.cache.forget(found)
         return self._parsed(upload)
 
     def _parsed(self, upload: Upload) -> Manifest:
@@ -254,7 +249,7 @@ class Aiven:
         try:
             if found.size > LARGEST:
                 raise CorruptData(f"it has {found.size} bytes")
-            data = self._cache.get(found, lambda: self._objects.read(found.key, 0, found.size))
+            data = self._files.cache.get(found, lambda: self._objects.read(found.key, 0, found.size))
             manifest = parse_manifest(bytes(data))
         except (CorruptData, Unsupported) as error:
             kind = Unopenable if isinstance(error, Unsupported) else Lost
@@ -277,11 +272,10 @@ def _fits(manifest: Manifest, files: Mapping[str, Object]) -> bool:
     return (log is None or log.size == manifest.chunks.positions[-1]) and (indexes is None or indexes.size >= behind)
 
 
-def layout_of(
-    objects: Objects, cache: ChunkCache, keys: "Keys | None", options: DiskOptions, deepest: int = DEEPEST
-) -> Layout:
+def layout_of(files: ObjectFiles, keys: "Keys | None", deepest: int = DEEPEST) -> Layout:
     """The layout of what is there, topics at most `deepest` folders down. UsageError if the layout is unknown,
     DiskError if it does not answer."""
+    objects = files.objects
     try:
         top = objects.folders()
     except NotFound as error:
@@ -289,13 +283,13 @@ def layout_of(
     of_local_tiered = [folder for folder in top if parse_tier_directory(folder)]
     for folder in of_local_tiered:
         if any(parse_tier_file(found.key.rpartition("/")[2]) for found in objects.files(folder)):
-            return LocalTiered(objects, cache, options)
+            return LocalTiered(files)
     if next(folders_with_ids(objects, deepest), None) is not None:
-        return Aiven(objects, cache, keys, options)
+        return Aiven(files, keys)
     if of_local_tiered:
-        return LocalTiered(objects, cache, options)
+        return LocalTiered(files)
     if not isinstance(objects, DirectoryObjects) and any(map(parse_partition_name, top)):
-        return Plain(objects, cache, options)
+        return Plain(files)
     raise UsageError(
         f"{objects.shown_as} has no tier that kafkafs knows: neither LocalTieredStorage's"
         " <topic>-<partition>-<topic id>, nor Aiven's <topic>-<topic id>/<partition>, nor (in a"

@@ -66,78 +66,74 @@ JOINED = 8 << 20
 """Bytes of an object of indexes that one request asks for: those of a segment of a gigabyte are 5 MiB."""
 
 
-def plain_file(
-    objects: Objects, found: Object | None, kind: str, upload: Upload, cache: ChunkCache, options: DiskOptions
-) -> DataFile:
-    """An object that is a file of the broker's. An index that is not there is empty."""
-    if found is None:
-        if kind == "log":
-            raise NotFound(f"{upload.object!r} is not in the tier")
-        return _empty(objects, upload, kind, cache, options)
-    if isinstance(objects, DirectoryObjects):
-        return objects.root.open_now(found.key)
+class ObjectFiles(NamedTuple):
+    """Opens objects of a tier as files. `cache` has the pieces that readers share."""
 
-    def pieces(first: int, count: int) -> list[bytes]:
-        at = first * PIECE
-        data = memoryview(objects.read(found.key, at, min(count * PIECE, found.size - at)))
-        return [bytes(data[at : at + PIECE]) for at in range(0, len(data), PIECE)]
+    objects: Objects
+    cache: ChunkCache
+    options: DiskOptions
 
-    return ChunkedFile(found.key, objects.stat(found), PIECE, pieces, cache, options)
+    def plain_file(self, found: Object | None, kind: str, upload: Upload) -> DataFile:
+        """An object that is a file of the broker's. An index that is not there is empty."""
+        if found is None:
+            if kind == "log":
+                raise NotFound(f"{upload.object!r} is not in the tier")
+            beside = next(iter(upload.files.values()))
+            return self._in_pieces(f"{upload.object}:{kind}", beside, 0, 1, lambda *_: [b""])
+        if isinstance(self.objects, DirectoryObjects):
+            return self.objects.root.open_now(found.key)
 
+        def pieces(first: int, count: int) -> list[bytes]:
+            at = first * PIECE
+            data = memoryview(self.objects.read(found.key, at, min(count * PIECE, found.size - at)))
+            return [bytes(data[at : at + PIECE]) for at in range(0, len(data), PIECE)]
 
-def chunked_log(
-    objects: Objects,
-    upload: Upload,
-    manifest: Manifest,
-    cipher: "Cipher | None",
-    cache: ChunkCache,
-    options: DiskOptions,
-) -> DataFile:
-    """A log in chunks that may be compressed and encrypted; one that is neither is a plain file."""
-    found, chunks = upload.files.get("log"), manifest.chunks
-    if found is None:
-        raise Lost("its log is not in the tier, and its manifest is")
-    if int(chunks.positions[-1]) != found.size:
-        raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {chunks.positions[-1]}")
-    if manifest.is_plain:
-        return plain_file(objects, found, "log", upload, cache, options)
-    unpack = _unpacked if manifest.is_compressed else _unchanged
+        return ChunkedFile(found.key, self.objects.stat(found), PIECE, pieces, self.cache, self.options)
 
-    def fetched(first: int, count: int) -> list[bytes]:
-        places = chunks.positions[first : first + count + 1].tolist()
-        data = memoryview(objects.read(found.key, places[0], places[-1] - places[0]))
-        return [
-            unpack(_clear(data[at - places[0] : behind - places[0]], cipher, found.key), chunks.length(number))
-            for number, (at, behind) in enumerate(pairwise(places), first)
-        ]
+    def chunked_log(self, upload: Upload, manifest: Manifest, cipher: "Cipher | None") -> DataFile:
+        """A log in chunks that may be compressed and encrypted; one that is neither is a plain file."""
+        found, chunks = upload.files.get("log"), manifest.chunks
+        if found is None:
+            raise Lost("its log is not in the tier, and its manifest is")
+        if int(chunks.positions[-1]) != found.size:
+            raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {chunks.positions[-1]}")
+        if manifest.is_plain:
+            return self.plain_file(found, "log", upload)
+        unpack = _unpacked if manifest.is_compressed else _unchanged
 
-    about = _sized(objects.stat(found), chunks.size)
-    return ChunkedFile(found.key, about, chunks.chunk_size, _twice(fetched), cache, options)
+        def fetched(first: int, count: int) -> list[bytes]:
+            places = chunks.positions[first : first + count + 1].tolist()
+            data = memoryview(self.objects.read(found.key, places[0], places[-1] - places[0]))
+            return [
+                unpack(_clear(data[at - places[0] : behind - places[0]], cipher, found.key), chunks.length(number))
+                for number, (at, behind) in enumerate(pairwise(places), first)
+            ]
 
+        return self._in_pieces(found.key, found, chunks.size, chunks.chunk_size, _twice(fetched))
 
-def index_of(
-    objects: Objects, found: Object | None, kind: str, manifest: Manifest, cipher: "Cipher | None", cache: ChunkCache,
-    options: DiskOptions,
-) -> DataFile:  # fmt: skip
-    """An index: a piece, encrypted by itself, of an object that is fetched as a whole where it is small."""
-    if found is None:
-        raise NotFound(f"the indexes of segment {manifest.segment_id} are not in the tier")
-    position, size = manifest.indexes.get(kind, (0, 0))
-    if position + size > found.size:
-        raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {position + size}")
+    def index_file(self, found: Object | None, kind: str, manifest: Manifest, cipher: "Cipher | None") -> DataFile:
+        """An index: a piece, encrypted by itself, of an object that is fetched as a whole where it is small."""
+        if found is None:
+            raise NotFound(f"the indexes of segment {manifest.segment_id} are not in the tier")
+        position, size = manifest.indexes.get(kind, (0, 0))
+        if position + size > found.size:
+            raise Lost(f"{found.key!r} has {found.size} bytes, and its manifest says {position + size}")
 
-    def piece(_first: int, _count: int) -> list[bytes]:
-        if found.size > JOINED:
-            data = objects.read(found.key, position, size)
-        else:
-            whole = cache.get(found, lambda: objects.read(found.key, 0, found.size))
-            data = bytes(whole[position : position + size])
-        return [_clear(data, cipher, found.key)]
+        def piece(_first: int, _count: int) -> list[bytes]:
+            if found.size > JOINED:
+                data = self.objects.read(found.key, position, size)
+            else:
+                whole = self.cache.get(found, lambda: self.objects.read(found.key, 0, found.size))
+                data = bytes(whole[position : position + size])
+            return [_clear(data, cipher, found.key)]
 
-    clear_size = max(0, size - (0 if cipher is None else cipher.overhead))
-    about = _sized(objects.stat(found), clear_size)
-    pieces = _twice(piece, lambda: cache.forget(found))
-    return ChunkedFile(f"{found.key}:{kind}", about, max(clear_size, 1), pieces, cache, options)
+        clear_size = max(0, size - (0 if cipher is None else cipher.overhead))
+        fetch = _twice(piece, lambda: self.cache.forget(found))
+        return self._in_pieces(f"{found.key}:{kind}", found, clear_size, max(clear_size, 1), fetch)
+
+    def _in_pieces(self, name: str, found: Object, size: int, piece_size: int, fetch: Fetch) -> DataFile:
+        """A file of that size, with the attributes of an object."""
+        return ChunkedFile(name, _sized(self.objects.stat(found), size), piece_size, fetch, self.cache, self.options)
 
 
 def _twice(fetch: Fetch, before_the_second: Callable[[], object] = lambda: None) -> Fetch:
@@ -151,11 +147,6 @@ def _twice(fetch: Fetch, before_the_second: Callable[[], object] = lambda: None)
             return fetch(first, count)
 
     return tried
-
-
-def _empty(objects: Objects, upload: Upload, kind: str, cache: ChunkCache, options: DiskOptions) -> DataFile:
-    about = _sized(objects.stat(next(iter(upload.files.values()))), 0)
-    return ChunkedFile(f"{upload.object}:{kind}", about, 1, lambda *_: [b""], cache, options)
 
 
 def _clear(piece: bytes | memoryview, cipher: "Cipher | None", key: str) -> bytes:

@@ -9,6 +9,7 @@ from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.errors import DiskError, KafkafsError, UsageError
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.tier.layouts import DEEPEST, Layout, layout_of
+from kafkafs.log.tier.opening import ObjectFiles
 from kafkafs.log.tier.sources import keys_of, open_objects
 
 SILENT_S = 5.0  # how long callers with little patience do not wait for a store that did not answer one of them
@@ -36,7 +37,7 @@ class Tier:
         """Known for a moment after a caller with little patience has waited in vain."""
         keys = keys_of(source.keys)
         cache = ChunkCache(source.cache_size, may_ask_store) if self.is_far else ChunkCache(source.cache_size)
-        self._open: Callable[[], Layout] = lambda: layout_of(objects, cache, keys, options, deepest)
+        self._open: Callable[[], Layout] = lambda: layout_of(ObjectFiles(objects, cache, options), keys, deepest)
         try:
             if not self.is_far:
                 self._layout = self._open()

@@ -9,7 +9,7 @@ from kafkafs.disk.data_file import DiskOptions
 from kafkafs.disk.objects import DirectoryObjects
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.tier.layouts import LocalTiered
-from kafkafs.log.tier.opening import Upload
+from kafkafs.log.tier.opening import ObjectFiles, Upload
 from kafkafs.log.tier.upload_facts import UploadFacts, newest_lineage
 from tests.log.tier.lives import TOPIC_ID, Past
 from tests.log.tier.test_lives import cut
@@ -28,7 +28,8 @@ class Counting(LocalTiered):
 
 
 def layout_of(place: Path, past: Past) -> Counting:
-    return Counting(DirectoryObjects(str(past.write_tier(place)), DiskOptions()), ChunkCache(), DiskOptions())
+    objects = DirectoryObjects(str(past.write_tier(place)), DiskOptions())
+    return Counting(ObjectFiles(objects, ChunkCache(), DiskOptions()))
 
 
 def test_epochs_and_ends_are_those_of_the_logs_and_are_read_once(tmp_path):
