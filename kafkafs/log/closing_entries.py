@@ -23,6 +23,19 @@ def proven_largest(segment: Segment) -> int | None:
     return _remembered(segment)
 
 
+def is_surely_before(timestamp: int, pair: tuple[Segment, ...]) -> bool:
+    """True if the log of the first segment of the pair need not tell that it ends before `timestamp`.
+
+    If times rise, a false entry of an index can only hide an answer right in front of a segment that reaches the time.
+    So there the log is asked.
+    """
+    for segment in pair:
+        largest = proven_largest(segment)
+        if largest is None or largest >= timestamp:
+            return False
+    return True
+
+
 def stated_largest(segment: Segment) -> int | None:
     """The largest timestamp of a remote segment: what a broker noted, or what its indexes prove, remembered; else
     None."""

@@ -21,7 +21,7 @@ from kafkafs.format.records import Records, stored_limit
 from kafkafs.format.times import utc_text
 from kafkafs.format.trace import Trace, no_trace
 from kafkafs.log.batch_runs import BatchRun, Damage, Start
-from kafkafs.log.closing_entries import proven_largest, stated_largest
+from kafkafs.log.closing_entries import is_surely_before, proven_largest, stated_largest
 from kafkafs.log.log import Found
 from kafkafs.log.outcomes import Outcomes
 from kafkafs.log.segment import Segment
@@ -180,25 +180,13 @@ class Lookup:
             self._learn(len(self._largest), segments)
         for number in range(max(0, min(at, len(segments) - 1) - 1), len(segments)):
             segment = segments[number]
-            if self.is_surely_before(timestamp, segments[number : number + 2]):
+            if is_surely_before(timestamp, segments[number : number + 2]):
                 continue
             largest = self.largest_of(segment)
             if largest >= timestamp:
                 if trace is not no_trace:
                     trace(f"segment {segment.log_name}: its largest timestamp is {largest} ({utc_text(largest)})")
                 yield segment
-
-    def is_surely_before(self, timestamp: int, pair: tuple[Segment, ...]) -> bool:
-        """True if the first one's log need not tell that it ends before `timestamp`.
-
-        If times rise, a false entry of an index can only hide an answer right in front of a segment that reaches the
-        time. So there the log is asked.
-        """
-        for segment in pair:
-            largest = proven_largest(segment)
-            if largest is None or largest >= timestamp:
-                return False
-        return True
 
     def _learn(self, number: int, segments: tuple[Segment, ...]) -> None:
         """Notes the largest timestamp of the first segments up to one; another thread may have done so meanwhile."""

@@ -14,6 +14,7 @@ from kafkafs.errors import CorruptData, Denied, DiskError, Lost, NotFound, TooLa
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers, chosen
 from kafkafs.log.batch_runs import BatchRun
+from kafkafs.log.closing_entries import is_surely_before
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.segment import Segment
 from kafkafs.log.time_search import Candidate, TimeSearch
@@ -140,7 +141,7 @@ class _TimeFinder:
         while self._number < len(self._segments):
             segment = self._segments[self._number]
             pair = self._segments[self._number : self._number + 2]
-            largest = None if self._lookup.is_surely_before(time + 1, pair) else self._largest(segment)
+            largest = None if is_surely_before(time + 1, pair) else self._largest(segment)
             if largest is not None and largest > time:
                 self._walk = self._candidates(segment, time)
                 for candidate in self._walk:

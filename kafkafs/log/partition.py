@@ -219,9 +219,9 @@ class Partition:
         local = self._segments(listing)
         if before is None and not self.may_be_in_a_tier and self.root.is_far and local:
             self._made.store(_Segments(listing, local))
-            late = Late(lambda: self._to_the_end(local, None)[1], lambda: self._checkpoints.read().of(self.name)[1])
+            late = Late(lambda: _to_the_end(local, None)[1], lambda: self._checkpoints.read().of(self.name)[1])
             return Log(self.name, local, None, self._checkpoints.start_of(self.name), None, listing.stamp[0], late)
-        segments, tail = self._to_the_end(self._remote.segments(local), before)
+        segments, tail = _to_the_end(self._remote.segments(local), before)
         self._made.store(_Segments(listing, (*local[:-1], segments[-1]) if local else ()))
         start, high = self._checkpoints.read(now=not _only_grew(before, tail)).of(self.name)
         if (
@@ -273,26 +273,6 @@ class Partition:
             found.append(segment)
         return earlier if earlier == tuple(found) else tuple(found)
 
-    def _to_the_end(self, segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
-        """The segments and the log's end. A last segment that was cut is another one for all that read it. A tier knows
-        where its last upload ends."""
-        if not segments:
-            return segments, None
-        last = segments[-1]
-        known = before.tail if before and before.segments and before.segments[-1] is last else None
-        if last.next_base is not None:
-            return segments, known or tail_of_a_tier(last, last.next_base)
-        try:
-            tail = find_tail(last, known)
-        except (Denied, NotFound) as error:
-            refused = error if isinstance(error, Denied) else None
-            return segments, Tail(0, 0, 0, 0, last.base_offset, None, refused=refused)
-        if known is not None and not tail.grew_from(known):
-            last = last.reopened()
-            segments = (*segments[:-1], last)
-        last.remember_end(tail.last, tail.size, tail.mtime_ns)
-        return segments, tail
-
 
 def progress(replica: Partition) -> tuple[int, int]:
     """How far a replica got: the leader epoch of its last batch, and its log end offset; the epoch is -1 if the
@@ -301,6 +281,27 @@ def progress(replica: Partition) -> tuple[int, int]:
         return replica.answer(lambda log: (last_leader_epoch(log), log.end_offset))
     except UNREADABLE:
         return -2, -1
+
+
+def _to_the_end(segments: tuple[Segment, ...], before: Log | None) -> tuple[tuple[Segment, ...], Tail | None]:
+    """The segments and the log's end. A last segment that was cut is another one for all that read it. A tier knows
+    where its last upload ends."""
+    if not segments:
+        return segments, None
+    last = segments[-1]
+    known = before.tail if before and before.segments and before.segments[-1] is last else None
+    if last.next_base is not None:
+        return segments, known or tail_of_a_tier(last, last.next_base)
+    try:
+        tail = find_tail(last, known)
+    except (Denied, NotFound) as error:
+        refused = error if isinstance(error, Denied) else None
+        return segments, Tail(0, 0, 0, 0, last.base_offset, None, refused=refused)
+    if known is not None and not tail.grew_from(known):
+        last = last.reopened()
+        segments = (*segments[:-1], last)
+    last.remember_end(tail.last, tail.size, tail.mtime_ns)
+    return segments, tail
 
 
 def _only_grew(before: Log | None, tail: Tail | None) -> bool:
