@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkafs.format.batch import Batches
+from kafkafs.format.batch import BATCH, Batches
 from kafkafs.format.differences import ALONE, UNLIKE, marks, unlike
 from kafkafs.format.records import Records, decode
 from kafkafs.format.tables import Flags, Numbers
@@ -69,7 +69,7 @@ class _Side:
         self._start, self._end = start, end
         self._damaged: list[tuple[int, int]] = []
         self._run: BatchRun | None = None
-        self.rows: Batches = np.empty(0, np.dtype([]))
+        self.rows: Batches = np.empty(0, BATCH)
         self._is_at_end = False
 
     @property
@@ -90,18 +90,15 @@ class _Side:
 
     def up_to(self, limit: int) -> Batches:
         """The batches that begin at or before an offset."""
-        return self.rows[: np.searchsorted(self.rows["base_offset"], limit, "right")] if len(self.rows) else self.rows
+        return self.rows[: np.searchsorted(self.rows["base_offset"], limit, "right")]
 
     def pass_over(self, limit: int) -> None:
         """Those that end at or before an offset are done."""
-        if len(self.rows):
-            self.rows = self.rows[np.searchsorted(self.rows["last_offset"], limit, "right") :]
+        self.rows = self.rows[np.searchsorted(self.rows["last_offset"], limit, "right") :]
         self._damaged = [each for each in self._damaged if each[1] > limit]
 
     def is_sparse(self) -> bool:
         """True if a batch holds fewer records than offsets: something was removed from it."""
-        if not len(self.rows):
-            return False
         widths = self.rows["last_offset"] - self.rows["base_offset"] + 1
         return bool(np.any((self.rows["magic"] >= 2) & (self.rows["count"] < widths)))
 
@@ -112,13 +109,13 @@ class _Side:
 
     def epoch_at(self, offset: int) -> int | None:
         """The leader epoch of the batch that a fetch at this offset gets; None if it is not known yet."""
-        behind = self.rows[self.rows["last_offset"] >= offset] if len(self.rows) else self.rows
+        behind = self.rows[self.rows["last_offset"] >= offset]
         return int(behind["leader_epoch"][0]) if len(behind) else None
 
     def records(self, rows: Batches) -> Iterator[Records]:
         """Yield the records of some of its batches. Batches that cannot be unpacked, or exceed MAX_BATCH then, give
         none."""
-        if self._run is not None and len(rows):
+        if self._run is not None:
             for piece in decode(self._run.data, self._run.position, rows, MAX_BATCH):
                 if isinstance(piece, Records):
                     yield piece
@@ -128,12 +125,9 @@ def _compared(sides: tuple[_Side, _Side], limit: int, start: int, cleaned: bool)
     """The first difference among the batches that begin at or before `limit`."""
     one, other = sides
     ones, others = one.up_to(limit), other.up_to(limit)
-    if not len(ones) and not len(others):
-        return None
-    odd, beside = unlike(ones, others, HEADER) if len(ones) and len(others) else (slice(None), slice(None))
+    odd, beside = unlike(ones, others, HEADER)
     ones, others = ones[odd], others[beside]
-    ones = ones[~other.is_damaged(ones)] if len(ones) else ones
-    others = others[~one.is_damaged(others)] if len(others) else others
+    ones, others = ones[~other.is_damaged(ones)], others[~one.is_damaged(others)]
     if not len(ones) and not len(others):
         return None
     if not cleaned:
