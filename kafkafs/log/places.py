@@ -217,16 +217,17 @@ class BetweenOffsets(NamedTuple):
 
     def check_end(self, look: Look, *, isolated: bool) -> None:
         """See `RangeTarget`."""
-        if _may_go_on(look):
-            start, end = self.offsets(look, isolated=isolated)
-            look.check_begin(start, end)
-            if end is None or end > look.log.end_offset:
-                look.log.check_end()
+        _check_end(look, self, isolated, look.log.end_offset)
 
 
-def _may_go_on(look: Look) -> bool:
-    """True if the log may go on behind its end, as far as that can be read."""
-    return look.log.tail is not None and bool(look.log.tail.refused or look.log.tail.lost)
+def _check_end(look: Look, target: RangeTarget, isolated: bool, known_to: int) -> None:
+    """See `RangeTarget`. Whether a range goes on behind the offset `known_to` is known."""
+    tail = look.log.tail
+    if tail is not None and (tail.refused or tail.lost):  # the log may go on behind its end, as far as that can be read
+        start, end = target.offsets(look, isolated=isolated)
+        look.check_begin(start, end)
+        if end is None or end > known_to:
+            look.log.check_end()
 
 
 def _offset(look: Look, point: AtOffset) -> int:
@@ -276,11 +277,7 @@ class BetweenTimes(NamedTuple):
 
     def check_end(self, look: Look, *, isolated: bool) -> None:
         """See `RangeTarget`. A time that no readable record reaches may be one of the last log."""
-        if _may_go_on(look):
-            start, end = self.offsets(look, isolated=isolated)
-            look.check_begin(start, end)
-            if end is None or end >= look.log.end_offset:
-                look.log.check_end()
+        _check_end(look, self, isolated, look.log.end_offset - 1)
 
     def _reader(self, look: Look, isolated: bool) -> Reader:
         return look.visible if isolated else look.uncommitted
