@@ -19,7 +19,8 @@ from kafkafs.disk import store_session
 from kafkafs.disk.blocking import may_ask_store, may_block, patience_left
 from kafkafs.disk.objects import Names, Object, Objects, Version, attributes, counted, parts_of, shown
 from kafkafs.disk.s3_place import place_of
-from kafkafs.disk.signed_reads import AskArrow, SentRead, SignedRead, SignedReads, SignedStream, region_of
+from kafkafs.disk.s3_requests import region_of
+from kafkafs.disk.signed_reads import AskArrow, SentRead, SignedRead, SignedReads, SignedStream
 from kafkafs.disk.store_calls import AtOnce, StoreCalls, never
 from kafkafs.errors import DiskError, NotFound, UsageError
 from kafkafs.format.memory import Bytes

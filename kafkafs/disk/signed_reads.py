@@ -1,19 +1,14 @@
-"""Requests to an S3 store that are signed here: a read is one, and its response includes the object's version.
+"""Reads of an S3 store by requests that are signed here: a read is one, and its response has the object's version.
 
 pyarrow asks for an object's attributes before it reads, and its reads tell no version. To prove that bytes are of one
-version, it takes three requests. Here one request does, signed by AWS Signature Version 4. A page of a listing is one
-request, too: what is no page, as of a proxy, is told from one without names.
+version, it takes three requests. Here one request does (`s3_requests`). A page of a listing is one request, too: what
+is no page, as of a proxy, is told from one without names.
 
 This works with keys in the environment, the first place where pyarrow looks, and without a proxy. For everything else,
 and after any error but silence, the caller asks by pyarrow. No redirect is followed, so a signature goes to one host.
-
-Sources: AWS General Reference, "Signature Version 4 signing process"; S3 API Reference, "GetObject", "ListObjectsV2";
-S3 User Guide, "Virtual hosting of buckets".
+Source: S3 API Reference, "GetObject".
 """
 
-import hashlib
-import hmac
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +17,6 @@ from functools import cached_property
 from math import inf
 from queue import Empty, LifoQueue
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
-from urllib.parse import quote
 
 import numpy as np
 
@@ -30,15 +24,13 @@ from kafkafs.disk.http_connection import HttpConnection
 from kafkafs.disk.objects import Names, Version
 from kafkafs.disk.s3_listing import Page, parse_page
 from kafkafs.disk.s3_place import Place
+from kafkafs.disk.s3_requests import S3Requests
 from kafkafs.format.memory import Buffers
 
 if TYPE_CHECKING:
     import ssl
 
-_ALGORITHM, _UNSIGNED, _LISTED, _PARTIAL = "AWS4-HMAC-SHA256", "UNSIGNED-PAYLOAD", 200, 206
-_PLAIN_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]+")  # others have no certificate as a host, or another protocol
-_OTHER_HOSTS = ("AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT")
-_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_LISTED, _PARTIAL = 200, 206
 _CODE = re.compile(rb"<Code>([A-Za-z]{1,64})</Code>")
 _ERROR_SIZE = 1 << 16
 _WHOLE, _END = b"</ListBucketResult>", 64
@@ -74,14 +66,6 @@ class SignedRead(NamedTuple):
     version: Version
 
 
-class _Keys(NamedTuple):
-    """Keys of the environment. No text of this value leaves the process but in a signature."""
-
-    key: str
-    secret: str
-    token: str
-
-
 class SentRead(NamedTuple):
     """A read whose request was sent."""
 
@@ -93,27 +77,16 @@ class SentRead(NamedTuple):
 class SignedReads:
     """Those of one bucket. Threads share the connections that are open and not in use."""
 
-    def __init__(self, place: Place, region: str, keys: _Keys, silent_s: float) -> None:
-        self._place, self._region, self._keys, self._silent_s = place, region, keys, silent_s
-        self._host, self._top = _address_of(place, region)
+    def __init__(self, place: Place, requests: S3Requests, silent_s: float) -> None:
+        self._place, self._requests, self._silent_s = place, requests, silent_s
         self._idle: LifoQueue[HttpConnection] = LifoQueue()
         self._is_unfit = self._has_answered = False
-        self._day = ("", b"")  # a day, and the key of its signatures
 
     @classmethod
     def of(cls, place: Place, region: str, silent_s: float) -> "SignedReads | None":
         """The reads of that bucket; None if keys or the way to it are not known for sure."""
-        environment = os.environ
-        key, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
-        token = environment.get("AWS_SESSION_TOKEN", "")
-        is_plain = not (place.keys or place.proxy or "/" in place.endpoint) and place.scheme in ("http", "https")
-        is_plain &= all(word.isascii() and word.isprintable() for word in (key, secret, token, region, place.endpoint))
-        if not place.endpoint:
-            is_plain &= bool(_PLAIN_BUCKET.fullmatch(place.bucket)) and not place.bucket.endswith("--x-s3")
-            is_plain &= not any(environment.get(name, "").lower() == "true" for name in _OTHER_HOSTS)
-        if not (is_plain and key and secret and region):
-            return None
-        return cls(place, region, _Keys(key, secret, token), silent_s)
+        requests = S3Requests.of(place, region)
+        return None if requests is None else cls(place, requests, silent_s)
 
     def read(self, key: str, position: int, size: int) -> SignedRead:
         """Those bytes, in one request. AskArrow if they do not come so, OSError if the store is silent.
@@ -171,11 +144,7 @@ class SignedReads:
         raise AskArrow
 
     def _page(self, prefix: str, token: str, until: float) -> Page:
-        words = {"delimiter": "/", "list-type": "2", "prefix": prefix}
-        words |= {"continuation-token": token} if token else {}
-        query = "&".join(f"{word}={quote(words[word], safe='-_.~')}" for word in sorted(words))
-        path = self._top.removesuffix(quote(f"/{self._place.folder}", safe="/-_.~")) or "/"
-        request = self._request(path, query)
+        request = self._requests.listing(prefix, token)
         status, data = self._answered(lambda connection: self._listing(connection, request, until))
         self._note(status == _LISTED, status)
         page = parse_page(data, prefix) if status == _LISTED else None
@@ -231,9 +200,8 @@ class SignedReads:
         self._is_unfit |= not self._has_answered and status < _OF_THE_STORE
 
     def _send(self, connection: HttpConnection, key: str, position: int, size: int) -> SentRead:
-        span = f"Range: bytes={position}-{position + size - 1}\r\n"
         try:
-            connection.send(self._request(f"{self._top}/{quote(key, safe='/-_.~')}", "", span))
+            connection.send(self._requests.read(key, position, size))
         except OSError:
             connection.close()
             raise
@@ -274,39 +242,15 @@ class SignedReads:
             connection.close()
 
     def _fresh(self) -> HttpConnection:
-        return HttpConnection(self._host, self._silent_s, self._trust if self._place.scheme == "https" else None)
+        return HttpConnection(
+            self._requests.host, self._silent_s, self._trust if self._place.scheme == "https" else None
+        )
 
     @cached_property
     def _trust(self) -> "ssl.SSLContext":
         import ssl
 
         return ssl.create_default_context(cafile=self._place.authorities or None)
-
-    def _request(self, path: str, query: str = "", more: str = "") -> bytes:
-        """A whole request, signed; `more` are lines of headers that need no signature."""
-        keys, now = self._keys, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        token = f"x-amz-security-token:{keys.token}\n" if keys.token else ""
-        names = f"host;x-amz-content-sha256;x-amz-date{';x-amz-security-token' if token else ''}"
-        signed = f"host:{self._host}\nx-amz-content-sha256:{_UNSIGNED}\nx-amz-date:{now}\n{token}"
-        request = f"GET\n{path}\n{query}\n{signed}\n{names}\n{_UNSIGNED}"
-        scope = f"{now[:8]}/{self._region}/s3/aws4_request"
-        text = f"{_ALGORITHM}\n{now}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
-        signature = hmac.digest(self._key_of(now[:8]), text.encode(), "sha256").hex()
-        authorization = f"{_ALGORITHM} Credential={keys.key}/{scope}, SignedHeaders={names}, Signature={signature}"
-        lines = signed.replace("\n", "\r\n")
-        target = f"{path}?{query}" if query else path
-        return (
-            f"GET {target} HTTP/1.1\r\n{lines}Authorization: {authorization}\r\nAccept-Encoding: identity\r\n{more}\r\n"
-        ).encode("ascii")
-
-    def _key_of(self, day: str) -> bytes:
-        known, key = self._day
-        if known != day:
-            key = f"AWS4{self._keys.secret}".encode()
-            for part in (day, self._region, "s3", "aws4_request"):
-                key = hmac.digest(key, part.encode(), "sha256")
-            self._day = day, key
-        return key
 
 
 class SignedStream:
@@ -340,12 +284,6 @@ class SignedStream:
         self._begun.connection.close()
 
 
-def region_of(place: Place) -> str:
-    """The region of a place, if its address or the environment names one; "" if pyarrow has to find it."""
-    named = {os.environ[name] for name in _REGIONS if os.environ.get(name)}
-    return place.region or (named.pop() if len(named) == 1 else "")
-
-
 def _memory(size: int) -> memoryview:
     """Memory for a read, used again once no view of it is held; not of a short one, which would hold too much."""
     if size < _SHORTEST or _SHORT < size <= LONGEST // 2 or size > LONGEST:
@@ -357,12 +295,3 @@ def _written(told: str) -> str:
     """The time of a header as pyarrow writes it; "" if it is none."""
     found = _WRITTEN.fullmatch(told)
     return f"{found[3]}-{_MONTHS.index(found[2]) // 3 + 1:02}-{found[1]}T{found[4]}Z" if found else ""
-
-
-def _address_of(place: Place, region: str) -> tuple[str, str]:
-    """The host, and the path of the folder there. Amazon's own store has a host for each bucket."""
-    folder = quote(f"/{place.folder}" if place.folder else "", safe="/-_.~")
-    if place.endpoint:
-        return place.endpoint, f"/{place.bucket}{folder}"
-    domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
-    return f"{place.bucket}.s3.{region}.{domain}", folder

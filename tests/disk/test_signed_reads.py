@@ -140,7 +140,8 @@ def test_the_host_is_that_of_the_address_or_the_environment(uri, environment, ho
         monkeypatch.setenv(name, value)
     reads = reads_of(uri)
     assert reads is not None
-    assert (reads._host, reads._top) == (host, top)
+    requests = reads._requests
+    assert (requests.host, requests._bucket + requests._folder) == (host, top)
 
 
 @pytest.mark.parametrize("fault", ["500", "short"])
