@@ -4,27 +4,34 @@ Nouns: an *entry* is what a log holds back to back, a record batch (v2) or an ou
 called *batch* above this layer. An *index* maps relative offsets or timestamps to where a scan may start.
 A parser takes a buffer and a position; a truncated tail is a result, never an exception.
 
-    times            points in time as people write them
-    names            which directory is a partition, which file is what
+A log:
+
     batch            the header of one batch, or of many as a table; the walk from one to the next; one that is written
     records          batches -> `Records`, rows of RECORD over their bytes, by kernels
-    tables           whole rows of tables, moved quickly
     codecs           compressed bytes, in Kafka's frames, unpacked within bounds
+    control          the records that brokers write between those of clients
     memory           what large batches may take together; large buffers that are used again
-    varints          a batch's numbers of variable length
+    kernels          compiled loops, of `native`
+    tables, varints  whole rows of tables, moved quickly; a batch's numbers of variable length
+
+What is beside it:
+
+    names            which directory is a partition, which file is what
     index            offset index and time index: sorted entries
-    bounded          findings of lookups that may be forgotten, never too many
+    bounded, trace   findings of lookups that may be forgotten, never too many; the listener that hears their steps
     transaction_index  the transactions that were aborted
+    producer_snapshot, checkpoints   the files that brokers write for themselves
     java_properties  `meta.properties` and `server.properties`
-    trace            the listener that hears the steps of a lookup in indexes and logs
-    producer_snapshot, control, checkpoints   the files and records that brokers write for themselves
+    key_index        keys as sorted numbers, and those of a segment as a file
+    tiers            what is in a remote tier
+
+What people see and write:
+
+    times            points in time as people write them
     jsonl            records and headers as lines; `fields`: which schemas their keys and values name
     merged_lines     the lines of several partitions as one text, by time
     strings          the text in lines, and in the dump
     differences      records side by side: which are alike
-    key_index        keys as sorted numbers, and those of a segment as a file
-    kernels          compiled loops, of `native`
-    tiers            what is in a remote tier
     known_topics     MirrorMaker's records and windowed keys, by a topic's name; `connect_secrets`: what Connect hides
 
     decoding         records as lines with decoded keys and values, above
