@@ -41,6 +41,10 @@ class FileKeeper(Protocol):
         """Close all kept files."""
 
 
+def _spare() -> int:
+    return max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHERS)
+
+
 class DescriptorBudget:
     """How many descriptors the open files of one tree take together, however many directories they are in.
 
@@ -50,7 +54,7 @@ class DescriptorBudget:
     and read without it.
     """
 
-    def __init__(self, spare: Callable[[], int] = lambda: _spare()) -> None:
+    def __init__(self, spare: Callable[[], int] = _spare) -> None:
         """`spare` says how many descriptors are left for files."""
         self._spare = spare
         self._lock = threading.Lock()
@@ -82,10 +86,6 @@ class DescriptorBudget:
 
     def _present(self) -> list[FileKeeper]:
         return [keeper for known in self._keepers if (keeper := known()) is not None]
-
-
-def _spare() -> int:
-    return max(0, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - _OTHERS)
 
 
 IDLE_S = 0.5

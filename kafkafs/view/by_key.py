@@ -101,14 +101,14 @@ class ByKey(ViewDirectory):
         """A node for the key and the suffix, which looks for the key when it is asked; NotFound for what is no name."""
         asked = parse_key_name(name)
         if asked is not None:
-            target = AtKey(asked.key, self._view)
+            target = AtKey(asked.key, self.view)
             if asked.suffix == HISTORY:
-                return KeyHistory(self._view, target)
+                return KeyHistory(self.view, target)
             suffix = Suffix(asked.suffix)
             if suffix is Suffix.EXPLAIN:
-                return Explanation(self._view, target, f"by-key/{shown_name(asked.key)}")
+                return Explanation(self.view, target, f"by-key/{shown_name(asked.key)}")
             if suffix in _SHOWN:
-                return SHOWN[suffix].point(self._view, target)
+                return SHOWN[suffix].point(self.view, target)
         raise NotFound(f"{name!r} is not a query by key")
 
 

@@ -66,7 +66,7 @@ class DiskView:
         return cast(KnownPartitions, self._known.latest)  # there always is one: the first look is made with the view
 
     def known(self) -> KnownPartitions:
-        """Return the usage, at most as old as a look is good for unless the disk fails or hangs."""
+        """What was found last: at most as old as a look is good for, unless the disk hangs."""
         if self._known.fresh() is None and not self._slow:
             may_block()
             if self._is_swept and not self._alone:
@@ -76,7 +76,8 @@ class DiskView:
         return self._latest
 
     def last_known(self) -> KnownPartitions:
-        """The same, or what was known before the disk failed, or descriptors: the root stays, and `.kafkafs`."""
+        """The same. If the disk fails, or descriptors are short, it is what was known before: the root stays, and
+        `.kafkafs`."""
         with suppress(Denied, DiskError, Exhausted, NotFound, StoreError, Vanished):
             return self.known()
         return self._latest

@@ -273,17 +273,16 @@ class PointView:
 
 
 class ViewDirectory:
-    """The common part of the directories of a partition's views: the attributes of the partition's own, and its
-    disk."""
+    """The common part of a partition's directory and of those of its views: the same attributes, and the same disk."""
 
     def __init__(self, view: PartitionView) -> None:
-        self._view = view
+        self.view = view
 
     @property
     def lane(self) -> str:
         """The disk of its partition."""
-        return self._view.lane
+        return self.view.lane
 
     def attributes(self) -> Attributes:
         """Those of the partition's directory on disk, less writing; NotFound if it is gone."""
-        return self._view.directory_attributes()
+        return self.view.directory_attributes()

@@ -77,15 +77,15 @@ class ByOffset(ViewDirectory):
         """A range for each segment; together they are the whole visible log."""
         return [
             Entry(offset_range_name(segment.base_offset, segment.next_base), "file")
-            for segment in self._view.partition.visible_segments()
+            for segment in self.view.partition.visible_segments()
         ]
 
     def child(self, name: str) -> FileNode:
         """A file for any query of the grammar, whatever the log holds; NotFound for other names."""
         query = parse_offset_name(name)
         if query is None:
-            raise refused(f"{self._view.shown_as}/by-offset", name, parse_offset_name, OFFSETS)
-        return _file(self._view, query, f"by-offset/{name}")
+            raise refused(f"{self.view.shown_as}/by-offset", name, parse_offset_name, OFFSETS)
+        return _file(self.view, query, f"by-offset/{name}")
 
 
 class ByTime(ViewDirectory):
@@ -96,7 +96,7 @@ class ByTime(ViewDirectory):
         the last time that there is, if that is it."""
         may_block()
         start, names = 0, []
-        for segment in self._view.partition.visible_segments():
+        for segment in self.view.partition.visible_segments():
             if segment.next_base is None:
                 names.append(time_range_name(start, None))
                 continue
@@ -113,18 +113,18 @@ class ByTime(ViewDirectory):
         query = parse_time_name(name, now_ms)
         if query is None:
             parse = partial(parse_time_name, now_ms=now_ms)
-            raise refused(f"{self._view.shown_as}/by-time", name, parse, TIMES)
+            raise refused(f"{self.view.shown_as}/by-time", name, parse, TIMES)
         match query.target:
             case AtTime() | BeforeTime() as point if isinstance(point.time, int) and point.time < IN_DOUBT_BELOW:
                 self._warn(name)
-        return _file(self._view, query, f"by-time/{name}")
+        return _file(self.view, query, f"by-time/{name}")
 
     def _warn(self, name: str) -> None:
         """Logs why the time of that name may be mistaken, if it may, and was not logged lately: a lookup comes with
         each `cat`, and twice where a worker takes it."""
         if (why := doubt(name.removeprefix(BEFORE).partition(".")[0])) is None:
             return
-        resources, doubtful = self._view.resources, f"{self._view.shown_as}/by-time/{name}: {why}"
+        resources, doubtful = self.view.resources, f"{self.view.shown_as}/by-time/{name}: {why}"
         if doubtful not in resources.warned:
             resources.warned = (*resources.warned, doubtful)[-WARNINGS:]
             logger.warning("%s", doubtful)

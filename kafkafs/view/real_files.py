@@ -22,23 +22,23 @@ class Segments(ViewDirectory):
 
     def entries(self) -> Sequence[Entry]:
         """All regular files of the partition that are named as Kafka names files, sorted; none of the `.txt`."""
-        names = self._view.partition.listing().names
+        names = self.view.partition.listing().names
         return [Entry(name, "file") for name in names if _SERVED.fullmatch(name)]
 
     def child(self, name: str) -> FileNode:
         """The file of that name, or the dump that `<file>.txt` is; NotFound if a kind has none, too."""
         if self._has(name):
-            return RealFile(self._view, name)
+            return RealFile(self.view, name)
         stem = name.removesuffix(".txt")
         if stem != name and self._has(stem):
             from kafkafs.view.dumped_file import dumped_file  # with all that dumps
 
-            return dumped_file(self._view, stem)
-        raise NotFound(f"there is no file {name!r} in {self._view.shown_as}")
+            return dumped_file(self.view, stem)
+        raise NotFound(f"there is no file {name!r} in {self.view.shown_as}")
 
     def _has(self, name: str) -> bool:
         """True if it is listed. Few of 100,000 names are looked at, because `ls -l` asks for each of them."""
-        names = self._view.partition.listing().names
+        names = self.view.partition.listing().names
         at = bisect_left(names, name)
         return at < len(names) and names[at] == name and _SERVED.fullmatch(name) is not None
 

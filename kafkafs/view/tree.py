@@ -2,7 +2,7 @@
 `.replicas` if a partition is in several data directories."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from kafkafs.view.by_key import ByKey
 from kafkafs.view.disks import DiskView
 from kafkafs.view.node import KEEP_S, Attributes, DirectoryNode, Disk, Entry, Node
 from kafkafs.view.ownership import Owner, owner_of
-from kafkafs.view.partition_view import PartitionView
+from kafkafs.view.partition_view import PartitionView, ViewDirectory
 from kafkafs.view.queries import ByOffset, ByTime
 from kafkafs.view.real_files import Segments
 from kafkafs.view.replica_directories import REPLICAS, PartitionNames, ReplicaPlace, ReplicasDirectory
@@ -145,26 +145,13 @@ class Root:
         return self._disks
 
 
-class PartitionDirectory:
+_VIEWS: Mapping[str, Callable[[PartitionView], DirectoryNode]] = {
+    "by-key": ByKey, "by-offset": ByOffset, "by-time": ByTime, "segments": Segments,
+}  # fmt: skip
+
+
+class PartitionDirectory(ViewDirectory):
     """One partition: its views, and two links to its ends."""
-
-    def __init__(self, view: PartitionView) -> None:
-        self.view = view
-        self._directories: dict[str, DirectoryNode] = {
-            "by-key": ByKey(view),
-            "by-offset": ByOffset(view),
-            "by-time": ByTime(view),
-            "segments": Segments(view),
-        }
-
-    @property
-    def lane(self) -> str:
-        """The disk of its data directory."""
-        return self.view.lane
-
-    def attributes(self) -> Attributes:
-        """Those of the directory on disk, less writing; NotFound if it is gone."""
-        return self.view.directory_attributes()
 
     def child(self, name: str) -> Node:
         """A view, or one of the links, which are there only where a record is visible; NotFound for all else."""
@@ -173,18 +160,18 @@ class PartitionDirectory:
             link.attributes()
             return link
         if name.startswith(("earliest.", "latest.")):  # a person adds the suffix to the link: as in `by-offset/`
-            return self._directories["by-offset"].child(name)
+            return ByOffset(self.view).child(name)
         if name == INFO:
             from kafkafs.view.info import Info  # with all that looks for damage: `ls` and `cat` mostly do without
 
             return Info(self.view)
-        if name not in self._directories:
+        if name not in _VIEWS:
             raise NotFound(f"{name!r} is not a view of a partition")
-        return self._directories[name]
+        return _VIEWS[name](self.view)
 
     def entries(self) -> Sequence[Entry]:
         """The views; the links only where there are records, as far as this is known without reading a log."""
-        entries = [Entry(INFO, "file"), *(Entry(name, "directory") for name in self._directories)]
+        entries = [Entry(INFO, "file"), *(Entry(name, "directory") for name in _VIEWS)]
         if self.view.partition.may_show_records():
             entries += [Entry("earliest", "symlink"), Entry("latest", "symlink")]
         return sorted(entries, key=lambda entry: entry.name)

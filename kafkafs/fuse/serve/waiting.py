@@ -128,11 +128,11 @@ class WaitingReads:
                 self._wake(wait, outcome.Value(data))
 
     def _poll_for_signals(self) -> None:
-        new = [wait for wait in self._waits if PULSES_TO_KIN <= wait.pulses < PULSES_TO_KIN * 2 and wait.file.opener]
-        if new:
-            found = inheritors({wait.file.opener for wait in new if wait.file.opener})
-            for wait in new:
-                wait.inheritors = found[wait.file.opener] if wait.file.opener else Inheritors()
+        waited = [wait for wait in self._waits if PULSES_TO_KIN <= wait.pulses < PULSES_TO_KIN * 2]
+        openers = {wait: wait.file.opener for wait in waited if wait.file.opener}
+        found = inheritors(set(openers.values())) if openers else {}
+        for wait, opener in openers.items():
+            wait.inheritors = found[opener]
         stuck_now = functools.cache(stuck)  # many may wait who have the same inheritors
         accounted = {wait.file.opener.pid for wait in self._waits if wait.file.opener}
         accounted.update(*(wait.inheritors.heirs for wait in self._waits))
