@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kafkafs.errors import CorruptData
 from kafkafs.tables.typed import json_column
 from kafkafs.tables.typed.json_column import JsonColumn
-from kafkafs.tables.typed.json_values import converter, kind_of_values, parsed
+from kafkafs.tables.typed.json_parser import parsed
+from kafkafs.tables.typed.json_values import converter, kind_of_values
 from tests.tables.test_json_shapes import records
 from tests.tables.test_json_values import DRAWN, OBJECTS, ODD
 

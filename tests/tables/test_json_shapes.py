@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from kafkafs.format.native.layout import RECORD
 from kafkafs.format.records import Records
 from kafkafs.tables.typed import json_shapes
+from kafkafs.tables.typed.json_parser import parsed
 from kafkafs.tables.typed.json_shapes import kind_of_records
-from kafkafs.tables.typed.json_values import kind_of, merged, parsed
+from kafkafs.tables.typed.json_values import kind_of, merged
 from kafkafs.tables.typed.typed_columns import FieldName
 from tests.tables.test_json_values import DRAWN, ODD
 

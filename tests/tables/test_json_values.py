@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafkafs.format.schemas.shape import double_bits
-from kafkafs.tables.typed import json_values
-from kafkafs.tables.typed.json_values import Documents, all_parsed, kind_of, kind_of_values, merged, parsed
+from kafkafs.tables.typed import json_parser
+from kafkafs.tables.typed.json_parser import all_parsed, parsed
+from kafkafs.tables.typed.json_values import Documents, kind_of, kind_of_values, merged
 
 NAMES = st.sampled_from("abc")
 LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([2**63, 1.5, "x", {}, []]))
@@ -17,7 +18,7 @@ VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dic
 OBJECTS = st.dictionaries(NAMES, VALUES, max_size=2).map(lambda each: json.dumps(each).encode())
 
 
-MARK = json_values.MARK
+MARK = json_parser.MARK
 ODD = [
     b'{"a":1', b"{}}", b"{},{}", b'{"a":[{}', b"{}]}", b'{},%d,{}' % MARK, b'{"a":%d}' % MARK, b'{"a":"%d"}' % MARK,
     b"{},7.34918250617395283e17,{}", b'{},"\\u0037",{}', b'{"a":"\\ud800"}', b'{"a":"\\ud83d\\ude00"}', b'{"a":"\xff"}',

@@ -8,7 +8,8 @@ The driver settles the types, executors make the columns:
     typed_columns   executor a batch with its typed columns: each has what does not fit in a column beside it
     registered      executor `registry`: by the schema that each value names, lines of typed JSON as Arrow columns
     json_column     executor `json`: values that are JSON text, by Arrow's JSON reader or by Python's
-    json_values     both     types of JSON, and Python's parser
+    json_values     both     types of JSON, and values as columns of a type hold them
+    json_parser     both     JSON objects, by Python's parser
     json_shapes     executor the type of many JSON values, by a parse of one value of each shape
     protobuf_typed  executor Protobuf as lines of typed JSON; `protobuf_times` are its times
 """

@@ -14,8 +14,9 @@ from pyarrow import json as arrow_json
 from kafkafs.errors import CorruptData
 from kafkafs.format.native.layout import SHAPE_ODD
 from kafkafs.format.records import Records
+from kafkafs.tables.typed.json_parser import all_parsed
 from kafkafs.tables.typed.json_shapes import Shapes
-from kafkafs.tables.typed.json_values import Kind, all_parsed, converter, shape_of
+from kafkafs.tables.typed.json_values import Kind, converter, shape_of
 from kafkafs.tables.typed.typed_columns import FieldName, column_type
 
 _EXACT = 1 << 53  # up to that a double is the same whole number, and shapes tell such numbers apart from larger ones
