@@ -5,7 +5,7 @@ is of one generation; where that ends under the question, the question is asked 
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,13 +101,18 @@ class SegmentUnit:
 
     def _look(self, partition: Partition) -> SegmentLook | None:
         log = partition.log()
-        for segment in log.segments:
-            if segment.base_offset == self.base_offset:
-                fresh = segment.reopened()  # what an earlier job in this process learned is past
-                if segment.next_base is None and log.tail is not None:
-                    fresh.remember_end(log.tail.last, log.tail.size, log.tail.mtime_ns)
-                return SegmentLook(partition, log, fresh)
-        return None
+        segment = _found(log.segments, self.base_offset)
+        if segment is None:
+            return None
+        fresh = segment.reopened()  # what an earlier job in this process learned is past
+        if segment.next_base is None and log.tail is not None:
+            fresh.remember_end(log.tail.last, log.tail.size, log.tail.mtime_ns)
+        return SegmentLook(partition, log, fresh)
+
+
+def _found(segments: Sequence[Segment], base_offset: int) -> Segment | None:
+    at = bisect_left(segments, base_offset, key=lambda segment: segment.base_offset)
+    return next((segment for segment in segments[at : at + 1] if segment.base_offset == base_offset), None)
 
 
 def fetch_soon(segment: Segment, kinds: Iterable[str]) -> None:
@@ -122,9 +127,8 @@ def begin(unit: SegmentUnit) -> None:
     if not isinstance(unit.data_directory, BucketPath):
         return
     with suppress(KafkafsError):
-        segments = unit.partition.segments()
-        at = bisect_left(segments, unit.base_offset, key=lambda segment: segment.base_offset)
-        for segment in segments[at : at + 1]:
+        segment = _found(unit.partition.segments(), unit.base_offset)
+        if segment is not None:
             fetch_soon(segment, segment.listed)
 
 

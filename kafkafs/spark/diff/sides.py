@@ -45,7 +45,8 @@ def paired(old: tuple[Path, ...], new: tuple[Path, ...], topics: TopicChoice) ->
     places = ", ".join(dict.fromkeys(repr(str(path)) for path in (*old, *new)))
     topics.check((name.topic for each in there for name in each), places)
     found = [{name: each for name, each in side.items() if topics.takes(name.topic)} for side in there]
-    every = sorted({*found[0], *found[1]})
+    known = {*found[0], *found[1]}
+    every = sorted(known)
     compacted = [_Compacted(data_directories(paths)) for paths in (old, new)]
     answers = {
         topic: any(each.has(topic) for each in compacted) for topic in dict.fromkeys(name.topic for name in every)
@@ -56,7 +57,7 @@ def paired(old: tuple[Path, ...], new: tuple[Path, ...], topics: TopicChoice) ->
         if metadata.problem:
             troubles.append(f"{word}: {metadata.problem}; so it is unknown which topics are compacted or missing")
         for each in missing_topics(paths, topics.takes):
-            beside = [number for number in each.missing if TopicPartition(each.topic, number) in set(every)]
+            beside = [number for number in each.missing if TopicPartition(each.topic, number) in known]
             (missing if len(beside) == len(each.missing) else troubles).extend(
                 f"{word}: {sentence}" for sentence in each.problems
             )
