@@ -50,23 +50,10 @@ class ReadsAhead:
 
 
 class ChunkedFile(DataFile):
-    """`size` bytes, in chunks of `chunk_size`; the last one is shorter."""
+    """`size` bytes, in chunks of `chunk_size`; the last one is shorter.
 
-    __slots__ = (
-        "_ahead",
-        "_begun",
-        "_cache",
-        "_chunk_size",
-        "_chunks",
-        "_depth",
-        "_fetched_to",
-        "_object",
-        "_passed_to",
-        "_read_to",
-        "_size",
-        "_stat",
-        "_straight",
-    )  # of `_read_to`, `_straight`, `_passed_to` and `_fetched_to` the last writer's counts: a wrong one costs a fetch
+    Of `_read_to`, `_straight`, `_passed_to` and `_fetched_to` the last writer's counts: a wrong one costs a fetch.
+    """
 
     def __init__(
         self, name: str, about: os.stat_result, chunk_size: int, chunks: FetchChunks, cache: ChunkCache,

@@ -45,10 +45,6 @@ class _Asked(NamedTuple):
 class StraightFile(DataFile):
     """The bytes [position, end) of `file`. One thread reads it."""
 
-    __slots__ = (
-        "_ask", "_asked", "_asked_to", "_at", "_end", "_file", "_from", "_held", "_known_to", "_most", "_next_size",
-    )  # fmt: skip
-
     def __init__(
         self, file: DataFile, options: DiskOptions, span: tuple[int, int, int],
         ask: Callable[[int, int], Stream | None], is_whole: bool,

@@ -15,7 +15,7 @@ from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
 from kafkafs.format.connect_secrets import config_records, redacted_values
 from kafkafs.format.fields import NAME, TAIL, TEXT, Fields, OneField, find_fields, payload_of
-from kafkafs.format.jsonl import line_head, long_field, long_headers, padded_prefix
+from kafkafs.format.jsonl import line_head, long_field, long_line, padded_prefix
 from kafkafs.format.known_topics import known_texts
 from kafkafs.format.memory import UNLIMITED, Array, Buffers, Memory
 from kafkafs.format.messages.message_json import decoded_json
@@ -173,27 +173,10 @@ class DecodedLines:
             if made:
                 yield room.data[:made]
             elif len(room) >= _ROOMS.size:
-                yield from self._long_line(part, number)
+                head = line_head(self._prefix, part.records.rows[number])
+                key, value = part.long_field(2 * number), part.long_field(2 * number + 1)
+                yield from long_line(head, part.records, number, key, value)
                 number += 1
-
-    def _long_line(self, part: "_Part", number: int) -> Iterator[memoryview]:
-        """One line that is too large for one piece."""
-        records, fields, row = part.records, part.fields, part.records.rows[number]
-        yield memoryview(line_head(self._prefix, row))
-        for field, at, size, behind in (
-            (fields[2 * number], row["key_at"], row["key_size"], b',"value'),
-            (fields[2 * number + 1], row["value_at"], row["value_size"], b',"headers":['),
-        ):
-            if field[FIELD_SLOT.text_in]:
-                text = part.bytes_at(field[TEXT])
-                yield memoryview(b'":')
-                for start in range(0, len(text), _PIECE):
-                    yield memoryview(text[start : start + _PIECE])
-            else:
-                yield from long_field(records, int(at), int(size))
-            yield memoryview(part.bytes_at(field[TAIL]) + behind)
-        yield from long_headers(records, number)
-        yield memoryview(b"]}\n")
 
 
 class _Part(NamedTuple):
@@ -214,6 +197,18 @@ class _Part(NamedTuple):
             return b""
         sources = (self.records.data, self.texts, self.held, self.tails)
         return bytes(sources[kept - 1][at : at + size])
+
+    def long_field(self, number: int) -> Iterator[memoryview]:
+        """The rest of a field behind its name, and its tail, in pieces."""
+        field = self.fields[number]
+        if field[FIELD_SLOT.text_in]:
+            text = self.bytes_at(field[TEXT])
+            yield memoryview(b'":')
+            for start in range(0, len(text), _PIECE):
+                yield memoryview(text[start : start + _PIECE])
+        else:
+            yield from long_field(self.records, int(field[FIELD_SLOT.at]), int(field[FIELD_SLOT.size]))
+        yield memoryview(self.bytes_at(field[TAIL]))
 
 
 _JSON_SPACE = b" \t\n\r"

@@ -9,7 +9,7 @@ appear in base64, so that a line always has the original bytes.
 
 import functools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 import numpy as np
@@ -87,7 +87,10 @@ class JsonLines:
             if made:
                 yield room.data[:made]
             elif len(room) >= _ROOMS.size:
-                yield from long_line(line_head(self._prefix, records.rows[number]), records, number)
+                row = records.rows[number]
+                key = long_field(records, int(row["key_at"]), int(row["key_size"]))
+                value = long_field(records, int(row["value_at"]), int(row["value_size"]))
+                yield from long_line(line_head(self._prefix, row), records, number, key, value)
                 number += 1
 
     def _room(self, rows: Rows, number: int, total: int) -> Array:
@@ -107,13 +110,14 @@ _PIECE = 3 << 17
 _ROOM = 6 * _PIECE + 64
 
 
-def long_line(head: bytes, records: Records, number: int) -> Iterator[memoryview]:
-    """The line of record `number`, which begins with `head`, up to the name of its key."""
-    row = records.rows[number]
+def long_line(
+    head: bytes, records: Records, number: int, key: Iterable[memoryview], value: Iterable[memoryview]
+) -> Iterator[memoryview]:
+    """The line of record `number`: `head`, up to the name of its key, and the rest of its fields behind their names."""
     yield memoryview(head)
-    yield from long_field(records, int(row["key_at"]), int(row["key_size"]))
+    yield from key
     yield memoryview(b',"value')
-    yield from long_field(records, int(row["value_at"]), int(row["value_size"]))
+    yield from value
     yield memoryview(b',"headers":[')
     yield from long_headers(records, number)
     yield memoryview(b"]}\n")
