@@ -9,7 +9,7 @@ retention has deleted segments: then the leader epochs, which Kafka cuts off at 
 from contextlib import suppress
 
 from kafkafs.disk.directory import Directory
-from kafkafs.errors import UNREADABLE, KafkafsError
+from kafkafs.errors import UNREADABLE
 from kafkafs.format.checkpoints import LeaderEpoch
 from kafkafs.format.names import REMOTE_INDEX_CACHE
 from kafkafs.log.lineage import leader_epochs
@@ -54,6 +54,6 @@ def _has_index_cache(root: Directory) -> bool:
     """True if the broker keeps indexes of remote segments there."""
     try:
         root.stat(REMOTE_INDEX_CACHE)
-    except KafkafsError:
+    except UNREADABLE:
         return False
     return True

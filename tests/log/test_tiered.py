@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkafs.errors import StoreError, WouldBlock
 from kafkafs.log.tiered import tiered_start
 from tests.log.making import made, partition_of, write_partition, write_start
 
@@ -47,3 +48,20 @@ def test_without_a_segment_there_is_no_telling(tmp_path: Path) -> None:
     write_partition(tmp_path, {})
     write_start(tmp_path, 0)
     assert start_of(tmp_path) is None
+
+
+@pytest.mark.parametrize("refusal", [StoreError, WouldBlock])
+def test_a_question_that_has_no_answer_yet_is_none_about_a_tier(tmp_path, monkeypatch, refusal):
+    """Regression: after a failure of a store a tiered log counted as one that has lost its start."""
+    write_partition(tmp_path, {1000: [made(1000, [1] * 5)]})
+    write_start(tmp_path, 0)
+    (tmp_path / "remote-log-index-cache").mkdir()
+    partition = partition_of(tmp_path)
+    log = partition.log()
+
+    def refuse(*_: object) -> None:
+        raise refusal("injected")
+
+    monkeypatch.setattr(partition.root, "stat", refuse)
+    with pytest.raises(refusal):
+        tiered_start(log, partition.root)
