@@ -25,13 +25,13 @@ from kafkafs.view.node import LINKS, Attributes, DirectoryNode, LinkNode, Node
 from kafkafs.view.paths import resolve
 
 _HALF_A_YEAR_S = 31556952 // 2  # within which a time counts as recent
-_STYLES = {  # (of what is not recent, of what is recent), for strftime(3)
+STYLES = {  # (of what is not recent, of what is recent), for strftime(3)
     "locale": ("%b %e  %Y", "%b %e %H:%M"),
     "long-iso": ("%Y-%m-%d %H:%M",) * 2,
     "full-iso": ("%Y-%m-%d %H:%M:%S.%N %z",) * 2,
     "iso": ("%Y-%m-%d ", "%m-%d %H:%M"),
 }
-TIME_STYLES = (*_STYLES, "+FORMAT")
+TIME_STYLES = (*STYLES, "+FORMAT")
 
 
 class Line(NamedTuple):
@@ -52,7 +52,7 @@ class ListingStyle:
     human: bool = False
     order: str = "name"  # or "time", "size"
     reverse: bool = False
-    times: tuple[str, str] = _STYLES["locale"]
+    times: tuple[str, str] = STYLES["locale"]
 
     @property
     def needs_attributes(self) -> bool:
@@ -139,7 +139,7 @@ def time_style(word: str) -> tuple[str, str] | None:
     if word.startswith("+"):
         old, _, recent = word[1:].partition("\n")
         return old, recent or old
-    return _STYLES.get(word)
+    return STYLES.get(word)
 
 
 def ordered(lines: Sequence[Line], look: ListingStyle) -> list[Line]:
@@ -195,7 +195,7 @@ def _columns(line: Line, look: ListingStyle) -> tuple[str, str, str, str, str, s
         name += f" -> {printable_name(cast(LinkNode, line.node).target())}"
     owner, group = owner_names(about.uid, about.gid)
     size = human(about.size) if look.human else str(about.size)
-    return mode_text(about), str(LINKS[about.kind]), owner, group, size, _when(about.mtime_ns, look.times), name
+    return mode_text(about), str(LINKS[about.kind]), owner, group, size, shown_time(about.mtime_ns, look.times), name
 
 
 def owner_names(uid: int, gid: int) -> tuple[str, str]:
@@ -208,7 +208,8 @@ def owner_names(uid: int, gid: int) -> tuple[str, str]:
     return owner, group
 
 
-def _when(mtime_ns: int, formats: tuple[str, str]) -> str:
+def shown_time(mtime_ns: int, formats: tuple[str, str]) -> str:
+    """A time by the formats of a style."""
     seconds, fraction = divmod(mtime_ns, 10**9)
     is_recent = 0 <= time.time() - seconds < _HALF_A_YEAR_S
     text = re.sub("%([%N])", lambda found: "%%" if found[1] == "%" else f"{fraction:09}", formats[is_recent])

@@ -1,11 +1,10 @@
 """`kafkafs stat DATA_DIR PATH...`: what `stat` and `getfattr` tell of a view, without a mount."""
 
 import argparse
-import time
 from typing import cast
 
 from kafkafs.cli import unmounted
-from kafkafs.cli.ls import owner_names
+from kafkafs.cli.ls import STYLES, owner_names, shown_time
 from kafkafs.view.node import Attributes, FileNode, LinkNode, Tree
 from kafkafs.view.paths import resolve
 
@@ -31,16 +30,10 @@ def _stat(tree: Tree, path: str) -> None:
     mode = unmounted.mode_text(about)
     owner, group = owner_names(about.uid, about.gid)
     print(f"Access: ({about.mode:04o}/{mode})  Uid: ({about.uid:5}/{owner:>8})   Gid: ({about.gid:5}/{group:>8})")
-    print(f"Modify: {_moment(about.mtime_ns)}")
+    print(f"Modify: {shown_time(about.mtime_ns, STYLES['full-iso'])}")
     for name, value in sorted(xattrs.items()):
         print(f"{name}={value.decode('utf-8', 'backslashreplace')}")
 
 
 def _word(about: Attributes) -> str:
     return "regular empty file" if about.kind == "file" and not about.size else _WORDS[about.kind]
-
-
-def _moment(mtime_ns: int) -> str:
-    seconds, rest = divmod(mtime_ns, 10**9)
-    moment = time.localtime(seconds)
-    return f"{time.strftime('%Y-%m-%d %H:%M:%S', moment)}.{rest:09} {time.strftime('%z', moment)}"
