@@ -219,7 +219,7 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
 
 def _objects(address: str, *, logs_only: bool) -> list[str]:
-    """The object of that address. Of a folder those in it, and in the folders below it, as of a directory."""
+    """The object of that address. A folder means the objects in it and in the folders below it, as a directory."""
     from kafkafs.log.tier.folder import objects_in  # what a tier takes, other dumps do without
 
     parts_of(address)

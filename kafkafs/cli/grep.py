@@ -51,7 +51,7 @@ _LEFT_OUT = (
 
 
 class _Search:
-    """What is looked for, the data directories that may have it, and the output."""
+    """The pattern, the data directories that may have it, and the output."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._selection, self._window = _selection(arguments), Between(*limits(arguments))

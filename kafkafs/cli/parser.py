@@ -1,10 +1,10 @@
 """The one tree of commands and arguments: what `--help`, the man page and shell completions are made from.
 
 `add_<name>(commands)`, in one of four modules of arguments, hangs the parser of a command into the tree, and
-`<name>.py` has `run(arguments) -> exit code`. The tree is built of the first alone, which import nothing that may be
-missing; `main` imports the second, with all that is heavy (pyfuse3, pyarrow, Spark; numpy comes with the options), once
-it was chosen. `set_defaults(interrupted=...)` is what is said after Ctrl-C; nothing without it. `failed=...` is the
-exit code for what failed, of a command that answers something by the usual one.
+`<name>.py` has `run(arguments) -> exit code`. The modules of arguments are enough for the tree. They import nothing
+that may be missing. `main` imports `<name>.py`, with all that is heavy (pyfuse3, pyarrow, Spark; numpy comes with the
+options), once it was chosen. `set_defaults(interrupted=...)` is the sentence after Ctrl-C; without it there is none.
+`failed=...` is the exit code for an error, if the usual one is an answer of the command.
 """
 
 import argparse

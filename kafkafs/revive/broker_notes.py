@@ -86,9 +86,9 @@ class BrokerNotes:
     def possible(self, segment: Segment, run: BatchRun, next_offset: int) -> int:
         """How many batches of the run, from the first on, can have the offsets that they state.
 
-        A base offset is under no CRC, and behind the last batch nothing contradicts it. It cannot be true where no
-        index could point to it; nor, in a log that nothing was compacted in yet, behind offsets that nobody has
-        (`next_offset` is the first one), where the broker recorded that the log ended before.
+        A base offset is under no CRC, and behind the last batch nothing contradicts it. It cannot be true if no index
+        could point to it. In a log that nothing was compacted in yet, it cannot be true behind offsets that nobody has
+        (`next_offset` is the first one) if the broker recorded that the log ended before.
         """
         rows, count = run.rows, len(run.rows)
         if run.last_offset - segment.base_offset > LARGEST_RELATIVE:  # offsets rise

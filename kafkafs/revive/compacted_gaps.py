@@ -84,7 +84,7 @@ def _lost_to(replica: Replica, other: Replica, gaps: Sequence[Gap], cleaned_to: 
 
 
 def _reader(replica: Replica) -> Reader:
-    """What consumers of committed records see: compaction removes aborted ones."""
+    """The records that consumers of committed records see: compaction removes aborted ones."""
     options = replace(replica.directory.options, isolation="read_committed", corrupt_skip=True)
     return Reader(replica.partition.log(), options, replica.partition.transactions)
 

@@ -2,8 +2,8 @@
 changed.
 
 A broker that ran on the disk in between has written there, deleted, or created a topic of the same name again. The
-comparison covers the topic's id and the checkpoints' lines about the partition. Of all files of each replica, it covers
-the sizes, times and inodes.
+comparison covers the topic's id, the checkpoints' lines about the partition, and the sizes, times and inodes of all
+files of each replica.
 """
 
 import hashlib

@@ -1,10 +1,10 @@
 """Members that left groups, and groups that came to their end, in lost records of `__consumer_offsets`.
 
-A coordinator that replays the end of a group of a newer protocol and still knows members of it, a record of another
-protocol for that group, or that a member got what another still owns, gives up on the whole partition, and with it on
-every group there. So what such a record presupposes stood among what is lost before it, and tombstones of it are
-rewritten in that place. Sources: GroupMetadataManager.replay, ConsumerGroup.addPartitionEpochs. Keys are an int16 of
-the record's type, the group and the member, each with its length.
+A coordinator gives up on the whole partition, and with it on every group there, if it replays one of three records: the
+end of a group of a newer protocol of which it still knows members; a record of another protocol for such a group; or
+that a member got what another still owns. So what such a record presupposes stood among what is lost before it, and
+tombstones of it are rewritten in that place. Sources: GroupMetadataManager.replay, ConsumerGroup.addPartitionEpochs.
+Keys are an int16 of the record's type, the group and the member, each with its length.
 """
 
 import struct

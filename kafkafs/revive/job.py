@@ -1,8 +1,8 @@
 """The work itself, in the order in which an interruption does no harm.
 
-Partitions, checkpoints, the metadata, settings; then `meta.properties`, without which a broker does not start, and the
-mark of an orderly stop, without which it would take a partition's end for damaged. `revive.json` says "unfinished"
-until all of that is on the disk.
+Partitions are first, then checkpoints, the metadata and settings. The last files are `meta.properties`, without which a
+broker does not start, and the mark of an orderly stop. Without the mark, it would take a partition's end for damaged.
+`revive.json` says "unfinished" until all of that is on the disk.
 """
 
 from collections.abc import Callable, Sequence

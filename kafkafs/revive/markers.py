@@ -1,11 +1,11 @@
 """Ends of transactions that are lost with damaged bytes, as far as other data shows them.
 
-Without the marker of a commit its transaction is open for ever, and readers of committed records stop there; without
-that of an abort they leave out what its producer committed later, too. The transaction index lists the aborted
-transactions. A transaction was committed where it is over and neither recorded as aborted nor ended by a marker behind.
+Without the marker of a commit, its transaction is open for ever, and readers of committed records stop there. Without
+the marker of an abort, they leave out what its producer committed later, too. The transaction index lists the aborted
+transactions. A transaction was committed if it is over and neither recorded as aborted nor ended by a marker behind.
 
-As of a moment one may be open of which its coordinator knew nothing yet, as records tell of the past and are appended
-later: nobody would ever end it, so it is aborted.
+As of a moment, a transaction may be open of which its coordinator knew nothing yet, because records are appended after
+the time that they tell. Nobody would ever end that transaction, so it is aborted.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -98,8 +98,8 @@ def lost_behind(
     behind: Mapping[int, Event],
     is_over: IsOver,
 ) -> list[Marker]:
-    """Markers of a log of which nothing is kept from offset `end` on. `aborted`: what was aborted there; `behind`: what
-    can be read there of the transactions open before, see `next_events`."""
+    """Markers of a log that is not kept from offset `end` on. `aborted`: what was aborted there. `behind`: what can be
+    read there of the transactions open before, see `next_events`."""
     next_aborts: dict[int, int] = {}
     for each in aborted:
         if each.last_offset >= end:
@@ -128,9 +128,10 @@ def ended_by(
     is_unknown: AskCoordinators,
     ended_ms: Mapping[int, int],
 ) -> list[Marker]:
-    """Those that were written by a moment, of a log that ends at `end` all the same: a record before them has a later
-    time, as a producer whose clock is ahead gives it. Brokers' own clocks give those of markers. And an abort of each
-    of which no coordinator knew then. `ended_ms`: when one of the producer ended before, see `written`."""
+    """Return the markers that were written by a moment, and an abort of each transaction of which no coordinator knew
+    then. The log ends at `end` before these markers, because a producer whose clock is ahead gave a record a later
+    time. Brokers' own clocks give the times of markers. `ended_ms`: when one of the producer ended before, see
+    `written`."""
     left, ends = {*begun}, dict[int, bool]()
     for run in behind:
         if not left:

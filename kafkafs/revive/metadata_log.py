@@ -1,8 +1,8 @@
 """The cluster's metadata as all disks tell them together: a snapshot that is whole on any of them, and the log behind.
 
-The log is read as those of other partitions are (`scanning`): to where its broker recorded that it ended, and what is
-damaged or missing comes from other replicas. Parts that no disk has are left out and named, and the rest counts. If
-nothing whole is left to begin with, even the rest of a snapshot counts, or a log that has lost its beginning.
+The log is read as those of other partitions are (`scanning`), up to the end that its broker recorded. Damaged and
+missing parts come from other replicas. Parts that no disk has are left out and named, and the rest counts. If nothing
+whole is left to begin with, even the rest of a snapshot counts, or a log that has lost its beginning.
 """
 
 from collections.abc import Sequence
@@ -34,8 +34,8 @@ class ClusterMetadata:
     """The content of the metadata log, `as_of` its end.
 
     `image` is None if there is no such log (ZooKeeper's time, a lost disk) or it cannot be understood. `problems`:
-    what is damaged or missing. `sentences`: what of it is not as it was at the moment that was asked for, and what
-    comes from where else.
+    damaged and missing parts. `sentences`: parts that come from elsewhere, or that are not as they were at the moment
+    that was asked for.
     """
 
     image: WholeImage | None

@@ -1,10 +1,10 @@
 """The snapshot of the metadata from which the new controller starts: `<offset>-<epoch>.checkpoint`.
 
-Header, data and footer are batches of their own; where the quorum is a dynamic one its voters are beside the header.
-The order of records is that in which a controller replays them: what others refer to first. Much of what could be
-missing is missed in silence: without a replica in sync, a directory of the node, or a registration whose epoch is that
-of `.kafka_cleanshutdown`, a partition has no leader for ever; with a next producer id that was given out already, the
-first record of a new producer is acknowledged and not there. Sources: Snapshots, RecordsSnapshotWriter, ImageWriter.
+Header, data and footer are batches of their own. If the quorum is dynamic, its voters are beside the header. A
+controller replays the records in their order, so what others refer to comes first. It misses much in silence. Without a
+replica in sync, a directory of the node, or a registration whose epoch is that of `.kafka_cleanshutdown`, a partition
+never has a leader. If the next producer id was given out already, the first record of a new producer is acknowledged
+and not there. Sources: Snapshots, RecordsSnapshotWriter, ImageWriter.
 """
 
 import struct

@@ -1,7 +1,7 @@
 """The batches of other replicas for offsets that are damaged or gone in the chosen replica.
 
-Replicas hold the same batches at the same offsets, as far as they were appended under the same leader epochs: a batch
-of another one counts where its epoch is the one that the broker recorded for its offset.
+Replicas hold the same batches at the same offsets, as far as they were appended under the same leader epochs. So a
+batch of another replica counts if its epoch is the one that the broker recorded for its offset.
 """
 
 from collections.abc import Iterator, Sequence
@@ -66,8 +66,8 @@ def batches_of_other_replicas(
     first: int, last: int, others: Sequence[Replica], epochs: Sequence[LeaderEpoch], *, is_dense: bool = False
 ) -> Iterator[OtherBatches | Missing]:
     """Return the batches of others for the offsets `first` to `last`, and the offsets that none has, in order.
-    `epochs`: as the broker of the replica that counts recorded them. `is_dense`: nothing was compacted, so what one has
-    not another may have."""
+    `epochs`: as the broker of the replica that counts recorded them. `is_dense`: nothing was compacted, so another
+    replica may have what one lacks."""
     if first > last:
         return
     if not others or not epochs:

@@ -180,7 +180,7 @@ def report_of(scan: PartitionScan, replica: Replica) -> dict[str, Any]:
 
 
 def as_of_now(producers: ProducerStates, now_ms: int) -> ProducerStates:
-    """The same, those without an open transaction as if they had written now: a broker forgets the others at once, and
+    """The producers, as if those without an open transaction had written now. Else a broker forgets them at once, and
     would take a batch that a producer repeats for a new one."""
     return ProducerStates(
         each if each.transaction_first_offset >= 0 else replace(each, timestamp=now_ms)

@@ -1,9 +1,9 @@
 """The new data directory, the one place that is written.
 
 The first file is `revive.json`, which says that the rest is unfinished. Then each partition follows, whole or not at
-all, with a line about it in `revive.progress`. So the same command can go on where another one ended; where the machine
-may have restarted since, it is unknown what had reached the disk, and it begins again. All is on the disk before it
-is whole.
+all, with a line about it in `revive.progress`. So the same command can go on where another one ended. If the machine
+may have restarted since, it is unknown what had reached the disk, and the command begins again. All is on the disk
+before the directory is whole.
 """
 
 import fcntl
@@ -156,8 +156,8 @@ def _lock(place: Target) -> None:
 
 
 def check_target(path: Path, request: Mapping[str, Any]) -> None:
-    """UsageError if NEW_DIR is neither missing, nor empty, nor what the same command left unfinished, nor what any
-    left that was refused before it had done something."""
+    """UsageError if NEW_DIR may not be written. It may be missing or empty. The same command may have left it
+    unfinished, or any command that was refused before it had done something."""
     try:
         about = os.stat(path)
     except FileNotFoundError:

@@ -165,7 +165,7 @@ def _why_nothing(image: WholeImage | None, choices: Choices, sentences: Sequence
 
 
 def _lacking(metadata: ClusterMetadata) -> list[str]:
-    """What the metadata do not tell of the cluster."""
+    """The facts about the cluster that the metadata do not tell."""
     if metadata.image is None and metadata.problems:
         return ["of the metadata nothing can be read: settings, rights, quotas and users are left out"]
     lacking = "settings, rights, quotas and users of the cluster are not on these disks"

@@ -15,10 +15,10 @@ ELIGIBLE_LEADERS = "eligible.leader.replicas.version"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """`metadata_versions`: the lowest and the highest. `features`: the highest level of each other feature. `least`: of
-    settings of topics and brokers, where an older release takes less and this one does not start from it. `refused`:
-    settings of topics that newer releases have. With one of these, this release refuses each change of the topic's
-    settings. (4.x takes what it does not know.)"""
+    """`metadata_versions`: the lowest and the highest. `features`: the highest level of each other feature. `least`:
+    the least values of settings of topics and brokers. An older release takes less; this one does not start from it.
+    `refused`: settings of topics that newer releases have. With one of these, this release refuses each change of the
+    topic's settings. (4.x takes what it does not know.)"""
 
     name: str
     metadata_versions: tuple[int, int]

@@ -1,8 +1,8 @@
 """Choose the replica of a partition that counts, and describe in sentences what the others have besides.
 
 The replica that got furthest counts (`log.replicas`): a leader's log is in those of its followers, so the furthest one
-has all that the others have. That is not so where leaders were elected uncleanly, one after the other: the last leader
-may have written nothing, and its log is then not the one with the newest epoch. Two notes know it nevertheless. The
+has all that the others have. That is not so if leaders were elected uncleanly, one after the other. The last leader may
+have written nothing, and then its log is not the one with the newest epoch. Two notes know it nevertheless. The
 metadata tell which replicas were in sync, and they alone have all that was acknowledged. A broker that becomes leader
 notes its epoch in `leader-epoch-checkpoint` before it writes.
 
@@ -146,8 +146,8 @@ def parting(one: RankedReplica, other: RankedReplica) -> int:
 def choose(
     name: str, candidates: Sequence[Replica], state: PartitionState | None, *, has_aside: bool = False
 ) -> tuple[Replica, list[str]]:
-    """The replica that counts, the others beside it, and what there is to tell of it all. `has_aside`: some replicas
-    are no candidates, because a broker has set them aside."""
+    """Return the replica that counts, with the others beside it, and sentences about the choice. `has_aside`: some
+    replicas are no candidates, because a broker has set them aside."""
     ranked = [RankedReplica(each) for each in candidates]
     complete = {*state.isr, *state.eligible} if state else set[int]()
     in_sync = [each for each in ranked if each.node in complete]

@@ -5,9 +5,9 @@
     scan.tally                              how far it came: offsets, records, epochs, producers, losses
 
 Only whole, valid batches are kept. Damage ends the partition (`cut`) or is left out, as compaction would leave it out
-(`skip`); under `refuse` the scan goes on, so that all of it can be named. Offsets below the log start are not missing.
-A partition as of a moment ends before the first batch with a later record. `mending` fills damage from other replicas,
-and `lost_ends` writes the ends of transactions and of groups again that were lost with damaged records.
+(`skip`). Under `refuse`, the scan goes on, so that all damage can be named. Offsets below the log start are not
+missing. A partition as of a moment ends before the first batch with a later record. `mending` fills damage from other
+replicas. `lost_ends` writes the ends of transactions and of groups again that were lost with damaged records.
 """
 
 from collections.abc import Callable, Iterator, Sequence

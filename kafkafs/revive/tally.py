@@ -44,9 +44,9 @@ class GroupEnd(NamedTuple):
 class Tally:
     """The findings of a scan so far. `losses` are the first ones; `lost` counts all.
 
-    `end_offset`: the one that the next record gets; where the log ends before its start, as if all were deleted, the
-    start. `is_below_start`: that is so, and nothing of what was kept is to be seen. `is_beyond`: its last offsets are
-    lost, and the next one is behind them all the same. `ended`, `ended_groups`: the ends that the scan wrote again.
+    `end_offset`: the offset that the next record gets. If the log ends before its start, as if all were deleted, that
+    is the start; then `is_below_start`, and nothing of what was kept is to be seen. `is_beyond`: the last offsets are
+    lost, and the next record is behind them all the same. `ended`, `ended_groups`: the ends that the scan wrote again.
     `borrowed`: what was damaged and another replica has. `newest`: the largest timestamp of a record that is not in
     the future.
     """
