@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kafka import aiven, tiers
+from tests.kafka import aiven
 from tests.kafka.buckets import BUCKET, KEYS, bucket_of
 from tests.kafka.tiered import RECORDS, Tiered
 from tests.mounting import KAFKAFS, Mounted, mounting, run, wait_until
@@ -120,15 +120,13 @@ def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
 
 def test_a_store_that_is_away_when_it_is_mounted_is_asked_again(tmp_path, zstd):
     whole, path = tree(TIERED.whole), "orders-0/by-offset/700.jsonl"
-    with tiers.s3_process() as (server, _):
-        port = int(server.partition("&")[0].rpartition(":")[2])
-    uri = f"s3://later?{server}"
+    with bucket_of(zstd.parent) as store:
+        uri = store.address(zstd.name)
     with mounted(tmp_path, uri, AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY=SECRET) as mount:
         assert "mounted all the same" in mount.log
         assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
         assert code_of(mount / path) == errno.EIO
-        with tiers.s3_process(port) as (server, _):
-            tiers.uploaded(zstd, "later", server)
+        with bucket_of(zstd.parent, store.port):
             wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
         reported = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
     assert SECRET not in reported

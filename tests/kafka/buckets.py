@@ -52,8 +52,8 @@ class Store:
 
 
 @contextmanager
-def bucket_of(top: Path) -> Iterator[Store]:
-    """A store in this process."""
+def bucket_of(top: Path, port: int = 0) -> Iterator[Store]:
+    """A store in this process, at a port that is free unless one is named."""
     store = Store(top)
 
     class Handler(_Handler):
@@ -67,7 +67,7 @@ def bucket_of(top: Path) -> Iterator[Store]:
         def handle_error(self, *_: object) -> None:
             """A client has gone, or a connection was reset."""
 
-    server = Server(("127.0.0.1", 0), Handler)
+    server = Server(("127.0.0.1", port), Handler)
     store.port = server.server_port
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
