@@ -68,7 +68,7 @@ class _Asked:
     def __init__(self) -> None:
         self.times, self.release = 0, trio.Event()
         self.error: KafkafsError | None = None
-        self.once = RetriedLookup(ShelfDirectory(Path("/")))
+        self.once = RetriedLookup(ShelfDirectory(Path("/")), "x", "")
         self.once.node = ShelfFile(Path("/x"), "plain")
 
     async def __call__(self, _: object) -> Found:

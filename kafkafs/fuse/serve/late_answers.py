@@ -14,6 +14,7 @@ from typing import cast
 
 import trio
 
+from kafkafs.disk.blocking import LOOKUP_S, patience
 from kafkafs.errors import Unfinished
 from kafkafs.fuse.serve.inodes import can
 from kafkafs.fuse.serve.signals import interrupted
@@ -36,18 +37,29 @@ Key = tuple[int, bytes]
 """A directory's node id, and a name in it."""
 
 
-class RetriedLookup:
-    """One child of a directory, as the same node in each retry until its attributes are found. So the value of `now` in
-    its name does not change, and work in progress continues."""
+def attributes_in(lane: str, node: Node) -> Attributes | None:
+    """The node's; None where they wait for another disk than this call."""
+    if not lane and getattr(node, "lane", lane) != lane:  # only the root is above the disks
+        return None
+    return node.attributes()
 
-    def __init__(self, directory: DirectoryNode) -> None:
+
+class RetriedLookup:
+    """One name in a directory, as the same node in each retry until its attributes are found. So the value of `now` in
+    the name does not change, and work in progress continues."""
+
+    def __init__(self, directory: DirectoryNode, name: str, lane: str) -> None:
         self._directory = directory
+        self._name = name
+        self._lane = lane
         self.node: Node | None = None
 
-    def child(self, name: str) -> Node:
-        """The directory's."""
-        self.node = self.node or self._directory.child(name)
-        return self.node
+    def look(self) -> Found:
+        """The node and its attributes, with little patience for a store that is far: meanwhile the kernel looks up no
+        other new name in the directory, and most of them may be on the disk."""
+        with patience(LOOKUP_S):
+            self.node = self.node or self._directory.child(self._name)
+            return self.node, attributes_in(self._lane, self.node)
 
 
 class LateAnswer:

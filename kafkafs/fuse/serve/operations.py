@@ -18,16 +18,16 @@ from typing import TypeVar, cast
 import pyfuse3
 from pyfuse3 import EntryAttributes, FileInfo, FUSEError, ReaddirToken, RequestContext, StatvfsData
 
-from kafkafs.disk.blocking import LOOKUP_S, StoreNeeded, patience
+from kafkafs.disk.blocking import StoreNeeded
 from kafkafs.errors import DiskError, NameTooLong, NotFound, ReadOnly, StoreError, Unsupported, Vanished, WouldBlock
 from kafkafs.fuse.serve.answering import FILE_TYPE, EntryReply, Metrics, answering
 from kafkafs.fuse.serve.inodes import Handles, Inode, Inodes, OpenDirectory, OpenFile, can, inode_number
-from kafkafs.fuse.serve.late_answers import AT_ONCE_S, PROVISIONAL, Found, LateAnswers, RetriedLookup
+from kafkafs.fuse.serve.late_answers import AT_ONCE_S, PROVISIONAL, Found, LateAnswers, RetriedLookup, attributes_in
 from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.fuse.serve.stream_refusal import StreamRefusal, is_stream
 from kafkafs.fuse.serve.waiting import WaitingReads
 from kafkafs.fuse.serve.workers import CallKind, Workers
-from kafkafs.view.node import Attributes, Content, DirectoryNode, Disk, Growing, HasLane, Node, SpaceUsage, Tree
+from kafkafs.view.node import Attributes, Content, Disk, Growing, HasLane, Node, SpaceUsage, Tree
 
 XATTR_PREFIX = b"user.kafkafs."
 NAME_MAX = 255  # bytes
@@ -248,9 +248,10 @@ class Operations(pyfuse3.Operations):
     async def _looked_up(self, parent: Inode, name: bytes, pid: int, within_s: float = inf) -> tuple[Node, Attributes]:
         """The child of that name and its attributes, asked in the same call unless it waits for another disk. If a
         store does not answer in that time, a file's are `PROVISIONAL`."""
-        directory, child, lane = parent.node, name.decode(ENCODING, "surrogateescape"), parent.lane
+        child = name.decode(ENCODING, "surrogateescape")
         try:
-            node, attributes = _look_up(directory, child, lane)
+            node: Node = parent.node.child(child)
+            attributes = attributes_in(parent.lane, node)
         except WouldBlock:
             node, attributes = await self._looked_up_later(parent, name, child, pid, within_s)
         if attributes is None:
@@ -263,12 +264,12 @@ class Operations(pyfuse3.Operations):
         """The same by a worker thread."""
         late = self.late.known((parent.node_id, name))
         if late is None:
-            once, lane = RetriedLookup(parent.node), parent.lane
-            look = functools.partial(_look_up_with_short_patience, once, child, lane)
+            lane = parent.lane
+            once = RetriedLookup(parent.node, child, lane)
             try:
-                return await self.workers.run(lane, look, gone=lambda: interrupted(pid) is True, in_store=False)
+                return await self.workers.run(lane, once.look, gone=lambda: interrupted(pid) is True, in_store=False)
             except StoreNeeded:
-                in_store = functools.partial(self.workers.run, lane, look, in_store=True)
+                in_store = functools.partial(self.workers.run, lane, once.look, in_store=True)
                 late = self.late.begin((parent.node_id, name), pid, once, lambda gone: in_store(gone=gone))
         return await late.found(pid, within_s)
 
@@ -299,23 +300,6 @@ class Operations(pyfuse3.Operations):
             except StoreNeeded:
                 file.in_store = True
         return await self.workers.run(lane, read, kind, in_store=True)
-
-
-def _look_up(directory: "DirectoryNode | RetriedLookup", name: str, lane: str) -> tuple[Node, Attributes | None]:
-    """The child and its attributes; without them where they wait for another disk than this call."""
-    node = directory.child(name)
-    if not lane and getattr(node, "lane", lane) != lane:  # only the root is above the disks
-        return node, None
-    return node, node.attributes()
-
-
-def _look_up_with_short_patience(
-    directory: "DirectoryNode | RetriedLookup", name: str, lane: str
-) -> tuple[Node, Attributes | None]:
-    """The same, with little patience for a store that is far: meanwhile the kernel looks up no other new name in the
-    directory, and most of them may be on the disk."""
-    with patience(LOOKUP_S):
-        return _look_up(directory, name, lane)
 
 
 def _caching(inode: Inode, kept_as: Hashable) -> tuple[bool, bool]:
