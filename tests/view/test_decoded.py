@@ -173,11 +173,11 @@ access = st.builds(Access, ids, ids, modes)
 def view_of(topic: str, registry: Access, asked: list[Access]) -> PartitionView:
     """A view of that topic beside a registry that grants this much."""
 
-    def restrict(own: Access) -> Access:
-        asked.append(own)
-        return common([own, registry])
+    def restricted(own: Attributes) -> Attributes:
+        asked.append(own.access)
+        return own.granting(common([own.access, registry]))
 
-    resources = SimpleNamespace(schema_access=SimpleNamespace(restrict=restrict))
+    resources = SimpleNamespace(schema_access=SimpleNamespace(restricted=restricted))
     return cast(PartitionView, SimpleNamespace(partition=SimpleNamespace(name=SimpleNamespace(topic=topic)),
                                                resources=resources))  # fmt: skip
 
