@@ -2,14 +2,11 @@
 their size is asked for."""
 
 import threading
-from collections import OrderedDict
+from collections import deque
 from itertools import count
-from typing import Generic, TypeVar
 from weakref import ReferenceType, ref
 
 from kafkafs.view.node import Attributes, BytesContent, Content, NoXattrs, TextContent
-
-Value = TypeVar("Value")
 
 ANSWERS = 16 << 20
 """Bytes of points' answers that are kept; one that is larger is made again."""
@@ -23,39 +20,30 @@ MADE = 32 << 20
 _numbers = count(1)
 
 
-class AnswerCache(Generic[Value]):
-    """The last answers, for the `open` that follows a lookup, by the node that gave them and by their kind: the newest
-    ones, up to `budget` bytes together.
+class LastMade:
+    """Keeps the values that were made last alive, for the `open` that follows a lookup: the newest ones, up to `budget`
+    bytes together.
 
     A lookup has to know the size of what it names, so it has the content in hand; the open a moment later would make it
-    once more. The nodes themselves hold nothing: a kernel with memory to spare keeps a million of them. (Without it,
-    open, read and close of a `.jsonl` point in batches of 16 KB take 1.3 to 1.4 times as long.) No
-    `functools.lru_cache`, which counts entries: an answer takes some kilobytes or some megabytes.
+    once more. The node holds the value weakly: a kernel with memory to spare keeps a million of them. (Without it,
+    open, read and close of a `.jsonl` point in batches of 16 KB take 1.3 to 1.4 times as long.)
     """
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
         self._lock = threading.Lock()
-        self._answers: OrderedDict[object, tuple[Value, int]] = OrderedDict()
+        self._kept: deque[tuple[object, int]] = deque()
         self._size = 0
 
-    def last(self, node: object) -> Value | None:
-        """Return the last answer of `node`, or None if it is forgotten."""
-        with self._lock:
-            answer, _ = self._answers.get(node, (None, 0))
-            return answer
-
-    def put(self, node: object, answer: Value, size: int) -> None:
-        """Remembers an answer of `size` bytes, and forgets the oldest ones for it."""
+    def keep(self, value: object, size: int) -> None:
+        """Keeps a value of `size` bytes, and forgets the oldest ones for it."""
         if size > self._budget:
             return
         with self._lock:
-            _, before = self._answers.pop(node, (None, 0))
-            self._answers[node] = answer, size
-            self._size += size - before
+            self._kept.append((value, size))
+            self._size += size
             while self._size > self._budget:
-                _, (_, forgotten) = self._answers.popitem(last=False)
-                self._size -= forgotten
+                self._size -= self._kept.popleft()[1]
 
 
 class MadeText:
@@ -66,16 +54,12 @@ class MadeText:
         self.number = next(_numbers)
 
 
-class MadeTexts:
-    """The texts that were made last, kept for the `open` that follows. `limit`: bytes up to which they have a size."""
+class MadeTexts(LastMade):
+    """The texts that were made last. `limit`: bytes up to which they have a size."""
 
     def __init__(self, limit: int, budget: int = MADE) -> None:
+        super().__init__(budget)
         self.limit = min(limit, budget)
-        self._kept: AnswerCache[MadeText] = AnswerCache(budget)
-
-    def keep(self, text: MadeText) -> None:
-        """Keeps it for a while."""
-        self._kept.put(text.number, text, len(text.data))
 
 
 class MadeFile(NoXattrs):
@@ -100,7 +84,7 @@ class MadeFile(NoXattrs):
         if len(text.data) > self._texts.limit:
             self._shown = None
             return about
-        self._texts.keep(text)
+        self._texts.keep(text, len(text.data))
         self._shown = ref(text)
         return about._replace(size=len(text.data), version=text.number, is_fixed=True)
 

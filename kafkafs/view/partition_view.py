@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 from weakref import ReferenceType, ref
 
@@ -18,7 +19,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Segment
 from kafkafs.search.key_indexes import KeyIndexes
 from kafkafs.search.partition_keys import PartitionKeys
-from kafkafs.view.made import OVERHEAD, AnswerCache
+from kafkafs.view.made import OVERHEAD
 from kafkafs.view.missing_partitions import MissingPartitions
 from kafkafs.view.node import KEEP_S, Attributes, BytesContent
 from kafkafs.view.replica_directories import ReplicaPlace, ShownReplica
@@ -221,7 +222,8 @@ def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, kee
     return Attributes("file", mode & 0o444, uid, gid, size, mtime_ns, keep_s)
 
 
-class PointAnswer(NamedTuple):
+@dataclass(slots=True, weakref_slot=True)
+class PointAnswer:
     """A view's answer for a point, and the segment that has it. The answer is valid while the log has this segment."""
 
     segment: Segment
@@ -236,11 +238,11 @@ class PointView:
     elsewhere a moment later, and the size that is known be another's."""
 
     _keep_s = KEEP_S
+    _last: ReferenceType[PointAnswer] | None = None
 
     def __init__(self, view: PartitionView, target: PointTarget) -> None:
         self._view = view
         self._target = target
-        self._answers: AnswerCache[PointAnswer] = view.resources.answers
 
     def _find(self, look: Look) -> PointAnswer:
         raise NotImplementedError
@@ -253,7 +255,8 @@ class PointView:
     def _attributes(self, look: Look) -> Attributes:
         found = self._find(look)
         size = len(found.data or b"")
-        self._answers.put(self, found, size + OVERHEAD)
+        self._view.resources.answers.keep(found, size + OVERHEAD)
+        self._last = ref(found)
         return self._view.point_attributes(found.segment.log(), size, found.timestamp, self._keep_s)
 
     def open(self) -> BytesContent:
@@ -265,7 +268,8 @@ class PointView:
 
     def _last_answer(self, look: Look) -> PointAnswer:
         """The answer that was returned last, if it is still in the log; without one, that as of the look."""
-        last = self._answers.last(self)
+        known = self._last  # another thread may replace it meanwhile
+        last = known() if known is not None else None
         if last is None or not look.log.has(last.segment):
             return self._find(look)
         last.segment.check_log()

@@ -1,39 +1,45 @@
-"""The newest answers of points, against a list of them."""
+"""The values that were made last, against a list of them."""
 
-from collections import OrderedDict
+import gc
+from weakref import ref
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkafs.view.made import AnswerCache
+from kafkafs.view.made import LastMade
 
 SMALL = 10
-"""The budget of the model's cache."""
-
-puts = st.tuples(st.sampled_from("abcd"), st.integers(0, SMALL + 2))
+"""The budget of the model."""
 
 
-@given(st.lists(puts, max_size=30))
-def test_it_knows_what_a_list_of_the_newest_answers_knows(steps):
-    """The model keeps node -> answer, oldest first, and drops from the front what is too much."""
-    model: OrderedDict[str, tuple[int, int]] = OrderedDict()
-    cache: AnswerCache[int] = AnswerCache(SMALL)
-    for number, (node, size) in enumerate(steps):
-        cache.put(node, number, size)
+class Value:
+    """A value that a node would hold weakly."""
+
+
+@given(st.lists(st.integers(0, SMALL + 2), max_size=30))
+def test_it_keeps_what_a_list_of_the_newest_values_keeps(sizes):
+    """The model is a list, oldest first, and drops from the front what is too much."""
+    made, model, kept = [], list[tuple[int, int]](), LastMade(SMALL)
+    for number, size in enumerate(sizes):
+        value = Value()
+        kept.keep(value, size)
+        made.append(ref(value))
+        del value
         if size <= SMALL:
-            model.pop(node, None)
-            model[node] = number, size
-        while sum(size for _, size in model.values()) > SMALL:
-            model.popitem(last=False)
-        for asked in "abcd":
-            assert cache.last(asked) == model.get(asked, (None,))[0]
+            model.append((number, size))
+        while sum(size for _, size in model) > SMALL:
+            model.pop(0)
+        assert [number for number, each in enumerate(made) if each() is not None] == [number for number, _ in model]
 
 
 def test_what_is_larger_than_all_of_it_is_not_kept():
     """And what is just as large is, alone."""
-    cache: AnswerCache[str] = AnswerCache(SMALL)
-    cache.put("small", "s", 1)
-    cache.put("larger", "x", SMALL + 1)
-    assert (cache.last("small"), cache.last("larger")) == ("s", None)
-    cache.put("large", "x", SMALL)
-    assert (cache.last("small"), cache.last("large")) == (None, "x")
+    kept, values = LastMade(SMALL), [Value(), Value(), Value()]
+    small, larger, large = map(ref, values)
+    kept.keep(values[0], 1)
+    kept.keep(values[1], SMALL + 1)
+    del values[:2]
+    gc.collect()
+    assert (small() is not None, larger()) == (True, None)
+    kept.keep(values.pop(), SMALL)
+    assert (small(), large() is not None) == (None, True)

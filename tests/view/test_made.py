@@ -59,8 +59,7 @@ def test_what_was_forgotten_is_made_again():
     file.attributes()
     for _ in range(11):
         Fixed(texts).attributes()
-    kept = texts._kept
-    assert (kept._size, sum(len(text.data) for text, _ in kept._answers.values())) == (1000, 1000)
+    assert (texts._size, sum(size for _, size in texts._kept)) == (1000, 1000)
     assert read(file.open()) == b"22"
 
 
