@@ -309,8 +309,7 @@ def open_data_directory(
         raise UsageError(f"the index directory {str(index_dir)!r} cannot be opened: {error.strerror}") from error
     try:
         directory = DataDirectory(path, options, indexes, tell=tell)
-        with directory.root.scan() as scanned:
-            entries = {entry.name for entry in scanned}
+        is_a_brokers = is_kafkas(directory.root)
     except (FileNotFoundError, NotADirectoryError) as error:
         what = "does not exist" if isinstance(error, FileNotFoundError) else "is not a directory"
         instead = near(path) or "; name a Kafka data directory, one of the broker's log.dirs"
@@ -321,7 +320,7 @@ def open_data_directory(
         raise UsageError(f"{str(path)!r} cannot be opened: {error.strerror}") from error
     except NotFound as error:
         raise UsageError(f"{error!s}; name the copy of a data directory") from error
-    if is_kafkas(directory.root, entries):
+    if is_a_brokers:
         return directory
     if bucket_of(path) and (instead := near(path)):
         raise UsageError(f"{str(path)!r} is no copy of a data directory{instead}")
@@ -347,8 +346,6 @@ def near(path: Path) -> str:
 
 def _is_data_directory(path: Path) -> bool:
     try:
-        directory = DataDirectory(path, DEFAULT_OPTIONS)
-        with directory.root.scan() as scanned:
-            return is_kafkas(directory.root, {entry.name for entry in scanned})
+        return is_kafkas(DataDirectory(path, DEFAULT_OPTIONS).root)
     except (OSError, KafkafsError):
         return False

@@ -18,8 +18,10 @@ _MARKS_OF_PARTITION = (PARTITION_METADATA, LEADER_EPOCHS)
 _MARKS_OF_KAFKA = (META_PROPERTIES, LOG_STARTS, HIGH_WATERMARKS, RECOVERY_POINTS)
 
 
-def is_kafkas(root: Directory, entries: set[str]) -> bool:
-    """True if a directory with those entries is a broker's data directory, or a copy of one."""
+def is_kafkas(root: Directory) -> bool:
+    """True if the directory is a broker's data directory, or a copy of one."""
+    with root.scan() as scanned:
+        entries = {entry.name for entry in scanned}
     is_marked = not entries.isdisjoint(_MARKS_OF_KAFKA)
     return is_marked or any(parse_partition_name(name) and _holds_partition(root, name) for name in entries)
 
