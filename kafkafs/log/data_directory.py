@@ -18,7 +18,7 @@ from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.disk.roots import root_at
 from kafkafs.disk.whereabouts import hint, hint_in_bucket
 from kafkafs.errors import UNREADABLE, Denied, KafkafsError, NotFound, UsageError, Vanished
-from kafkafs.format.checkpoints import CheckpointOffsets, parse_partition_metadata
+from kafkafs.format.checkpoints import parse_partition_metadata
 from kafkafs.format.java_properties import parse_properties
 from kafkafs.format.names import (
     CLEAN_SHUTDOWN,
@@ -267,10 +267,6 @@ class DataDirectory:
         except (NotFound, Denied):
             return False
         return True
-
-    def cleaner_offsets(self) -> CheckpointOffsets | None:
-        """The offset up to which each partition is compacted; None if no file gives it."""
-        return self.checkpoints.cleaner_offsets()
 
     def read_together_with(self, directories: Sequence["DataDirectory"]) -> None:
         """These are read together: one may have what is told of another's tier."""

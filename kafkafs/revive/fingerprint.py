@@ -41,7 +41,7 @@ def _replica(replica: Replica, topic: str, number: int, is_linked: bool) -> dict
         **facts,
         "start": log.checkpoint_start,
         "highWatermark": log.high_watermark,
-        "cleaned": (directory.cleaner_offsets() or {}).get((topic, number)),
+        "cleaned": (directory.checkpoints.cleaner_offsets() or {}).get((topic, number)),
         "stoppedInOrder": BrokerNotes(partition, log).stopped_in_order(),
         "remote": _remote(log),
     }

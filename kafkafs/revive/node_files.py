@@ -113,7 +113,7 @@ def _producer_ids(place: NewDirectory) -> list[int]:
 
 def _write_checkpoints(plan: Plan, reports: Reports, place: NewDirectory) -> None:
     ends, starts, cleaned = CheckpointOffsets(), CheckpointOffsets(), CheckpointOffsets()
-    cleaned_to = {directory.path: directory.cleaner_offsets() or {} for directory in plan.disks.directories}
+    cleaned_to = {directory.path: directory.checkpoints.cleaner_offsets() or {} for directory in plan.disks.directories}
     for _, each in plan.partitions():
         report = reports.get(each.name)
         if report is None or each.replica is None:

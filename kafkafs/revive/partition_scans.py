@@ -61,7 +61,7 @@ class PartitionScans:
 
     def scans(self, done: dict[str, dict[str, Any]]) -> Iterator[NamedScan]:
         """Each partition that a disk has and that is not done yet."""
-        found = (each.cleaner_offsets() or {} for each in self._plan.disks.directories)
+        found = (each.checkpoints.cleaner_offsets() or {} for each in self._plan.disks.directories)
         compacted = {f"{topic}-{number}" for some in found for topic, number in some}
         for topic, each in self._plan.partitions():
             if each.replica is None:
@@ -74,7 +74,7 @@ class PartitionScans:
                 continue
             interval = topic.configs.get(_INTERVAL, "")
             every = int(interval) if interval.isascii() and interval.isdigit() else DEFAULT_INTERVAL
-            cleaned_to = (each.replica.directory.cleaner_offsets() or {}).get((topic.name, each.number))
+            cleaned_to = (each.replica.directory.checkpoints.cleaner_offsets() or {}).get((topic.name, each.number))
             is_uncompacted = topic.configs.get(_POLICY, "delete") == "delete" and name not in compacted
             rules = Rules(
                 self._choices.corrupt, self._choices.until_ms, every, dense_from=0 if is_uncompacted else cleaned_to

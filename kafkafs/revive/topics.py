@@ -127,7 +127,7 @@ class Chosen:
         """`marks`: of the directories that count; "" is none."""
         self.topics, self.sentences = list[RevivedTopic](), list[str]()
         self._directories, self._image, self._cluster_id, self._marks = directories, image, cluster_id, marks
-        self._compacted = {topic for each in directories for topic, _ in each.cleaner_offsets() or ()}
+        self._compacted = {topic for each in directories for topic, _ in each.checkpoints.cleaner_offsets() or ()}
 
     def choose(self, wanted: Sequence[str] | None) -> None:
         """See `choose_topics`."""

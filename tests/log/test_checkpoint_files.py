@@ -146,13 +146,13 @@ def test_the_cleaners_offsets_are_parsed_once_for_all_partitions(tmp_path, calls
     """Regression: an audit parsed the file, with a line for each partition, once for each partition."""
     parsed = calls(checkpoint_files, "parse_offset_checkpoint")
     write_partition(tmp_path, {0: [made(0, [1])]})
-    directory = open_data_directory(tmp_path)
-    assert directory.cleaner_offsets() is None
+    files = open_data_directory(tmp_path).checkpoints
+    assert files.cleaner_offsets() is None
     place = tmp_path / "cleaner-offset-checkpoint"
     checkpoint(place, t=3)
-    assert [directory.cleaner_offsets() for _ in range(5)] == [{("t", 0): 3}] * 5
+    assert [files.cleaner_offsets() for _ in range(5)] == [{("t", 0): 3}] * 5
     assert len(parsed) == 1
     checkpoint(place, t=4, u=1)
-    assert directory.cleaner_offsets() == {("t", 0): 4, ("u", 0): 1}
+    assert files.cleaner_offsets() == {("t", 0): 4, ("u", 0): 1}
     place.write_text("rubbish")
-    assert directory.cleaner_offsets() is None
+    assert files.cleaner_offsets() is None

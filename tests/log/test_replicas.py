@@ -82,7 +82,7 @@ def test_nobody_knows_the_broker_of_a_directory_that_does_not_tell(tmp_path):
 QUESTIONS = {
     "how far it got": lambda directory: progress(directory.partition(NAME)),
     "topic id": lambda directory: directory.topic_id(NAME),
-    "cleaner": lambda directory: directory.cleaner_offsets(),
+    "cleaner": lambda directory: directory.checkpoints.cleaner_offsets(),
     "cluster": DataDirectory.cluster_id,
     "node": DataDirectory.node_id,
 }

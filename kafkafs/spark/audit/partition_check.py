@@ -36,7 +36,7 @@ def is_compacted(directory: DataDirectory, partition: Partition) -> bool:
     for the first time: then offsets and transactions may be missing."""
     if partition.listing().compacting or any(map(is_compacted_away, partition.segments())):
         return True
-    return (partition.name.topic, partition.name.partition) in (directory.cleaner_offsets() or ())
+    return (partition.name.topic, partition.name.partition) in (directory.checkpoints.cleaner_offsets() or ())
 
 
 def check_joints(spans: Sequence[OffsetSpan | None]) -> list[Finding]:

@@ -118,7 +118,7 @@ def _may_be_compacted(directories: Iterable[DataDirectory], name: PartitionName)
     """True if one of the brokers has compacted the partition, or if no cleaner ever wrote a checkpoint."""
     is_stated = False
     for directory in directories:
-        cleaned = directory.cleaner_offsets()
+        cleaned = directory.checkpoints.cleaner_offsets()
         if cleaned is not None and (name.topic, name.partition) in cleaned:
             return True
         is_stated = is_stated or cleaned is not None

@@ -69,7 +69,7 @@ class _Compacted:
     metadata are not whole; "" if they are, or if there are none."""
 
     def __init__(self, directories: Sequence[DataDirectory]) -> None:
-        self._cleaned = {topic for each in directories for topic, _ in each.cleaner_offsets() or ()}
+        self._cleaned = {topic for each in directories for topic, _ in each.checkpoints.cleaner_offsets() or ()}
         self.problem, image = "", None
         try:
             log = furthest(replicas(directories, METADATA_LOG))
