@@ -63,7 +63,7 @@ class LostPartitions:
                 except (DiskError, NotFound, Denied, Vanished, UsageError) as error:  # the disk answers all the same
                     logger.warning("the partitions of the tier are unknown: %s", error)
                     self._failed.store(Unanswered(f"which partitions are in the tier is not known: {error}"))
-                    self._known.store(self.latest)
+                    self._known.store(self.latest, fresh_until=self._failed.fresh_until)
         return self.latest
 
     def _is_fresh(self) -> bool:

@@ -172,6 +172,28 @@ def test_no_answer_is_short_if_the_tier_does_not_tell_its_partitions(tmp_path, m
             directory.wait_for_tier_names()
 
 
+def test_a_tier_that_cannot_be_read_is_an_error_as_long_as_that_lasts(tmp_path, monkeypatch):
+    """Regression: ten seconds after the error, names counted as known for fifty more, without what has come since."""
+    made = one_epoch()
+    tier, disk = made.write_tier(tmp_path / "tier"), made.write_disk(tmp_path / "disk", True, False)
+    now = [1.0]
+    directory = open_data_directory(disk, ReadOptions(tiered=TierSource(str(tier)), clock=lambda: now[0]))
+    directory.wait_for_tier_names()
+
+    def refused(_: LocalTiered) -> list[object]:
+        raise DiskError("Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LocalTiered, "partitions", refused)
+        for now[0] in (100.0, 105.0, 115.0, 130.0, 165.0):
+            with pytest.raises(Unanswered, match="Input/output error"):
+                directory.wait_for_tier_names()
+    shutil.copytree(tier / FOLDER, tier / f"t-1-{TOPIC_ID}")
+    now[0] = 180.0
+    directory.wait_for_tier_names()
+    assert directory.is_lost("t-1")
+
+
 @pytest.mark.usefixtures("bucket_keys")
 def test_a_whole_topic_is_read_from_a_bucket_that_was_not_asked_yet(tmp_path):
     """Regression: "the tier was listed meanwhile; open the file again". Each of its partitions is listed for that."""
