@@ -73,7 +73,8 @@ class Scan:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The Arrow PyCapsule of a stream of record batches, in bounded memory."""
-        return self._reader().__arrow_c_stream__(requested_schema)
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table."""
@@ -96,9 +97,6 @@ class Scan:
     def count(self) -> int:
         """How many rows there are. Records are decoded, and no columns are made."""
         return sum(len(piece) for each in self._ranges for piece in self._records(each))
-
-    def _reader(self) -> pa.RecordBatchReader:
-        return pa.RecordBatchReader.from_batches(self._schema, self._batches())
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         made = together(

@@ -57,17 +57,14 @@ class _Writing:
         """Bytes that are read, not written."""
         return self.unit.weight
 
-    def write(self, registry: Registry) -> None:
-        """Writes its files: values as bytes, or as columns of the type that their topic was given."""
-        typed: dict[FieldName, Column] = {}
-        if self.typed is not None:
-            typed["value"] = self.typed.column(self.unit.topic, registry)
-        columns = parquet.columns_of(self.unit, typed, self.has_place_columns)
-        parquet.write(self.unit, self.out, self.isolation, self.compression, columns)
 
-
-def _write(registry: Callable[[], Registry], unit: _Writing) -> None:
-    unit.write(registry())
+def _write(registry: Callable[[], Registry], writing: _Writing) -> None:
+    """Writes the files of a unit: values as bytes, or as columns of the type that their topic was given."""
+    unit, typed = writing.unit, dict[FieldName, Column]()
+    if writing.typed is not None:
+        typed["value"] = writing.typed.column(unit.topic, registry())
+    columns = parquet.columns_of(unit, typed, writing.has_place_columns)
+    parquet.write(unit, writing.out, writing.isolation, writing.compression, columns)
 
 
 def export(engine: Engine, store: PlanStore, settled: ExportPlan, progress: Progress = no_progress) -> Exported:

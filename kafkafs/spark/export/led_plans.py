@@ -185,7 +185,8 @@ class LedPlans(PlanStore):
             lacking = [part for part in mine if part not in found]
             new = made(lacking) if lacking else {}
             for part, saved in new.items():
-                self._write(files[part], saved)
+                self.still_ours()
+                self.out.write_json(files[part], saved)
             found |= new
             self._claim.release(mine)
             if not mine:
@@ -196,10 +197,6 @@ class LedPlans(PlanStore):
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             texts = zip(parts, pool.map(lambda part: self.out.read(files[part]), parts), strict=True)
             return {part: self._parsed(files[part], text) for part, text in texts if text is not None}
-
-    def _write(self, file: str, saved: Mapping[str, Any]) -> None:
-        self.still_ours()
-        self.out.write_json(file, saved)
 
     def _parsed(self, file: str, text: bytes) -> dict[str, Any]:
         try:
