@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pyarrow import fs
 
-from kafkafs.disk.objects import Names, Object, Version
+from kafkafs.disk.objects import Names, Object, Version, VersionedBytes
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.store_session import StoreLimits
 
@@ -58,11 +58,11 @@ class ArrowStore:
         is_there = system.get_file_info(f"{top}/{folder}".rstrip("/")).type == fs.FileType.Directory
         return found._replace(is_there=is_there)
 
-    def read_versioned(self, key: str, position: int, size: int) -> tuple[bytes, Version, Version]:
+    def read_versioned(self, key: str, position: int, size: int) -> VersionedBytes:
         """Those bytes, and the object's version before and after: a request each, but for the first if it was open."""
         before = self._handle(key)
         data = _read_fully(before, position, size)
-        return data, _version(before), _version(self._handle(key, reopen=True))
+        return VersionedBytes(data, _version(before), _version(self._handle(key, reopen=True)))
 
     def read(self, key: str, position: int, size: int) -> bytes:
         """One request, and at the first read of an object one more for its size."""

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kafkafs.disk import store_session
 from kafkafs.disk.blocking import may_ask_store, may_block, patience_left
-from kafkafs.disk.objects import Names, Object, Objects, Version, attributes, counted, parts_of, shown
+from kafkafs.disk.objects import Names, Object, Objects, Version, VersionedBytes, attributes, counted, parts_of, shown
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.s3_requests import region_of
-from kafkafs.disk.signed_reads import AskArrow, SentRead, SignedRead, SignedReads, SignedStream
+from kafkafs.disk.signed_reads import AskArrow, SentRead, SignedReads, SignedStream
 from kafkafs.disk.store_calls import AtOnce, StoreCalls, never
 from kafkafs.errors import DiskError, NotFound, UsageError
-from kafkafs.format.memory import Bytes
 
 if TYPE_CHECKING:
     from kafkafs.disk.arrow_store import ArrowStore
@@ -101,15 +100,15 @@ class BucketObjects(Objects):
             begun = signed.begin(key, position, size)
         return None if begun is None else SignedStream(signed, begun, self._limits.question_s, check)
 
-    def read_versioned(self, key: str, position: int, size: int) -> tuple[Bytes, Version, Version]:
+    def read_versioned(self, key: str, position: int, size: int) -> VersionedBytes:
         """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it."""
 
-        def question() -> tuple[Bytes, Version, Version]:
+        def question() -> VersionedBytes:
             """One request, or by pyarrow one for the bytes, one behind it for the version, and at first one before."""
             signed, why = self._signed_reads(), ""
             if signed is not None:
                 try:
-                    return _versioned(signed.read(key, position, size))
+                    return signed.read(key, position, size)
                 except AskArrow as refused:
                     why = str(refused)
             try:
@@ -119,13 +118,12 @@ class BucketObjects(Objects):
                     raise OSError(f"{error} ({why})") from error
                 raise
 
-        def at_once(until: float) -> tuple[Bytes, Version, Version] | None:
+        def at_once(until: float) -> VersionedBytes | None:
             """Without a thread of its own, over a connection that is open."""
             begun, signed = self._taken(key, position, size), self._signed
             if begun is None and signed is not None:
                 begun = signed.begin(key, position, size)
-            found = None if begun is None or signed is None else signed.read_begun(begun, until)
-            return None if found is None else _versioned(found)
+            return None if begun is None or signed is None else signed.read_begun(begun, until)
 
         with self._forgotten_if_it_fails(key):
             return self._asked(question, key, at_once=at_once)
@@ -205,8 +203,3 @@ class BucketObjects(Objects):
 def _twice(found: Names) -> int:
     """Names that were listed again. Some stores repeat the last folder of a page on the next one."""
     return len(found.folders) - len({*found.folders}) + len(found.objects) - len({*found.objects})
-
-
-def _versioned(found: SignedRead) -> tuple[Bytes, Version, Version]:
-    """The bytes with the version that the response to the same request told."""
-    return found.data, found.version, found.version

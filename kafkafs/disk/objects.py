@@ -61,6 +61,14 @@ class Version(NamedTuple):
     tag: tuple[bytes, ...]
 
 
+class VersionedBytes(NamedTuple):
+    """Some bytes of an object, and its version before and behind the read: if both are equal, the bytes are of it."""
+
+    data: Bytes
+    before: Version
+    after: Version
+
+
 class Objects(ABC):
     """A tier's objects. Every error is one sentence, without what an address may hold of keys and passwords."""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from kafkafs.disk.http_connection import HttpConnection
-from kafkafs.disk.objects import Names, Version
+from kafkafs.disk.objects import Names, Version, VersionedBytes
 from kafkafs.disk.s3_listing import Page, parse_page
 from kafkafs.disk.s3_place import Place
 from kafkafs.disk.s3_requests import S3Requests
@@ -59,13 +59,6 @@ class StoreSilent(OSError):
     """The store sent nothing for too long."""
 
 
-class SignedRead(NamedTuple):
-    """Some bytes of an object, and the version that they are of."""
-
-    data: memoryview
-    version: Version
-
-
 class SentRead(NamedTuple):
     """A read whose request was sent."""
 
@@ -88,7 +81,7 @@ class SignedReads:
         requests = S3Requests.of(place, region)
         return None if requests is None else cls(place, requests, silent_s)
 
-    def read(self, key: str, position: int, size: int) -> SignedRead:
+    def read(self, key: str, position: int, size: int) -> VersionedBytes:
         """Those bytes, in one request. AskArrow if they do not come so, OSError if the store is silent.
 
         A place that refuses its first read is not asked again: it may take requests of another form."""
@@ -118,7 +111,7 @@ class SignedReads:
             return False
         return True
 
-    def read_begun(self, begun: SentRead, until: float) -> SignedRead | None:
+    def read_begun(self, begun: SentRead, until: float) -> VersionedBytes | None:
         """The bytes whose request was sent; None if they have to be asked for once more."""
         with suppress(OSError, AskArrow):
             return self._receive(begun, until)
@@ -207,7 +200,7 @@ class SignedReads:
             raise
         return SentRead(connection, position, size)
 
-    def _receive(self, begun: SentRead, until: float) -> SignedRead:
+    def _receive(self, begun: SentRead, until: float) -> VersionedBytes:
         """The response to a read."""
         connection = begun.connection
         with self._used(connection):
@@ -215,7 +208,7 @@ class SignedReads:
             data = _memory(begun.size)
             if connection.read_into(data) < begun.size or not (connection.may_go_on or not connection.read(1)):
                 raise AskArrow
-            return SignedRead(data, version)
+            return VersionedBytes(data, version, version)
 
     def receive_head(self, begun: SentRead, until: float) -> Version:
         """The version of the object whose bytes follow. AskArrow if they are others, or none. OSError if the connection

@@ -19,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.disk.http_connection import HttpConnection
+from kafkafs.disk.objects import VersionedBytes
 from kafkafs.disk.s3_place import place_of
-from kafkafs.disk.signed_reads import AskArrow, SignedRead, SignedReads
+from kafkafs.disk.signed_reads import AskArrow, SignedReads
 from tests.kafka.buckets import bucket_of
 
 pytestmark = pytest.mark.usefixtures("bucket_keys")
@@ -31,7 +32,7 @@ def reads_of(uri: str, silent_s: float = 20.0) -> SignedReads | None:
     return SignedReads.of(place, place.region, silent_s)
 
 
-def asked_of(reads: SignedReads, key: str, position: int, size: int) -> SignedRead | str:
+def asked_of(reads: SignedReads, key: str, position: int, size: int) -> VersionedBytes | str:
     """A read, or the store's word for why pyarrow has to be asked."""
     try:
         return reads.read(key, position, size)
@@ -57,9 +58,9 @@ def test_a_read_tells_bytes_and_version_in_one_request(tmp_path):
         assert reads is not None
         for first in (0, 150):
             found = reads.read("a b/0.log", first, 50)
-            assert isinstance(found, SignedRead)
-            assert (bytes(found.data), found.version.size) == (bytes(range(first, first + 50)), 200)
-            assert (found.version.written, found.version.tag[0] != b"") == ("1970-01-02T00:00:00Z", True)
+            assert isinstance(found, VersionedBytes)
+            assert (bytes(found.data), found.before.size) == (bytes(range(first, first + 50)), 200)
+            assert (found.before.written, found.before.tag[0] != b"") == ("1970-01-02T00:00:00Z", True)
         assert [each.split()[0] for each in store.asked] == ["GET", "GET"]
 
 
@@ -105,7 +106,7 @@ def test_a_key_of_any_characters_is_that_object_s(name, reads):
     signed, top = reads
     (top / name).write_bytes(b"0123")
     found = signed.read(name, 1, 2)
-    assert isinstance(found, SignedRead)
+    assert isinstance(found, VersionedBytes)
     assert bytes(found.data) == b"12"
 
 
@@ -150,13 +151,13 @@ def test_pyarrow_is_asked_after_an_error(tmp_path, fault):
     with bucket_of(tmp_path) as store:
         reads = reads_of(store.address())
         assert reads is not None
-        assert isinstance(reads.read("0.log", 0, 10), SignedRead)
+        assert isinstance(reads.read("0.log", 0, 10), VersionedBytes)
         assert asked_of(reads, "none", 0, 10) == "NoSuchKey"
         store.fault = lambda _method, _key: fault
         assert asked_of(reads, "0.log", 0, 10) == ("InternalError" if fault == "500" else "")
         store.fault = lambda _method, _key: ""
         assert asked_of(reads, "0.log", 8, 10) == "", "behind its end"
-        assert isinstance(reads.read("0.log", 8, 2), SignedRead), "what failed once is asked again"
+        assert isinstance(reads.read("0.log", 8, 2), VersionedBytes), "what failed once is asked again"
 
 
 def test_a_place_that_refuses_the_first_read_is_not_asked_again(tmp_path):
@@ -164,7 +165,7 @@ def test_a_place_that_refuses_the_first_read_is_not_asked_again(tmp_path):
         reads = reads_of(store.address())
         assert reads is not None
         for _ in range(3):
-            assert not isinstance(asked_of(reads, "none", 0, 10), SignedRead)
+            assert not isinstance(asked_of(reads, "none", 0, 10), VersionedBytes)
         assert len(store.asked) == 1
 
 
@@ -180,9 +181,9 @@ def test_a_fault_of_a_moment_at_the_first_read_does_not_count(tmp_path):
         assert reads is not None
         for fault in ("500", "reset"):
             store.fault = partial(_always, fault)
-            assert not isinstance(asked_of(reads, "0.log", 0, 10), SignedRead)
+            assert not isinstance(asked_of(reads, "0.log", 0, 10), VersionedBytes)
         store.fault = lambda _method, _key: ""
-        assert isinstance(reads.read("0.log", 0, 10), SignedRead)
+        assert isinstance(reads.read("0.log", 0, 10), VersionedBytes)
 
 
 def test_silence_is_an_error(tmp_path: Path):
@@ -283,10 +284,10 @@ def test_a_connection_that_the_store_has_closed_is_opened_again(tmp_path):
     with bucket_of(tmp_path) as store:
         reads = reads_of(store.address())
         assert reads is not None
-        assert isinstance(reads.read("0.log", 0, 10), SignedRead)
+        assert isinstance(reads.read("0.log", 0, 10), VersionedBytes)
         (connection,) = reads._idle.queue
         connection._socket.shutdown(socket.SHUT_RDWR)
-        assert isinstance(reads.read("0.log", 0, 10), SignedRead)
+        assert isinstance(reads.read("0.log", 0, 10), VersionedBytes)
         assert len(store.asked) == 2
 
 
