@@ -76,7 +76,8 @@ class _Entry(NamedTuple):
 
 
 class BucketDirectory(Directory):
-    """A folder of a bucket, by its address. `_versions` need no lock."""
+    """A folder of a bucket, by its address, which stays that of one place. A file of it costs no descriptor.
+    `_versions` need no lock."""
 
     is_far = True
 
@@ -95,10 +96,6 @@ class BucketDirectory(Directory):
         return SeenListings(self.listings.seen(), {
             found.key: (found, version, self.open_now(found.key).read(0, found.size)) for found, version in small
         })  # fmt: skip
-
-    def is_replaced(self) -> bool:
-        """See `Directory`: an address stays that of one place."""
-        return False
 
     def open(self, name: str, inode: int) -> DataFile:
         """See `Directory`. Vanished if it is another object by now, which only a mount finds out so."""
@@ -167,13 +164,6 @@ class BucketDirectory(Directory):
     def sweep(self) -> None:
         """See `Directory`, and `BucketListings`."""
         self.listings.sweep()
-
-    def forget_cached(self) -> None:
-        """See `Directory`: no file is held open."""
-
-    def may_hold_more(self) -> bool:
-        """See `Directory`: a file costs no descriptor."""
-        return True
 
     def _read(self, found: Object, position: int, size: int) -> Bytes:
         """Those bytes of the object that was listed. StoreError if it is another one, before the read or behind it."""

@@ -54,12 +54,12 @@ class Directory(ABC):
     is_far = False  # True if each read of a file is a request to a store
     options: DiskOptions
 
-    @abstractmethod
     def is_replaced(self) -> bool:
         """True if another directory is at the path by now. False if none does, or none that can be looked at.
 
         A non-blocking thread gets WouldBlock if the kernel has not got the way there in memory.
         """
+        return False
 
     @abstractmethod
     def open(self, name: str, inode: int) -> DataFile:
@@ -98,13 +98,12 @@ class Directory(ABC):
     def sweep(self) -> None:
         """Let go of what is not in use, or was deleted. A mount calls it a few times a second."""
 
-    @abstractmethod
-    def forget_cached(self) -> None:
+    def forget_cached(self) -> None:  # noqa: B027 (a file that is elsewhere takes no descriptor)
         """Close the files that are kept open for others."""
 
-    @abstractmethod
     def may_hold_more(self) -> bool:
         """True if handles may hold more files open for as long as they live."""
+        return True
 
     def attributes(self, name: str) -> tuple[os.stat_result, Access]:
         """The attributes of the file that is called `name` now, and who may read it."""
