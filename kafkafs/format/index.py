@@ -137,12 +137,8 @@ class AbstractIndex(Generic[Entry]):
         """The first `count` slots of the file, padding and all, fewer if it ends: for checks."""
         return self._read(0, min(count, self.slots) * self.entry_size)
 
-    def entry(self, slot: int) -> Entry:
-        """The entry in `slot`; for -1 the start of the segment."""
-        return self._at(slot, NO_PAGE)
-
-    def _at(self, slot: int, page: IndexPage) -> Entry:
-        """The entry in `slot`, by the page if it is in there."""
+    def entry(self, slot: int, page: IndexPage = NO_PAGE) -> Entry:
+        """The entry in `slot`, by the page if it is in there; for -1 the start of the segment."""
         raise NotImplementedError
 
     def _stored(self, slot: int, page: IndexPage = NO_PAGE) -> tuple[int, int]:
@@ -165,7 +161,7 @@ class AbstractIndex(Generic[Entry]):
         page = self._pages.get((self._number, number, column)) or self._read_page(number, column)
         if probes is not None:
             self._trace_search(np.frombuffer(page.data, self.dtype), page.first, target, column, probes)
-        return self._at(page.first - 1 + bisect_right(page.numbers, target), page)
+        return self.entry(page.first - 1 + bisect_right(page.numbers, target), page)
 
     def _read_page(self, number: int, column: int) -> IndexPage:
         """That page, remembered if it is whole; zeros where the file was cut meanwhile or cannot be read."""
@@ -293,7 +289,8 @@ class OffsetIndex(AbstractIndex[OffsetPosition]):
         """The last entry at or before `offset`; (base offset, 0) where there is none. `probes` hears of each look."""
         return self._floor(offset - self.base_offset, 0, probes)
 
-    def _at(self, slot: int, page: IndexPage) -> OffsetPosition:
+    def entry(self, slot: int, page: IndexPage = NO_PAGE) -> OffsetPosition:
+        """See `AbstractIndex`."""
         end = self._stored(slot + 2, page)[1] if slot + 2 < self.entries else 0
         if slot < 0:
             return OffsetPosition(-1, self.base_offset, 0, end)
@@ -347,7 +344,8 @@ class TimeIndex(AbstractIndex[TimestampOffset]):
     def _find_padding(self) -> int:
         return 1 if self.slots == 1 else super()._find_padding()  # what is preallocated has room for more than one
 
-    def _at(self, slot: int, page: IndexPage) -> TimestampOffset:
+    def entry(self, slot: int, page: IndexPage = NO_PAGE) -> TimestampOffset:
+        """See `AbstractIndex`."""
         if slot < 0:
             return TimestampOffset(-1, -1, self.base_offset)
         timestamp, relative = self._stored(slot, page)
