@@ -48,8 +48,8 @@ class OffsetWindow:
     """Offsets in [start, stop); a bound that is None is no bound. `position`: what is before is not looked at.
 
     A window never changes while a log is dumped. `start` and `position` cut what comes first, `stop` ends the pass:
-    once a run holds an entry behind it (`entries.within`), the one that shows the log says `is_past`, and no more is
-    read. Entries are kept whole; which of their records are shown, `of` and `has` tell.
+    once a run holds an entry behind it (`entries.within`), no more is read. Entries are kept whole; which of their
+    records are shown, `of` and `has` tell.
     """
 
     start: int | None = None
