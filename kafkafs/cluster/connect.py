@@ -193,8 +193,11 @@ class Connect:
 
     def connectors(self) -> list[Connector]:
         """All connectors, by config topic and name."""
-        configs = [(each.name.topic, self._values(each)) for each in self._of_kind("config")]
-        status = [(each.name.topic, self._values(each)) for each in self._of_kind("status")]
+        before, self._followed = self._followed, {}
+        configs, status = (
+            [(each.name.topic, self._values(each, before)) for each in self._of_kind(kind)]
+            for kind in ("config", "status")
+        )
         found = []
         for topic, latest in configs:
             for key, (value, _) in latest.items():
@@ -205,11 +208,14 @@ class Connect:
                     found.append(Connector(os.fsdecode(name), topic, latest, best[1]))
         return sorted(found, key=lambda each: (each.topic, each.name))
 
-    def _values(self, partition: Partition) -> Mapping[bytes, tuple[Any, int]]:
+    def _values(
+        self, partition: Partition, before: Mapping[str, Following[_LastValues]]
+    ) -> Mapping[bytes, tuple[Any, int]]:
+        """The last values in a partition, which is followed from now on, or has been before."""
         name = partition.name.directory
-        known, made = self._followed.get(name), partial(_LastValues, name)
-        self._followed[name] = follow(known, partition, made, self._options)
-        return dict(self._followed[name].look().values)
+        followed = follow(before.get(name), partition, partial(_LastValues, name), self._options)
+        self._followed[name] = followed
+        return dict(followed.look().values)
 
     def problems(self) -> Iterator[str]:
         """Sentences about records and topics that could not be read."""

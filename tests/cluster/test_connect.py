@@ -1,6 +1,7 @@
 """Connectors, as the config and status topics of Connect tell them: records as its workers write them."""
 
 import json
+import shutil
 
 import pytest
 
@@ -154,6 +155,20 @@ def test_no_value_ends_the_file(data, value):
     if "odd" not in rows and value != b"1":
         assert any("its value is not JSON" in each for each in lines(
             Root([data.path], ReadOptions()), "state.json")[0]["problems"])  # fmt: skip
+
+
+def test_a_topic_that_was_deleted_is_no_problem_any_more(data):
+    """Regression: what was wrong with it was reported until the mount ended."""
+    data.write("old-configs-0", [*connector("old"), (b"connector-odd", b"{")])
+    root = Root([data.path], ReadOptions())
+
+    def named():
+        return [each for each in lines(root, "state.json")[0]["problems"] if "old-configs" in each]
+
+    assert len(named()) == 1
+    shutil.rmtree(data.path / "old-configs-0")
+    wait_until(lambda: not named())
+    assert [row["name"] for row in reported(data, root)] == ["jdbc"]
 
 
 def test_owner_and_mode_are_those_of_connects_topics(data):
