@@ -33,18 +33,12 @@ _MAX_MS = (2**63 - 1) // _NS_PER_MS
 Answer = TypeVar("Answer")
 
 
-class _Directory(NamedTuple):
-    """The known facts about a partition's directory."""
-
-    access: Access
-    mtime_ns: int
-
-
 class SharedAccess(NamedTuple):
-    """The rights that the logs of these segments grant together, and the time of the last write. None without one."""
+    """The rights that the logs of these segments grant together, and the time at which the last one was written. None
+    if one is not there as it was listed."""
 
     segments: Sequence[Segment]
-    access: tuple[Access, int] | None
+    granted: LogAttributes | None
 
 
 class PartitionCache:
@@ -81,7 +75,7 @@ class PartitionView:
         self._name = place.name
         # the last one, weakly: a view keeps none alive. Saves 4 of 33 us of a stat through a mount
         self._partition: CachedValue[ReferenceType[Partition]] = CachedValue(0.0, options.clock)
-        self._directory: CachedValue[_Directory] = CachedValue(KEEP_S / 4, options.clock)
+        self._directory: CachedValue[Attributes] = CachedValue(KEEP_S / 4, options.clock)
 
     @property
     def partition(self) -> Partition:
@@ -138,9 +132,10 @@ class PartitionView:
         known = self._directory.fresh()
         if known is None:
             about, access = self.data_directory.root.attributes_at_once(self.data_directory.place_of(self._name))
-            known = self._directory.store(_Directory(access.less_writing(), about.st_mtime_ns))
-        uid, gid, mode = known.access
-        return Attributes("directory", mode, uid, gid, 0, known.mtime_ns, KEEP_S / 2)
+            uid, gid, mode = access.less_writing()
+            found = Attributes("directory", mode, uid, gid, 0, about.st_mtime_ns, KEEP_S / 2)
+            known = self._directory.store(found)
+        return known
 
     def link_attributes(self) -> Attributes:
         """The attributes of a symbolic link in the partition's directory. It moves with the log."""
@@ -164,9 +159,8 @@ class PartitionView:
             granted.append(file.access(about))
         if about is None:
             whole = self.directory_attributes()
-            return Attributes("file", whole.mode & 0o444, whole.uid, whole.gid, 0, whole.mtime_ns, keep_s)
-        granted_by_all = common(granted) if len(granted) > 1 else granted[0]
-        return _of_file(granted_by_all, about.st_mtime_ns, size, timestamp_ms, keep_s)
+            return _of_file(whole.access, whole.mtime_ns, 0, -1, keep_s)
+        return _of_file(common(granted), about.st_mtime_ns, size, timestamp_ms, keep_s)
 
     def stream_attributes(self, look: Look, start: int, end: int | None) -> Attributes:
         """The attributes of a stream over the offsets [start, end), of no size; `None` for the log end."""
@@ -185,35 +179,33 @@ class PartitionView:
         if len(remote) > 1:
             segments = [remote[0], *(segment for segment in segments if segment.object is None)]
             logs = (segment.log() for segment in segments)
-        found = self._shared_access(segments) if len(segments) > _MANY else None
-        if found is None:
+        shared = self._shared_access(segments) if len(segments) > _MANY else None
+        if shared is None:
             return self.file_attributes(logs, 0, timestamp_ms, 0.0)
-        granted, changed_ns = found
-        return _of_file(granted, changed_ns, 0, timestamp_ms, 0.0)
+        return _of_file(shared.access, shared.mtime_ns, 0, timestamp_ms, 0.0)
 
     def note_logs(self, segments: Sequence[Segment], logs: Sequence[LogAttributes]) -> None:
         """A look at all of these logs has just met these: they are not asked again in a moment."""
         self._cache.shared_access.store(SharedAccess(segments, _granted_together(logs)))
 
-    def _shared_access(self, segments: Sequence[Segment]) -> tuple[Access, int] | None:
-        """The rights that all of their logs grant, and the time at which the last one was written [ns]. None if one is
-        not there as it was listed. Known for a moment, as every tool asks for attributes several times."""
+    def _shared_access(self, segments: Sequence[Segment]) -> LogAttributes | None:
+        """See `SharedAccess`. Known for a moment, as every tool asks for attributes several times."""
         shared = self._cache.shared_access
         known = shared.fresh()
         if known is None or known.segments != segments:
             known = shared.store(SharedAccess(segments, granted_by_all(segments)))
-        return known.access
+        return known.granted
 
 
-def granted_by_all(segments: Sequence[Segment]) -> tuple[Access, int] | None:
-    """The rights that all logs grant, and the time at which the last one was written [ns]. None if one is not there."""
+def granted_by_all(segments: Sequence[Segment]) -> LogAttributes | None:
+    """See `SharedAccess`."""
     logs = attributes_of_logs(segments)
     return None if logs is None else _granted_together(logs)
 
 
-def _granted_together(logs: Sequence[LogAttributes]) -> tuple[Access, int]:
-    """The rights that all of them grant, and the time at which the last one was written [ns]. Most are alike."""
-    return common([*dict.fromkeys(log.access for log in logs)]), logs[-1].mtime_ns
+def _granted_together(logs: Sequence[LogAttributes]) -> LogAttributes:
+    """Most are alike."""
+    return LogAttributes(common([*dict.fromkeys(log.access for log in logs)]), logs[-1].mtime_ns)
 
 
 def _of_file(granted: Access, changed_ns: int, size: int, timestamp_ms: int, keep_s: float) -> Attributes:
