@@ -61,8 +61,6 @@ logger = logging.getLogger(__name__)
 
 
 class _Lane:
-    __slots__ = ("asks", "key", "progressed", "reads", "running", "wakes")
-
     def __init__(self, key: str) -> None:
         self.key = key
         self.asks: deque[_Job] = deque()  # waiting for a thread
@@ -70,6 +68,10 @@ class _Lane:
         self.wakes: deque[_Job] = deque()
         self.running: set[_Job] = set()  # those that occupy a thread, the stuck ones too
         self.progressed = 0.0  # when one of its threads was last seen to get somewhere
+
+    def calls(self) -> "list[_Job]":
+        """All that are not back, whether they have a thread or not."""
+        return [*self.running, *self.asks, *self.reads, *self.wakes]
 
     @property
     def stuck(self) -> int:
@@ -101,11 +103,6 @@ class _Lane:
 
 
 class _Job:
-    __slots__ = (
-        *("asked", "began", "call", "clock", "in_store", "kind", "lane", "progressed", "spent_s", "stuck", "task"),
-        *("thread", "timeout_s", "unclaimed", "waits_for_lock"),
-    )
-
     def __init__(
         self,
         lane: _Lane,
@@ -162,7 +159,6 @@ class Workers:
         self._token = trio.lowlevel.current_trio_token()
         self._taken: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lanes: dict[str, _Lane] = {}
-        self._unfinished: set[_Job] = set()
         self._crowd = trio.Lock()  # those that wait for room come one after the other
         self.threads = PER_LANE * min(lanes + 1, LANES_AT_ONCE) + PER_LANE
         for number in range(self.threads):
@@ -176,7 +172,7 @@ class Workers:
     @property
     def waiting(self) -> int:
         """Calls that no thread has begun yet."""
-        return len(self._unfinished) - self.busy
+        return len(self._calls()) - self.busy
 
     @property
     def stuck(self) -> dict[str, int]:
@@ -186,7 +182,7 @@ class Workers:
     def calls(self) -> Iterator[str]:
         """A line about each call that is not back, the oldest first: whose disk, for how long, what, and where."""
         now = trio.current_time()
-        for job in sorted(self._unfinished, key=lambda job: job.asked):
+        for job in sorted(self._calls(), key=lambda job: job.asked):
             what = getattr(job.call, "func", job.call)
             place = "stuck in " * job.stuck + (job.thread or "no thread yet")
             yield f"to the disk of {job.lane.key!r}, for {now - job.asked:.1f} s: {what.__qualname__}, {place}"
@@ -270,7 +266,6 @@ class Workers:
             waiting.appendleft(job)
         else:
             waiting.append(job)
-        self._unfinished.add(job)
         self._fill(lane)
         result: T = await trio.lowlevel.wait_task_rescheduled(lambda _: self._leave(job))
         return result
@@ -282,7 +277,6 @@ class Workers:
             job = _Job(lane, call, CallKind.READ, None, in_store=in_store)
             job.task = None
             lane.reads.append(job)
-            self._unfinished.add(job)
             self._fill(lane)
 
     def close(self) -> None:
@@ -297,10 +291,15 @@ class Workers:
             self._give_up_overdue(trio.current_time())
 
     def _give_up_overdue(self, now: float) -> None:
-        for job in self._unfinished:
+        jobs = self._calls()
+        for job in jobs:
             job.note_progress(now)
-        for job in [job for job in self._unfinished if job.is_over(now)]:
+        for job in [job for job in jobs if job.is_over(now)]:
             self._give_up(job)
+
+    def _calls(self) -> list[_Job]:
+        """All that are not back."""
+        return [job for lane in self._lanes.values() for job in lane.calls()]
 
     def _give_up(self, job: _Job) -> None:
         """Its time is over: the caller gets an error, and the thread counts as stuck until it is back."""
@@ -316,7 +315,6 @@ class Workers:
         job.task = None
         if job not in job.lane.running:
             job.lane.queue(job.kind).remove(job)
-            self._unfinished.discard(job)
         return trio.lowlevel.Abort.SUCCEEDED
 
     def _fill(self, lane: _Lane) -> None:
@@ -341,7 +339,6 @@ class Workers:
     def _finish(self, job: _Job, value: outcome.Maybe[Any]) -> None:
         """The caller goes on with `value`. No job has it: an error leads to its caller's frame, and so to the job."""
         job.lane.running.discard(job)
-        self._unfinished.discard(job)
         if job.task is not None:
             trio.lowlevel.reschedule(job.task, value)
         elif job.unclaimed is not None and isinstance(value, outcome.Value):
