@@ -119,7 +119,7 @@ class TextLog:
         def singly(number: int) -> Iterator[Text]:
             return self._one_by_one(run, number, number + 1, are_followed=True)
 
-        self._follow(shown.rows["offset"])
+        self._follow_many(shown.rows["offset"])
         if self._reports_undecoded and self._options.print_data_log:
             self._report_short_numbers(run, shown)
         yield from record_lines(run.rows, next_batch, shown, self._options, singly)
@@ -145,7 +145,7 @@ class TextLog:
                 if not self._window.has(record.offset):
                     continue
                 if not are_followed:
-                    self._follow(np.array([record.offset]))
+                    self._follow(record.offset)
                 control = self._control(batch, record) if batch.is_control else None
                 yield record_line(batch, record, self._options, control, partial(self._undecoded, record.offset))
         except (CorruptData, TooLarge) as error:
@@ -158,10 +158,13 @@ class TextLog:
             self._problem(batch, str(error))
             return b""
 
-    def _follow(self, offsets: Numbers) -> None:
-        first = int(offsets[0])
-        if self._last_offset is not None and first != self._last_offset + 1:
-            self._asked.disagree(GAP, self._last_offset, first)
+    def _follow(self, offset: int) -> None:
+        if self._last_offset is not None and offset != self._last_offset + 1:
+            self._asked.disagree(GAP, self._last_offset, offset)
+        self._last_offset = offset
+
+    def _follow_many(self, offsets: Numbers) -> None:
+        self._follow(int(offsets[0]))
         before = np.flatnonzero(np.diff(offsets) != 1)
         gaps = zip(offsets[before].tolist(), offsets[before + 1].tolist(), strict=True)
         self._asked.findings.disagree(GAP, self._source, gaps)
