@@ -27,6 +27,7 @@ pytest_plugins = [
     "tests.kafka.bucket_fixtures",
     "tests.side_by_side",
     "tests.second_try",
+    "tests.preempting",
 ]
 
 os.environ.update(class_archives.spark())  # of programs that tests start, too

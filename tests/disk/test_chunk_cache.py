@@ -1,5 +1,6 @@
 """The cache of chunks: bounded in bytes, and one fetch for all who want the same chunk."""
 
+import random
 import threading
 import time
 
@@ -53,6 +54,32 @@ def test_many_readers_of_one_chunk_fetch_it_once():
     for thread in threads:
         thread.join(300)
     assert (len(fetched), found) == (1, [b"x"] * 8)
+
+
+PIECES = [bytes([name] * 10) for name in range(6)]
+
+
+def test_many_threads_leave_the_count_of_bytes_right():
+    """It decides what is dropped: too small a count fills the memory, and with too large a one nothing is kept."""
+    cache, wrong = ChunkCache(30), list[object]()
+
+    def use(seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(100):
+            name = chance.randrange(6)
+            piece = cache.known(name) if chance.random() < 0.5 else cache.get(name, PIECES[name].__bytes__)
+            if piece not in (None, PIECES[name]):
+                wrong.append(piece)
+            chance.choice((cache.passed, cache.forget, cache.has))(chance.randrange(6))
+
+    threads = [threading.Thread(target=use, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(300)
+    for name in range(6):
+        cache.keep(name, bytes(10))
+    assert (wrong, [name for name in range(6) if cache.has(name)]) == ([], [3, 4, 5])
 
 
 def test_an_error_is_each_readers_own_and_nothing_is_remembered():

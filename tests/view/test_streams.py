@@ -117,10 +117,12 @@ def test_small_pieces_keep_no_large_buffers():
     assert sum(buffer() is not None for buffer in buffers) <= 2
 
 
-def test_many_readers_get_the_same_bytes():
+@pytest.mark.parametrize("limits", [TextLimits(), TextLimits(mark_every=50_000, kept=20_000)])
+def test_many_readers_get_the_same_bytes(limits):
+    """From what is kept, and from marks."""
     pieces = [[random.Random(number).randbytes(1000)] for number in range(300)]
     whole, wrong = b"".join(piece for [piece] in pieces), []
-    stream = Stream(maker(pieces), 0, TextBudget(time.monotonic))
+    stream = Stream(maker(pieces), 0, TextBudget(time.monotonic, limits=limits))
 
     def read(seed: int) -> None:
         chance = random.Random(seed)
