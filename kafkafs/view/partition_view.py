@@ -112,10 +112,6 @@ class PartitionView:
         """The disk that answers wait for (see `node.HasLane`)."""
         return os.fspath(self.data_directory.path)
 
-    def look(self) -> Look:
-        """The current log, seen through the options."""
-        return self.partition.look()
-
     def ask(self, question: Callable[[Look], Answer]) -> Answer:
         """`question` asked of the log as it is; asked again where files were replaced meanwhile."""
         return self.partition.ask(question)

@@ -118,11 +118,11 @@ def test_a_name_that_is_remembered_keeps_no_old_log(tmp_path, suffix):
     root = tree(tmp_path)
     point = cast(FileNode, node(root, f"t-0/by-offset/0{suffix}"))
     view = cast(PartitionDirectory, node(root, "t-0")).view
-    old = ref(view.look().log)
+    old = ref(view.partition.look().log)
     assert point.attributes().mode == 0o444
     with open(path, "ab") as file:
         file.write(made(1, [2]).data)
-    wait_until(lambda: view.look().log.end_offset == 2)
+    wait_until(lambda: view.partition.look().log.end_offset == 2)
     gc.collect()
     assert old() is None
 

@@ -35,12 +35,12 @@ def first_view(place: Path, **options: Any) -> PartitionView:
 
 def test_a_state_of_the_log_is_one_object(view, tmp_path):
     """What was found in it can be remembered by it."""
-    before = view.look()
-    assert view.look() is before
+    before = view.partition.look()
+    assert view.partition.look() is before
     with open(tmp_path / "t-0" / f"{1:020}.log", "ab") as file:
         file.write(made(2, [3]).data)
-    wait_until(lambda: view.look() is not before)
-    assert view.look().log.end_offset == 3
+    wait_until(lambda: view.partition.look() is not before)
+    assert view.partition.look().log.end_offset == 3
 
 
 def test_a_question_is_asked_again_where_files_vanish(view):
@@ -80,7 +80,7 @@ def test_a_view_over_several_files_grants_what_all_of_them_do(view, tmp_path):
     first, second = (tmp_path / "t-0" / f"{base:020}.log" for base in (0, 1))
     first.chmod(0o640)
     second.chmod(0o604)
-    files = [segment.log() for segment in view.look().log.segments]
+    files = [segment.log() for segment in view.partition.look().log.segments]
     assert view.file_attributes(files[:1], 5, 7, 0.5).mode == 0o440
     both = view.file_attributes(files, 513, 7, 0.5)
     assert (both.mode, both.size, both.blocks, both.mtime_ns, both.timeout_s) == (0o400, 513, 0, 7_000_000, 0.5)
@@ -131,12 +131,12 @@ def test_what_many_logs_grant_is_asked_once_a_moment(calls, tmp_path):
     looks = calls(partition_view, "attributes_of_logs")
     logs = write_partition(tmp_path, {base: [made(base, [1])] for base in range(20)}).glob("*.log")
     view = cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
-    first = view.stream_attributes(view.look(), 0, None)
-    assert view.stream_attributes(view.look(), 0, None) == first
+    first = view.stream_attributes(view.partition.look(), 0, None)
+    assert view.stream_attributes(view.partition.look(), 0, None) == first
     assert len(looks) == 1
     for log in logs:
         log.chmod(0o600)
-    wait_until(lambda: view.stream_attributes(view.look(), 0, None).mode == 0o400)
+    wait_until(lambda: view.stream_attributes(view.partition.look(), 0, None).mode == 0o400)
 
 
 @pytest.mark.parametrize("number", [0, 17, 19])
@@ -148,7 +148,7 @@ def test_of_many_logs_one_that_grants_less_decides(tmp_path, number, change):
     for each in (tmp_path / "t-0").glob("*.log"):
         each.chmod(0o644)
     view = cast(PartitionDirectory, node(tree(tmp_path), "t-0")).view
-    look = view.look()
+    look = view.partition.look()
     assert view.stream_attributes(look, 0, None).mode == 0o444
     if change == "mode":
         file.chmod(0o600)
