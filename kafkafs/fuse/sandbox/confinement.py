@@ -116,6 +116,7 @@ ON_DEMAND = (
     "kafkafs.disk.arrow_store",
     "kafkafs.disk.bucket",
     "kafkafs.disk.bucket_directory",
+    "kafkafs.disk.bucket_listings",
     "kafkafs.format.tiers.cipher",
 )  # large: who needs them has imported them already
 _BUCKET = "kafkafs.disk.bucket"
