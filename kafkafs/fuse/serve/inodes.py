@@ -247,9 +247,9 @@ class OpenDirectory:
 
 
 @cache
-def can(content: type[Content], what: str) -> bool:
-    """True if contents of that type are `Prefetching` or `Growing`. (To ask each for the protocol would take 5 us.)"""
-    return hasattr(content, what)
+def can(kind: type[object], what: str) -> bool:
+    """True if nodes or contents of that type have such a method. (To ask each for its protocol would take 5 us.)"""
+    return hasattr(kind, what)
 
 
 class Handles(Generic[T]):
