@@ -4,7 +4,6 @@ anything if the store fails or the copy changes."""
 import os
 import shutil
 import threading
-from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -162,7 +161,7 @@ def test_a_dump_of_what_changes_is_an_error(data, capfdbinary, tmp_path):
     shutil.copytree(data, tmp_path / data.name, symlinks=True)
     key = f"{data.name}/orders-0/00000000000000000000.log"
     with bucket_of(tmp_path) as store:
-        store.fault = partial(_fault, "changed", tmp_path, key)
+        store.fail_at(key, "changed")
         code, _, err = _answer(capfdbinary, ("dump", DATA), store.address(key))
     assert (code, b"was written while it was read" in err) == (1, True)
 
@@ -191,21 +190,9 @@ def test_a_store_that_fails_in_the_midst_is_an_error(
         keys = sorted({each.split()[1] for each in store.ranges()})
         for key in keys:
             forgotten()
-            store.fault = partial(_fault, fails, tmp_path, key)
+            store.fail_at(key, fails)
             code, _, err = _answer(capfdbinary, command, place)
             assert code, (key, err)
             assert b"s3://disks" in err or b"DATA" in err
             assert b"Traceback" not in err
             assert b"bug" not in err
-
-
-def _fault(fails: str, top: Path, key: str, method: str, asked: str) -> str:
-    if asked != key or method != "GET":
-        return ""
-    if fails != "changed":
-        return fails
-    path = top / key
-    other = path.with_name("other")
-    other.write_bytes(path.read_bytes())
-    other.replace(path)
-    return ""

@@ -5,7 +5,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from email.utils import formatdate
@@ -45,6 +45,20 @@ class Store:
         """That of the bucket, or of a folder in it. `opened`: with the keys in it."""
         folder = f"{'key:secret@' * opened}{BUCKET}/{prefix}".rstrip("/")
         return f"s3://{folder}?endpoint_override=127.0.0.1:{self.port}&scheme=http&region=us-east-1"
+
+    def fail_at(self, key: str, fault: str, methods: Collection[str] = ("GET",)) -> None:
+        """Have this fault at one object alone. "changed" is an object that is replaced by the same bytes."""
+
+        def failing(method: str, asked: str) -> str:
+            if asked != key or method not in methods:
+                return ""
+            if fault == "changed":
+                other = (path := self.top / key).with_name("other")
+                other.write_bytes(path.read_bytes())
+                other.replace(path)
+            return fault
+
+        self.fault = failing
 
     def ranges(self) -> list[str]:
         """The requests for bytes of objects."""

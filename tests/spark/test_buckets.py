@@ -4,7 +4,6 @@ fails, or an object that changes, is an error."""
 import os
 import shutil
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -197,18 +196,6 @@ def test_a_process_that_lives_on_sees_a_later_copy(data, tmp_path, store_limits)
         assert kafkafs.scan(store.address(copy.name), "orders").count()
 
 
-def _fault(fails: str, top: Path, key: str, method: str, asked: str) -> str:
-    if asked != key or (method != "GET" and fails != "reset"):
-        return ""
-    if fails != "changed":
-        return fails
-    path = top / key
-    other = path.with_name("other")
-    other.write_bytes(path.read_bytes())
-    other.replace(path)
-    return ""
-
-
 def _scan(place: str) -> int:
     kafkafs.scan(place, "orders").to_arrow()
     return 0
@@ -254,7 +241,7 @@ def test_a_store_that_fails_in_the_midst_is_an_error(fails, data, capfdbinary, s
                 shutil.rmtree(out)
                 out.mkdir()
                 forgotten()
-                store.fault = partial(_fault, fails, tmp_path, key)
+                store.fail_at(key, fails, ("GET", "HEAD") if fails == "reset" else ("GET",))
                 try:
                     code = job(store.address(data.name))
                 except StoreError as error:
