@@ -53,15 +53,12 @@ def mounted(directory: Path, uri: str, **environment: str) -> Iterator[Mounted]:
         yield mount
 
 
-def code_of(path: Path) -> int | None:
-    """The errno that reading a file ends with; None where it does not."""
+def answer(path: Path) -> bytes | int | None:
+    """The content of a file, or the errno that reading it ends with."""
     try:
-        with open(path, "rb", buffering=0) as file:
-            while file.read(1 << 17):
-                pass
+        return path.read_bytes()
     except OSError as error:
         return error.errno
-    return None
 
 
 def assert_disk_is_reported(path: Path, end: int) -> None:
@@ -85,7 +82,7 @@ def test_a_mount_does_not_wait_for_a_store_that_is_silent(tmp_path, zstd):
             assert_disk_is_reported(mount / "orders-1/info.json", RECORDS // 2)
             store.fault = sound
             path = "orders-1/by-offset/700.jsonl"
-            wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
+            wait_until(lambda: answer(mount / path) == cat(whole, path))
             reported = json.loads(run("cat", mount / "orders-1/info.json").stdout)
             assert (reported["earliestOffset"], reported["problems"]) == (0, [])
 
@@ -112,9 +109,9 @@ def test_a_store_that_does_not_answer_is_an_error_there_alone(tmp_path, zstd):
         assert mount.log.count("did not answer in time") + mount.log.count("Timeout was reached") >= 1
         store.fault = sound
         path = "orders-0/by-offset/1500.jsonl"
-        wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
+        wait_until(lambda: answer(mount / path) == cat(whole, path))
         running.close()
-        assert code_of(mount / "orders-0/by-offset/700.jsonl") == errno.EIO
+        assert answer(mount / "orders-0/by-offset/700.jsonl") == errno.EIO
         assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
 
 
@@ -125,9 +122,9 @@ def test_a_store_that_is_away_when_it_is_mounted_is_asked_again(tmp_path, zstd):
     with mounted(tmp_path, uri, AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY=SECRET) as mount:
         assert "mounted all the same" in mount.log
         assert run("cat", mount / LOCAL).stdout == cat(whole, LOCAL)
-        assert code_of(mount / path) == errno.EIO
+        assert answer(mount / path) == errno.EIO
         with bucket_of(zstd.parent, store.port):
-            wait_until(lambda: run("cat", mount / path, check=False).stdout == cat(whole, path))
+            wait_until(lambda: answer(mount / path) == cat(whole, path))
         reported = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
     assert SECRET not in reported
 
@@ -159,7 +156,7 @@ def test_an_object_that_is_gone_is_an_error_at_its_offsets(tmp_path, zstd):
         gone = sorted(tmp_path.glob("tier/orders-*/0/*.log"))[2]
         gone.unlink()
         base = int(gone.name[:20])
-        assert code_of(mount / f"orders-0/by-offset/{base + 1}.jsonl") == errno.EIO
+        assert answer(mount / f"orders-0/by-offset/{base + 1}.jsonl") == errno.EIO
         path = f"orders-0/by-offset/{base - 1}.jsonl"
         assert run("cat", mount / path).stdout == cat(whole, path)
 
@@ -180,8 +177,8 @@ def test_what_arrived_damaged_twice_heals(tmp_path):
     with bucket_of(TIERED.tier.parent) as store:
         store.fault = spoiling
         with mounted(tmp_path, store.address(TIERED.tier.name), **KEYS) as mount:
-            assert [code_of(mount / path) for path in paths[:2]] == [errno.EIO] * 2, "raw bytes are not checked"
-            wait_until(lambda: all(run("cat", mount / each, check=False).stdout == cat(whole, each) for each in paths))
+            assert [answer(mount / path) for path in paths[:2]] == [errno.EIO] * 2, "raw bytes are not checked"
+            wait_until(lambda: all(answer(mount / each) == cat(whole, each) for each in paths))
     assert set(map(damaged.count, damaged)) == {2}
 
 
@@ -203,7 +200,7 @@ def test_a_store_that_refuses_is_one_sentence(tmp_path):
     uri = f"s3://key:{SECRET.replace('/', '%2F').replace(' ', '%20')}@closed?scheme=http&region=us-east-1"
     try:
         with mounted(tmp_path, f"{uri}&endpoint_override=127.0.0.1:{server.server_port}") as mount:
-            assert code_of(mount / "orders-0/by-offset/700.jsonl") == errno.EIO
+            assert answer(mount / "orders-0/by-offset/700.jsonl") == errno.EIO
             assert run("cat", mount / LOCAL).stdout == cat(tree(TIERED.whole), LOCAL)
             reported = run("cat", mount / ".kafkafs/status.json").stdout.decode() + mount.log
     finally:
