@@ -13,6 +13,7 @@ import pytest
 from kafkafs.format.names import segment_file
 from kafkafs.spark.audit import audit_job
 from kafkafs.spark.audit.findings import Finding
+from kafkafs.spark.audit.segment_check import check_segment
 from kafkafs.spark.segment_units import segments_of
 from tests.live.moves import Moves
 from tests.view.trees import cat, tree
@@ -45,7 +46,7 @@ def audited(data: Path, meanwhile: Callable[[], object] = lambda: None) -> list[
     """What an audit finds that was planned before `meanwhile` and did its work after it."""
     units = segments_of([data])
     meanwhile()
-    reports = [audit_job.check_segment(unit, frozenset()) for unit in units]
+    reports = [check_segment(unit, frozenset()) for unit in units]
     return audit_job.joined(audit_job.AuditReport(), [data], units, reports).findings
 
 

@@ -1,6 +1,7 @@
 """What an audit asks of a disk for each partition: there can be 100,000."""
 
-from kafkafs.spark.audit.audit_job import AuditReport, SegmentReport, check_segment, joined
+from kafkafs.spark.audit.audit_job import AuditReport, joined
+from kafkafs.spark.audit.segment_check import SegmentReport, check_segment
 from kafkafs.spark.segment_units import segments_of
 from kafkafs.tables import locations
 from tests.counting import opened

@@ -15,8 +15,9 @@ from kafkafs.format.kernels import crc32c
 from kafkafs.revive.job import revive
 from kafkafs.revive.plan import Choices
 from kafkafs.sample import unpack
-from kafkafs.spark.audit import audit_job
+from kafkafs.spark.audit.audit_job import AuditReport, clean_of, joined
 from kafkafs.spark.audit.findings import Finding
+from kafkafs.spark.audit.segment_check import check_segment
 from kafkafs.spark.segment_units import segments_of
 from tests.kafka.dataset import Dataset
 from tests.kafka.writer import Record, Topic, Writer, create, transactional
@@ -28,9 +29,8 @@ FIRST = "00000000000000000000"
 
 def look(*paths: Path) -> list[Finding]:
     """The findings, without Spark: one unit after the other."""
-    units = segments_of(paths)
-    reports = [audit_job.check_segment(unit, audit_job.clean_of(paths)) for unit in units]
-    return audit_job.joined(audit_job.AuditReport(), paths, units, reports).findings
+    units, clean = segments_of(paths), clean_of(paths)
+    return joined(AuditReport(), paths, units, [check_segment(unit, clean) for unit in units]).findings
 
 
 def test_nothing_is_wrong_with_what_brokers_write(dataset: Dataset):

@@ -18,7 +18,8 @@ from kafkafs.disk import store_session
 from kafkafs.disk.data_paths import data_path
 from kafkafs.errors import StoreError
 from kafkafs.log.topic_choice import TopicChoice
-from kafkafs.spark.audit.audit_job import audit, check_segment
+from kafkafs.spark.audit.audit_job import audit
+from kafkafs.spark.audit.segment_check import check_segment
 from kafkafs.spark.diff.diff_job import by_offset
 from kafkafs.spark.diff.sides import paired
 from kafkafs.spark.segment_units import segments_of

@@ -11,7 +11,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.errors import Vanished
 from kafkafs.format.names import segment_file
 from kafkafs.log.batch_runs import FIRST_READ
-from kafkafs.spark.audit.audit_job import check_segment
+from kafkafs.spark.audit.segment_check import check_segment
 from kafkafs.spark.profile.measure import measure
 from kafkafs.spark.reindex_job import make
 from kafkafs.spark.segment_units import segments_of

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kafkafs.spark.audit.audit_job import check_segment, clean_of
+from kafkafs.spark.audit.audit_job import clean_of
 from kafkafs.spark.audit.findings import Finding
+from kafkafs.spark.audit.segment_check import check_segment
 from kafkafs.spark.segment_units import segments_of
 from tests.format.batch_maker import record_bytes, v2_around
 from tests.format.golden import Record

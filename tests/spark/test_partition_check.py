@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafkafs.format.names import CLEANER_OFFSETS
 from kafkafs.log.data_directory import open_data_directory
-from kafkafs.spark.audit.audit_job import AuditReport, check_segment, joined
+from kafkafs.spark.audit.audit_job import AuditReport, joined
 from kafkafs.spark.audit.directory_check import check_data_directory
 from kafkafs.spark.audit.findings import CheckedFile, Finding
 from kafkafs.spark.audit.partition_check import (
@@ -18,6 +18,7 @@ from kafkafs.spark.audit.partition_check import (
     check_small_files,
     is_compacted,
 )
+from kafkafs.spark.audit.segment_check import check_segment
 from kafkafs.spark.segment_units import segments_of
 from tests.log.making import made, partition_of, producer_snapshot, write_partition
 from tests.nobody import as_nobody, takes_root

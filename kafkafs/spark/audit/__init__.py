@@ -11,6 +11,7 @@ directory_check   checks whole data directories: checkpoints, names, identities
 set_aside_check   names directories that are stray by mistake
 time_units        names timestamps in another unit than milliseconds
 replica_check     compares replicas with each other
-audit_job         runs all checks
+segment_check     runs the checks of a segment, and of a partition
+audit_job         runs them all
 findings          what the checks report. Leftovers of a healthy broker of any release are not findings
 """

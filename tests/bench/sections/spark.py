@@ -16,7 +16,8 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkafs.spark import register
-from kafkafs.spark.audit.audit_job import audit, check_segment
+from kafkafs.spark.audit.audit_job import audit
+from kafkafs.spark.audit.segment_check import check_segment
 from kafkafs.spark.export.export_job import export
 from kafkafs.spark.export.export_plan import Request
 from kafkafs.spark.export.output import output
