@@ -30,7 +30,7 @@ from kafkafs.tables.planning import PartitionLook, planned
 from kafkafs.tables.ranges import data_loss, records_of
 from kafkafs.tables.registries import registry_with_schemas
 from kafkafs.tables.typed.json_values import Kind, merged, shape_of
-from kafkafs.tables.typed.kinds import Pass, candidates, kinds, passes_over, reader_schemas
+from kafkafs.tables.typed.kinds import Pass, candidates, kinds, passed_over, passes_over, reader_schemas
 from kafkafs.tables.typed.reader_schema import NOTHING, ReaderSchema
 from kafkafs.tables.typed.typed_columns import Columns, FieldName, column_type
 from kafkafs.tables.typed.typed_field import TypedField
@@ -176,13 +176,10 @@ def _passes(options: SourceOptions, name: FieldName) -> tuple[set[str], list[Pas
     missing = missing_of(options)  # the read itself says if that is an error
     locations = chosen_here(missing, options)
     options = options.without(missing_names(missing))
-
     planning.check_named(options.starting, options.ending, locations)
 
     def passes(look: PartitionLook) -> list[Pass]:
-        each = planning.between(
-            options.starting, options.ending, look, lambda _: None
-        )  # the read itself says if that is an error
+        each = planning.between(options.starting, options.ending, look, passed_over)
         return [] if each is None else passes_over(each, look, [name], len(locations))
 
     found = planned(locations, options.isolation, passes)

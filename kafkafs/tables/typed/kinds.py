@@ -62,10 +62,10 @@ PASS_BYTES = 32 << 20
 def passes_over(each: PartitionRange, look: PartitionLook, fields: Sequence[FieldName], partitions: int) -> list[Pass]:
     """The passes over the fields of a range. `partitions`: how many the plan has."""
     pieces = pieces_of(each, look.log, PASS_BYTES, partitions) if fields else ()
-    return [Pass(piece, size, field, look.isolation, _passed_over) for field in fields for piece, size in pieces]
+    return [Pass(piece, size, field, look.isolation, passed_over) for field in fields for piece, size in pieces]
 
 
-def _passed_over(_: str) -> None:
+def passed_over(_: str) -> None:
     """Records that are gone have no type. The read itself says whether that is an error."""
 
 
