@@ -21,7 +21,7 @@ from kafkafs.disk.objects import Names, Object, Objects, Version, VersionedBytes
 from kafkafs.disk.s3_place import place_of
 from kafkafs.disk.s3_requests import region_of
 from kafkafs.disk.signed_reads import AskArrow, SentRead, SignedReads, SignedStream
-from kafkafs.disk.store_calls import AtOnce, StoreCalls, never
+from kafkafs.disk.store_calls import AtOnce, StoreCalls
 from kafkafs.errors import DiskError, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class BucketObjects(Objects):
         return ArrowStore(self._uri, self._limits)
 
     def _asked(
-        self, question: Callable[[], Answer], what: str, most_s: float = 0.0, at_once: AtOnce[Answer] = never
+        self, question: Callable[[], Answer], what: str, most_s: float = 0.0, at_once: AtOnce[Answer] | None = None
     ) -> Answer:
         """The answer; see `StoreCalls.answer`."""
         self._before_asking()

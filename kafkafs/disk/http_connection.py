@@ -71,7 +71,7 @@ class HttpConnection:
             self._is_hurried = False
         self.status = _CONTINUES
         while _CONTINUES <= self.status <= _LAST_INTERIM:
-            first, *lines = self._head().split("\r\n")
+            first, *lines = self._up_to(b"\r\n\r\n").decode("latin-1").split("\r\n")
             found = _STATUS.fullmatch(first)
             if found is None:
                 raise HttpError("the answer is not HTTP")
@@ -128,9 +128,6 @@ class HttpConnection:
         if left < self._silent_s:
             self._socket.settimeout(left)
             self._is_hurried = True
-
-    def _head(self) -> str:
-        return self._up_to(b"\r\n\r\n").decode("latin-1")
 
     def _up_to(self, end: bytes) -> bytes:
         """The bytes in front of `end`; those behind stay in the buffer."""

@@ -64,10 +64,6 @@ AtOnce = Callable[[float], Answer | None]
 """Asks in the thread of the caller, up to a time (`time.monotonic`). None if that takes a thread of its own."""
 
 
-def never(_: float) -> None:
-    """For a question that needs a thread of its own."""
-
-
 class StoreCalls:
     """Those to the store of an address. Each attribute is assigned at once, so no lock is needed."""
 
@@ -84,7 +80,9 @@ class StoreCalls:
         """In a forked process none of the questions is open that are open in its parent."""
         self._free = threading.BoundedSemaphore(AT_ONCE)
 
-    def answer(self, question: Callable[[], Answer], what: str, most_s: float, at_once: AtOnce[Answer]) -> Answer:
+    def answer(
+        self, question: Callable[[], Answer], what: str, most_s: float, at_once: AtOnce[Answer] | None
+    ) -> Answer:
         """The answer about the object or the folder `what`, "" for the top. `at_once` tries it first, where the store
         is known to answer. `most_s`: seconds that it may take, if that is more than usual."""
         usual_s = self._limits.suspect_s if self.is_suspect else max(self._limits.question_s, most_s)
@@ -99,7 +97,7 @@ class StoreCalls:
             raise Unanswered(f"{self._called} did not answer in time")
         if time.monotonic() < self._refused_until[is_impatient]:
             raise Unanswered(f"{place} cannot be read: {self._refusal}")
-        if is_usual and not self.is_suspect:
+        if at_once is not None and is_usual and not self.is_suspect:
             answer = at_once(began + limit_s)
             if answer is not None:
                 self._refused_until = {True: 0.0, False: 0.0}

@@ -292,10 +292,6 @@ class _Decompressors(threading.local):
     def __init__(self) -> None:
         self.zstd = zstandard.ZstdDecompressor()
 
-    def forget(self) -> None:
-        """Gives back the window of a large frame."""
-        self.zstd = zstandard.ZstdDecompressor()
-
 
 _decompressors = _Decompressors()
 
@@ -305,7 +301,7 @@ def _zstd(data: memoryview, _magic: int, sink: _Sink) -> None:
         _zstd_frames(data, sink)
     finally:
         if sink.size > _LARGE_WINDOW:
-            _decompressors.forget()
+            _decompressors.zstd = zstandard.ZstdDecompressor()  # gives back the window of a large frame
 
 
 def _zstd_frames(data: memoryview, sink: _Sink) -> None:
