@@ -11,10 +11,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import kafkafs
 from kafkafs.cli import mount, mount_options
 from kafkafs.cli.exit_codes import run_to_exit_code
-from kafkafs.cli.parser import add_options
+from kafkafs.cli.parser import VersionAction, add_options
 from kafkafs.disk.data_paths import data_path
 from kafkafs.disk.objects import is_bucket
 from kafkafs.errors import UsageError
@@ -36,7 +35,7 @@ def build() -> argparse.ArgumentParser:
     parser.add_argument("-n", action="store_true", help="accepted, without effect: there is no mtab to write")
     parser.add_argument("-v", action="store_true", help="taken, without effect")
     parser.add_argument("-t", metavar="TYPE", help="taken, without effect")
-    parser.add_argument("--version", action="version", version=f"kafkafs {kafkafs.__version__}")
+    parser.add_argument("--version", action=VersionAction)
     return parser
 
 

@@ -76,7 +76,7 @@ def _revive(
                 PartitionWriter(each.replica, each.topic_id, target, method, writing).write(each.scan, scans.move)
             report = scans.report(each)
             if not each.scan.refused:
-                place.note(scans.with_fingerprint(report))
+                place.note(report)
     scans.refuse_damage()
     report = {**plan.report(), "method": method, "madeAgain": scans.made_again, "revived": scans.revived()}
     report["leftOut"] += [*node.sentences, *behind_metadata(plan, scans.reports)]

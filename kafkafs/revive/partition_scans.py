@@ -101,7 +101,8 @@ class PartitionScans:
         self.report(one)
 
     def report(self, one: NamedScan) -> dict[str, Any]:
-        """Return the sentences about a partition that was scanned."""
+        """Return the report about a partition that was scanned, as the next command needs it if this one is
+        interrupted."""
         self.damage += [f"{one.name} at offset {each.first}: {each.reason}" for each in one.scan.refused]
         log = one.scan.log
         if log.tail is not None and log.tail.end_offset < log.start_offset:
@@ -112,12 +113,9 @@ class PartitionScans:
             one.scan.tally.add_loss(Loss(end, start - 1, reason, is_damage=False))
         for each in lost_to_others(one.replica, one.scan.gaps, one.scan.rules.dense_from):
             one.scan.tally.add_loss(each)
-        report = self.reports[one.name] = {"directory": one.name, **report_of(one.scan, one.replica)}
+        made_of = {_FINGERPRINT: self._fingerprints.get(one.name)}
+        report = self.reports[one.name] = {"directory": one.name, **made_of, **report_of(one.scan, one.replica)}
         return report
-
-    def with_fingerprint(self, report: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the report as the next command needs it, if this one is interrupted."""
-        return {**report, _FINGERPRINT: self._fingerprints[report["directory"]]}
 
     def move(self, size: int) -> None:
         """So many more bytes are done."""
