@@ -1,8 +1,8 @@
 """Reads of an S3 store by requests that are signed here: a read is one, and its response has the object's version.
 
 pyarrow asks for an object's attributes before it reads, and its reads tell no version. To prove that bytes are of one
-version, it takes three requests. Here one request does (`s3_requests`). A page of a listing is one request, too: what
-is no page, as of a proxy, is told from one without names.
+version, it takes three requests. Here one request does (`s3_requests`). A page of a listing is one request, too. A
+response that is no page, as of a proxy, is an error, and not a page without names.
 
 This works with keys in the environment, the first place where pyarrow looks, and without a proxy. For everything else,
 and after any error but silence, the caller asks by pyarrow. No redirect is followed, so a signature goes to one host.
@@ -284,7 +284,7 @@ def _memory(size: int) -> memoryview:
     return (_short if size <= _SHORT else _long).take().data[:size]
 
 
-def _written(told: str) -> str:
+def _written(header: str) -> str:
     """The time of a header as pyarrow writes it; "" if it is none."""
-    found = _WRITTEN.fullmatch(told)
+    found = _WRITTEN.fullmatch(header)
     return f"{found[3]}-{_MONTHS.index(found[2]) // 3 + 1:02}-{found[1]}T{found[4]}Z" if found else ""

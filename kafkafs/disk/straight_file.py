@@ -154,7 +154,7 @@ class StraightFile(DataFile):
             self._next_size = min(2 * self._next_size, _LONGEST)
 
     def _go_on_at(self, position: int) -> None:
-        """Begin anew, elsewhere."""
+        """Begin again, elsewhere."""
         self._give_up()
         self._held, self._from, self._at = memoryview(b""), position, position
         self._asked_to = max(position, self._known_to)

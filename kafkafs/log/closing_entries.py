@@ -37,10 +37,9 @@ def is_surely_before(timestamp: int, pair: tuple[Segment, ...]) -> bool:
 
 
 def stated_largest(segment: Segment) -> int | None:
-    """The largest timestamp of a remote segment: what a broker noted, or what its indexes prove, remembered; else
-    None."""
-    noted = segment.files.largest
-    return noted if noted is not None and noted >= 0 else _remembered(segment)
+    """The largest timestamp of a remote segment, by the broker's record of the upload, else by its indexes; or None."""
+    recorded = segment.files.largest
+    return recorded if recorded is not None and recorded >= 0 else _remembered(segment)
 
 
 def _remembered(segment: Segment) -> int | None:

@@ -269,7 +269,7 @@ class DataDirectory:
         return True
 
     def read_together_with(self, directories: Sequence["DataDirectory"]) -> None:
-        """These are read together: one may have what is told of another's tier."""
+        """These are read together: one may have the metadata of another's tier."""
         self._together.replace(directories)
 
     def check_tier(self) -> str:

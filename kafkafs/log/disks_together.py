@@ -1,4 +1,4 @@
-"""The data directories that are read together: one disk may have what is told of another disk's tier."""
+"""The data directories that are read together: one disk may have the metadata of another disk's tier."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol

@@ -78,7 +78,7 @@ class _Side:
         return ANY_OFFSET if self._is_at_end else int(self.rows["last_offset"][-1])
 
     def fill(self) -> None:
-        """Has rows to compare, unless all were; damage on the way to them is noted."""
+        """Read on until there are rows to compare, or no more. Damage on the way to them is remembered."""
         while not len(self.rows) and not self._is_at_end:
             _, item = next(self._items, (None, None))
             if isinstance(item, Damage):

@@ -81,8 +81,8 @@ class Reader:
         """The offset of the last visible record below the log end, or below `before`; None if none is visible. For
         the rest see `earliest`.
 
-        It is looked for from behind in parts that get larger: whether a transaction was aborted is told behind it, so
-        each part is read up to there.
+        It is searched from the end in parts that get larger. The marker behind a transaction says if it was aborted,
+        so each part is read up to there.
         """
         end, width = min(self.visible_end, self.log.end_offset if before is None else before), 1
         for segment in reversed(self.log.visible_segments()):

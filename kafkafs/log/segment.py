@@ -1,5 +1,4 @@
-"""One segment: its identity, that is closed or growing, sealed, truncated; and the walk over its log. Source:
-LogSegment.
+"""One segment: its identity, if it is closed or growing, or truncated; and the walk over its log. Source: LogSegment.
 
 `segment_files` has its files by kind, `segment_indexes` its indexes. `lookup` answers which record is at an offset or a
 time.

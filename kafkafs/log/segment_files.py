@@ -67,7 +67,7 @@ class Files(Protocol):
 
     @property
     def is_open_ended(self) -> bool:
-        """True if nothing has told the last offset of a remote log yet."""
+        """True if the last offset of a remote log is not known yet."""
 
     @property
     def log_seen(self) -> tuple[int, int]:

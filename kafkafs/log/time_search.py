@@ -157,7 +157,7 @@ def largest_timestamp(segment: Segment, log_end: int) -> int:
     """The largest timestamp of the segment's valid batches up to `log_end`; -1 if none has one; remembered.
 
     For a healthy closed segment, only the part behind the batch of the last time index entry is read. For a remote
-    segment, the noted value counts, as it does for a broker: a read of each would be a request for each.
+    segment, the recorded value counts, as it does for a broker: a read of each would be a request for each.
     """
     if segment.object is not None and (stated := stated_largest(segment)) is not None:
         return stated

@@ -3,8 +3,8 @@
 A controller that stopped earlier than the brokers leaves metadata that look whole. Times of records prove that they are
 older, but a producer may write old times. Other proofs are numbers that only a controller gives out. These are epochs
 of leaders, ids of producers, epochs of brokers' registrations (the offset of the registration in the metadata log), and
-the epochs of controllers that a node has noted. A metadata log itself may go on behind its last whole batch: in bytes,
-or in its index.
+the epochs of controllers that a node has recorded. A metadata log itself may go on behind its last whole batch: in
+bytes, or in its index.
 """
 
 from collections.abc import Iterator, Mapping

@@ -19,7 +19,7 @@ from kafkafs.format.tables import chosen
 from kafkafs.log.places import Between
 from kafkafs.log.segment import BatchRun, Damage, batches_of
 from kafkafs.search.record_files import RecordFile
-from kafkafs.search.results import AHEAD, Done, SearchTask, Trouble, errors_told, size_of_lines, tell_found
+from kafkafs.search.results import AHEAD, Done, SearchTask, Trouble, reported_errors, size_of_lines, tell_found
 from kafkafs.search.results import Event as FoundEvent
 from kafkafs.search.search_units import OPTIONS
 from kafkafs.search.selection import FieldMaker
@@ -50,7 +50,7 @@ def _searcher(files: Sequence[RecordFile], task: SearchTask) -> Serve[int, Event
 
     def searched(number: int, tell: Callable[[Event], None]) -> None:
         file = files[number]
-        with errors_told(file.path, tell):
+        with reported_errors(file.path, tell):
             opened = file.open()
             if opened is None:
                 tell(VanishedFile(file.path))

@@ -77,8 +77,8 @@ def tell_found(
 
 
 @contextmanager
-def errors_told(partition: str, tell: Callable[[Trouble], None]) -> Iterator[None]:
-    """A context whose error is told, and the search goes on with the next unit."""
+def reported_errors(partition: str, tell: Callable[[Trouble], None]) -> Iterator[None]:
+    """Return a context that reports an error of its block, so that the search goes on with the next unit."""
     try:
         yield
     except KafkafsError as error:

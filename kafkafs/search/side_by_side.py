@@ -17,7 +17,7 @@ from kafkafs.disk.in_order import Job, OrderRules, Ready, in_order
 from kafkafs.errors import KafkafsError
 from kafkafs.log.partition import Partition
 from kafkafs.search.record_files import LeftOut, left_beside
-from kafkafs.search.results import AHEAD, Done, Event, SearchTask, Trouble, errors_told, size_of_lines, tell_found
+from kafkafs.search.results import AHEAD, Done, Event, SearchTask, Trouble, reported_errors, size_of_lines, tell_found
 from kafkafs.search.search_units import Searched, SearchUnit, selected
 
 _MOST_TOGETHER = 64
@@ -125,7 +125,7 @@ def _searcher(partitions: Mapping[str, Partition], task: SearchTask) -> Serve[_S
             tell(_looked(partitions, sent, own, tell))
             return
         name, start, end, size = sent
-        with errors_told(name, tell):
+        with reported_errors(name, tell):
             _search_one(SearchUnit(partitions[name], start, end, size), own, tell)
         tell(Done(name, size))
 
@@ -138,7 +138,7 @@ def _looked(
     """Looks at partitions, and searches those that are no larger than a unit."""
     size, large, left = 0, [], LeftOut()
     for name in names:
-        with errors_told(name, tell):
+        with reported_errors(name, tell):
             partition = partitions[name]
             # a tier answers the process that was there before the others
             searched = None if partition.may_be_in_a_tier else Searched(partition, task.window, task.sizes)
@@ -155,7 +155,7 @@ def _looked(
 
 def _search_whole(searched: Searched, unit: SearchUnit, task: SearchTask, tell: Callable[[Event], None]) -> None:
     name = unit.partition.name.directory
-    with errors_told(name, tell):
+    with reported_errors(name, tell):
         _search_one(unit, task, tell)
     for log_name in searched.unreadable():
         tell(Trouble(name, f"{name}: {log_name} may not be read"))

@@ -1,7 +1,7 @@
 """`.cluster/`: groups, transactions and metadata as files (docs/after-an-incident.md); the answers are `cluster`'s.
 
-Every file is lines, made when it is looked up; a long one is a stream. Owner and mode are what the internal partitions
-that it is told by grant together, and of what tells the ends of partitions those, too. `schemas.jsonl` and `schemas/`
+Every file is lines, made when it is looked up; a long one is a stream. Owner and mode are what all its sources grant
+together: internal partitions, and for the ends of partitions these partitions, too. `schemas.jsonl` and `schemas/`
 are the registry, recovered from its topic.
 """
 

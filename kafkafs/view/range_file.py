@@ -140,8 +140,8 @@ class RangeFile(SizedFile[Look, LogSpan]):
 
 
 def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:
-    """True if ranges are made of no more than so many bytes of log. Those that obviously are, or are not, are told at
-    once; nor is one with a remote segment that is lost, if its size is unknown."""
+    """True if ranges are made of no more than so many bytes of log. The sizes of the segments often
+    answer that. A range with a lost remote segment of unknown size is not small."""
     if not limit or limit >= 2**63 - 1:
         return bool(limit)
     with suppress(Lost):
@@ -153,7 +153,7 @@ def is_small(ranges: Sequence[tuple[Log, LogSpan]], limit: int) -> bool:
 
 
 def _size_of(ranges: Sequence[tuple[Log, LogSpan]]) -> int:
-    """Bytes of log; of one with a lost segment, of which who reads on hears, all that was uploaded."""
+    """Bytes of log. If a segment is lost, all that was uploaded counts, and readers get the error."""
     try:
         extents = [extent for log, span in ranges for extent in Extent.between(log, span.start, span.end)]
     except Lost:

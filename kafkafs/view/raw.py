@@ -1,7 +1,7 @@
 """Raw views: the bytes of batches exactly as on disk, of a point the one batch, of a range all that overlap it.
 
 The content holds the files that it was opened on, the first `HELD` of a long range; the rest it finds as long as the
-broker has not unlinked them. Bytes that truncation could change under it are sealed (see `log.extents`): a reader gets
+broker has not unlinked them. Bytes that truncation could change under it are checked (see `log.extents`): a reader gets
 "Stale file handle", never a mix.
 """
 

@@ -27,7 +27,7 @@ AT_ONCE_S = 0.05
 """How long a lookup waits before it answers so: a store that is near has answered by then."""
 
 KEPT_S = 5.0
-"""How long an answer is kept for the requests that come for it. Others ask anew."""
+"""How long an answer is kept for the requests that come for it. Others ask again."""
 
 _LEFT_S = 5.0
 """How long nobody may wait for an answer before the work for it ends."""
@@ -111,7 +111,7 @@ class LateAnswer:
             self._found = await ask()
         except Exception as error:  # whoever waits gets it
             self._error = error
-            if isinstance(error, Unfinished):  # the work was given up: whoever comes later asks anew
+            if isinstance(error, Unfinished):  # the work was given up: later requests ask again
                 self.wanted = 0
         self._since = trio.current_time()
         self._came.set()

@@ -38,7 +38,7 @@ class Upload(NamedTuple):
     end_offset: int | None = None  # of its last record
     epochs: Epochs | None = None
     largest: int | None = None  # timestamp of its records [ms]
-    is_measured: bool = False  # size and end are those that the broker noted: a shorter object would be noticed
+    is_measured: bool = False  # size and end are those that the broker recorded: a shorter object would be noticed
     trouble: str = ""  # why nothing of it can be read, as far as that is known: it counts, and is an error
 
     @property

@@ -135,7 +135,8 @@ class TierPart(RemotePart):
         return known
 
     def _ask_soon(self, disk: OnDisk) -> None:
-        """As `_ask`; where the caller's patience ends before, it is asked for those to come, and this one is told."""
+        """As `_ask`, within the caller's patience. If it ends first, this caller gets an error, and the listing goes on
+        for later ones."""
         if patience_left() == inf:
             self._ask(disk)
             return

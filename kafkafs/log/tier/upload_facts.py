@@ -134,8 +134,8 @@ def _last_indexed(index: OffsetIndex | TimeIndex) -> int:
 
 def newest_lineage(layout: Layout, partition: TierPartition, uploads: Sequence[Upload]) -> Epochs:
     """The epochs that the newest upload's broker knew, for a partition that is on no disk. Earlier uploads of the
-    lineage have a part of them. If the tier does not have them, those that are noted for the upload itself follow on
-    the lineage of the upload before."""
+    lineage have a part of them. If the tier does not have them, those that are recorded for the upload itself follow
+    on the lineage of the upload before."""
     known = [each for each in uploads if each.epochs or not each.trouble]
     recorded: list[Epochs] = []
     lineage = Epochs()

@@ -1,9 +1,9 @@
 // A click on a column's name sorts its table: the largest first, then the smallest; words by the alphabet.
 const UNITS = { kB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
 const value = (row, column) => {
-  const told = row.cells[column].textContent;
-  const found = told.match(/^~?([\d,]+(?:\.\d+)?)(?: (B|kB|MB|GB|TB|%))?$/);
-  return found ? Number(found[1].replaceAll(",", "")) * (UNITS[found[2]] ?? 1) : told;
+  const text = row.cells[column].textContent;
+  const found = text.match(/^~?([\d,]+(?:\.\d+)?)(?: (B|kB|MB|GB|TB|%))?$/);
+  return found ? Number(found[1].replaceAll(",", "")) * (UNITS[found[2]] ?? 1) : text;
 };
 const compare = (one, two) =>
   typeof one === "number" && typeof two === "number" ? one - two : String(one).localeCompare(String(two));
