@@ -11,8 +11,8 @@ Source: S3 API Reference, "GetObject".
 
 import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from math import inf
 from queue import Empty, LifoQueue
@@ -149,11 +149,15 @@ class SignedReads:
 
     def _listing(self, connection: HttpConnection, request: bytes, until: float) -> tuple[int, bytes]:
         """Ask, and receive a response's status and body."""
-        with self._used(connection):
+        try:
             connection.send(request)
             connection.receive_head(until)
             data = connection.read(_PAGE_SIZE if connection.status == _LISTED else _ERROR_SIZE)
-            return connection.status, data
+        except TimeoutError:
+            raise self._silent() from None
+        finally:
+            self.give_back(connection)
+        return connection.status, data
 
     def _answered(self, ask: Callable[[HttpConnection], Answer]) -> Answer:
         """The answer over a connection; over a fresh one if the store had closed that meanwhile. AskArrow if that is
@@ -174,16 +178,6 @@ class SignedReads:
         except OSError:
             raise AskArrow from None
 
-    @contextmanager
-    def _used(self, connection: HttpConnection) -> Iterator[None]:
-        """Behind the `with` the connection is free for others if its response was read to the end, else closed."""
-        try:
-            yield
-        except TimeoutError:
-            raise self._silent() from None
-        finally:
-            self.give_back(connection)
-
     def _silent(self) -> StoreSilent:
         return StoreSilent(f"the store sent nothing for {self._silent_s:.0f} seconds")
 
@@ -203,12 +197,16 @@ class SignedReads:
     def _receive(self, begun: SentRead, until: float) -> VersionedBytes:
         """The response to a read."""
         connection = begun.connection
-        with self._used(connection):
+        try:
             version = self.receive_head(begun, until)
             data = _memory(begun.size)
             if connection.read_into(data) < begun.size or not (connection.may_go_on or not connection.read(1)):
                 raise AskArrow
-            return VersionedBytes(data, version, version)
+        except TimeoutError:
+            raise self._silent() from None
+        finally:
+            self.give_back(connection)
+        return VersionedBytes(data, version, version)
 
     def receive_head(self, begun: SentRead, until: float) -> Version:
         """The version of the object whose bytes follow. AskArrow if they are others, or none. OSError if the connection
