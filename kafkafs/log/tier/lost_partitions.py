@@ -77,9 +77,10 @@ class LostPartitions:
         elif self._is_fresh():
             return
         may_block()
-        if self._tier.is_far and self._failed.fresh() is None:
-            self._ask_soon()
         failed = self._failed.fresh()
+        if failed is None and self._tier.is_far:
+            self._ask_soon()
+            failed = self._failed.fresh()
         if failed is not None:
             raise failed.with_traceback(None)
 

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -10,8 +12,12 @@ from kafkafs.cli.main import main
 from kafkafs.disk import store_session
 from kafkafs.errors import DiskError, NotFound, Unanswered
 from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.disks_together import DisksTogether
 from kafkafs.log.read_options import ReadOptions, TierSource
 from kafkafs.log.tier.layouts import LocalTiered
+from kafkafs.log.tier.lost_partitions import LostPartitions
+from kafkafs.log.tier.remote_log_metadata import RemoteLogMetadata
+from kafkafs.log.tier.tier import Tier
 from tests.kafka.buckets import bucket_of
 from tests.kafka.tiered import Tiered
 from tests.log.tier.lives import FOLDER, TOPIC_ID
@@ -192,6 +198,25 @@ def test_a_tier_that_cannot_be_read_is_an_error_as_long_as_that_lasts(tmp_path, 
     now[0] = 180.0
     directory.wait_for_tier_names()
     assert directory.is_lost("t-1")
+
+
+@pytest.mark.parametrize("looks", range(1, 7))
+def test_an_error_that_stops_counting_during_a_wait_is_asked_about_again(looks):
+    """Regression: it counted at the first look at it, so that the bucket was not asked, and not at the second, so that
+    nothing was raised, and what only the tier has was left out. `looks`: those at the clock until it stops to count."""
+    times = [0.0] * (1 + looks)
+
+    def refused() -> None:
+        raise DiskError("the bucket is asked")
+
+    options = ReadOptions(clock=lambda: times.pop() if times else 100.0)
+    tier = cast(Tier, SimpleNamespace(is_far=True, options=options, before_asking=refused))
+    disks = cast(DisksTogether, SimpleNamespace(names=dict))
+    lost = LostPartitions(tier, disks, cast(RemoteLogMetadata, None))
+    lost._failed.store(DiskError("the error of a moment ago"))
+    for _ in range(4):
+        with pytest.raises(DiskError):
+            lost.wait()
 
 
 @pytest.mark.usefixtures("bucket_keys")
