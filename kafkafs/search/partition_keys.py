@@ -69,7 +69,7 @@ class PartitionKeys:
 
     def history(self, reader: Reader, key: bytes, start: int, end: int) -> Iterator[Records]:
         """The visible records with that key in the offsets [start, end), in order; fails where a range would."""
-        for segment in reader.log.segments_between(start, end):
+        for segment in [*reader.log.segments_between(start, end)]:  # one without the key may be gone when it is passed
             behind = end if segment.next_base is None else min(end, segment.next_base)
             keys = self._known_keys(reader, segment)
             if keys is not None and _surely_lacks(keys, key):

@@ -101,6 +101,20 @@ def test_a_second_question_reads_one_record(tmp_path):
     assert_like_a_dictionary(keys, seen)
 
 
+def test_a_history_goes_on_past_a_segment_without_the_key_that_is_gone(tmp_path):
+    """Regression: it opened each segment as it came there, to see whether it may be read, also one to be left out."""
+    directory = write_partition(tmp_path, {at: [batch(at, [b"a" if at in (0, 4) else b"b"])] for at in range(6)})
+    partition = partition_of(tmp_path)
+    seen, keys = reader(partition.log()), PartitionKeys(Budget(KEY_MEMORY))
+    keys.learn(seen)
+    found = keys.history(seen, b"a", 0, 6)
+    assert rows_of(next(found))[0].offset == 0
+    for file in directory.glob(f"{2:020}.*"):
+        file.unlink()
+    partition.root.forget_cached()
+    assert [row.offset for piece in found for row in rows_of(piece)] == [4]
+
+
 def grow(path: Path, base: int, made: Made) -> None:
     with open(path / f"{base:020}.log", "ab") as file:
         file.write(made.data)
