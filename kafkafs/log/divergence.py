@@ -83,10 +83,11 @@ class _Side:
             _, item = next(self._items, (None, None))
             if isinstance(item, Damage):
                 self._damaged.append((item.base_offset, item.last_offset))
-            elif item is None or int(item.rows["base_offset"][0]) >= self._end:
-                self._is_at_end = True
-            else:
+                continue
+            if item is not None:  # a run may begin in front of the range
                 self._run, self.rows = item, item.rows[np.searchsorted(item.rows["last_offset"], self._start) :]
+            if item is None or int(self.rows["base_offset"][0]) >= self._end:
+                self._is_at_end, self.rows = True, self.rows[:0]
 
     def up_to(self, limit: int) -> Batches:
         """The batches that begin at or before an offset."""

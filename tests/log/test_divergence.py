@@ -158,3 +158,14 @@ def test_rows_overlap_ranges_in_which_one_of_their_offsets_lies():
     firsts, lasts = np.array([1, 8]), np.array([4, 8])
     assert sharing_offsets(rows, firsts, lasts).tolist() == [True, False, False]
     assert sharing_offsets(rows, firsts[:0], lasts[:0]).tolist() == [False] * 3
+
+
+def test_a_batch_behind_the_range_says_nothing_of_it(tmp_path):
+    """Regression: it was read in one piece with those in front of the range. As it lacks records, the offset that one
+    replica leaves out within the range counted as cleaned away."""
+    common, mine, behind = batches(0, 20), made(20, [20, 21]), batches(25, 30)[0]
+    write_partition(tmp_path / "one", {0: [*common, mine, behind]})
+    write_partition(tmp_path / "other", {0: [*common, cleaned(behind, 25)]})
+    one, other = log_of(tmp_path / "one"), log_of(tmp_path / "other")
+    assert first_divergence(one, other, 20, 25, cleaned=False) == (20, (0, None))
+    assert first_divergence(other, one, 20, 25, cleaned=False) == (20, (None, 0))
