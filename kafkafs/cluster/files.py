@@ -12,6 +12,7 @@ from kafkafs.cluster.groups import FoundGroup
 from kafkafs.cluster.image import Image
 from kafkafs.cluster.progress import CommitProgress
 from kafkafs.cluster.row_lines import Json, Row, known, line
+from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.format.names import GROUPS_TOPIC, METADATA_LOG, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.meta_properties import cluster_ids, node_ids
 from kafkafs.log.partition import Partition
@@ -37,13 +38,13 @@ class ListFile(NamedTuple):
         return None if found is None else map(line, found)
 
 
-def state(cluster: Cluster) -> Row:
+def state(cluster: Cluster, schemas: SchemaTopic) -> Row:
     """`state.json`."""
     as_of = cluster.as_of
     ids, problems = cluster_ids(cluster.directories)
     nodes = node_ids(cluster.directories) if len(ids) < 2 else []
     if len(ids) < 2:
-        problems += _problems(cluster)
+        problems += _problems(cluster, schemas)
     return {
         "clusterId": ids[0] if len(ids) == 1 else None,
         "nodeId": nodes[0] if len(cluster.directories) == 1 and nodes else list(nodes) or None,
@@ -61,8 +62,10 @@ def state(cluster: Cluster) -> Row:
     }
 
 
-def _problems(cluster: Cluster) -> Iterator[str]:
+def _problems(cluster: Cluster, schemas: SchemaTopic) -> Iterator[str]:
     yield from cluster.problems()
+    schemas.registry()
+    yield from schemas.problems()
     cluster.connect.connectors()
     yield from cluster.connect.problems()
     if cluster.replicas.metadata() is None:

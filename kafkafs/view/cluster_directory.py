@@ -92,7 +92,7 @@ class StateFile(ClusterFile):
     """`state.json`: one line, how far which topics were read, and what could not be."""
 
     def _make(self) -> bytes:
-        return line(self._sources.ask(files.state))
+        return line(self._sources.ask(lambda cluster: files.state(cluster, self._sources.schemas)))
 
 
 class LinesFile(LongClusterFile):

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from kafkafs.cluster import files
 from kafkafs.cluster.cluster import Cluster
-from kafkafs.cluster.files import LISTS, offsets, state
+from kafkafs.cluster.files import LISTS, offsets
+from kafkafs.cluster.schema_topic import SchemaTopic
 from kafkafs.format.names import GROUPS_TOPIC, INTERNAL_TOPICS, METADATA_TOPIC, TRANSACTIONS_TOPIC
 from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
@@ -40,6 +42,10 @@ def cluster(*places: Path) -> Cluster:
     found = Cluster([open_data_directory(place) for place in places], ReadOptions())
     found.look()
     return found
+
+
+def state(found: Cluster) -> dict[str, Any]:
+    return files.state(found, SchemaTopic(found.directories, ReadOptions()))
 
 
 def lines(found: Cluster, name: str) -> list[dict[str, Any]] | None:

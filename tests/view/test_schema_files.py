@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafkafs.errors import NotFound
+from tests.cluster.writing import Data
 from tests.kafka import registered
 from tests.view.trees import cat, node, tree
 
@@ -52,3 +53,19 @@ def test_without_the_topic_there_are_none(data: Path, tmp_path: Path) -> None:
     assert not {"schemas", "schemas.jsonl"} & {entry.name for entry in node(root, ".cluster").entries()}  # type: ignore[union-attr]
     with pytest.raises(NotFound):
         node(root, ".cluster/schemas.jsonl")
+
+
+def test_what_is_wrong_with_the_topic_is_told_by_the_state(tmp_path: Path) -> None:
+    """Regression: damage took schemas out of both, and nothing said so."""
+    data = Data(tmp_path)
+    for number in (1, 2, 3):
+        about = {"subject": f"s-{number}", "version": 1}
+        key, value = {"keytype": "SCHEMA", **about}, {**about, "id": number, "schema": '"int"'}
+        data.write("_schemas-0", [(json.dumps(key).encode(), json.dumps(value).encode())])
+    before = json.loads(cat(tree(tmp_path), ".cluster/state.json"))["problems"]
+    log = tmp_path / "_schemas-0" / f"{0:020}.log"
+    log.write_bytes(log.read_bytes().replace(b"s-2", b"s-9"))
+    root = tree(tmp_path)
+    assert sorted(entry.name for entry in node(root, ".cluster/schemas").entries()) == ["1.avsc", "3.avsc"]  # type: ignore[union-attr]
+    [damage] = set(json.loads(cat(root, ".cluster/state.json"))["problems"]) - set(before)
+    assert "_schemas-0" in damage
