@@ -11,29 +11,23 @@ from kafkafs.fuse.life.mount_claim import MountClaim
 from kafkafs.fuse.life.mounting import MountSettings
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.sample import unpack
-from kafkafs.view.tree import Root
+from tests.spying import Calls
 
 Told = tuple[ReadOptions, Path, MountSettings]
 
 
 @pytest.fixture
-def reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
+def reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Calls) -> Told:
     """What `serve` is given for a mount with some options."""
-    found: list[Told] = []
-    reading: list[ReadOptions] = []
-
-    def tree(data_dirs: list[Path], options: ReadOptions) -> Root:
-        reading.append(options)
-        return Root(data_dirs, options)
-
-    monkeypatch.setattr(daemon, "Root", tree)
-    monkeypatch.setattr(daemon, "serve", lambda tree, place, settings, _: found.append((reading[0], place, settings)))
+    served: list[tuple[Path, MountSettings]] = []
+    trees = calls(daemon, "Root")
+    monkeypatch.setattr(daemon, "serve", lambda tree, place, settings, _: served.append((place, settings)))
     (tmp_path / "indexes").mkdir()
     data = unpack(tmp_path)
     parsed = mount_options.parse([f"max_batch=1M,noallow_other,index_dir={tmp_path / 'indexes'}"])
     daemon.serve_data([data], tmp_path / "mount", MountClaim(tmp_path / "mount"), parsed, lambda: None)
-    (only,) = found
-    return only
+    ((_, reading),), ((place, settings),) = trees, served
+    return reading, place, settings
 
 
 def test_all_its_readers_share_the_memory_of_one(reported):

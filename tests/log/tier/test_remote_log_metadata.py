@@ -117,14 +117,9 @@ def test_a_topic_that_was_cut_and_grew_to_the_same_size_is_read_again(tmp_path, 
     assert {*(finished(metadata, ORDERS) or ())} == {"a", "c"}
 
 
-def test_a_topic_that_grew_is_read_on(tmp_path, monkeypatch):
-    parsed: list[bytes] = []
-
-    def parse_and_count(topic: object, key: object, value: bytes) -> Message:
-        parsed.append(value)
-        return parse_json(topic, key, value)
-
-    monkeypatch.setattr(remote_log_metadata, "parse_record", parse_and_count)
+def test_a_topic_that_grew_is_read_on(tmp_path, monkeypatch, calls):
+    monkeypatch.setattr(remote_log_metadata, "parse_record", parse_json)
+    parsed = calls(remote_log_metadata, "parse_record")
     write_partition(tmp_path, {0: batches(started("a"))}, METADATA)
     partition = partition_of(tmp_path, METADATA)
     metadata = RemoteLogMetadata(lambda: [partition], ReadOptions(names_fresh_s=0.0))
