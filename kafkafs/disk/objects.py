@@ -132,14 +132,15 @@ class DirectoryObjects(Objects):
 
 
 def attributes(
-    mode: int, size: int, mtime_ns: int, place: tuple[int, int] = (0, 0), owner: tuple[int, int] | None = None
-) -> os.stat_result:
+    mode: int, size: int, mtime_ns: int, place: tuple[int, int] = (0, 0), owner: tuple[int, int] | None = None,
+    ctime_ns: int | None = None,
+) -> os.stat_result:  # fmt: skip
     """Attributes of something in a store; `place`: its inode and device. By default its owner is the user that reads
-    the store."""
+    the store, and it has one time."""
     seconds, owner = mtime_ns / 1e9, owner or (os.geteuid(), os.getegid())
     return os.stat_result(
         (mode, *place, 1, *owner, size, seconds, seconds, seconds),
-        {"st_mtime_ns": mtime_ns, "st_ctime_ns": mtime_ns, "st_blocks": -(-size // 512)},
+        {"st_mtime_ns": mtime_ns, "st_ctime_ns": ctime_ns or mtime_ns, "st_blocks": -(-size // 512)},
     )
 
 

@@ -172,4 +172,4 @@ def _unpacked(piece: bytes, size: int) -> bytes:
 def _sized(about: os.stat_result, size: int) -> os.stat_result:
     """The same attributes of a file of another size."""
     place, owner = (about.st_ino, about.st_dev), (about.st_uid, about.st_gid)
-    return attributes(about.st_mode, size, about.st_mtime_ns, place, owner)
+    return attributes(about.st_mode, size, about.st_mtime_ns, place, owner, about.st_ctime_ns)

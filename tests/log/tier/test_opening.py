@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import tracemalloc
 
 import pytest
@@ -10,7 +11,8 @@ import zstandard
 from kafkafs.disk.bucket import BucketObjects
 from kafkafs.errors import CorruptData, DiskError
 from kafkafs.log import refetching
-from kafkafs.log.read_options import TierSource
+from kafkafs.log.data_directory import open_data_directory
+from kafkafs.log.read_options import ReadOptions, TierSource
 from tests.kafka import aiven
 from tests.kafka.buckets import KEYS, bucket_of
 from tests.kafka.tiered import Tiered
@@ -125,3 +127,14 @@ def test_a_manifest_is_not_asked_for_again_for_what_it_does_not_explain(tmp_path
                 cat(left, f"orders-0/by-offset/{int(log.name[:20]) + offset}.jsonl")
         manifest = log.with_suffix(".rsm-manifest").name
         assert 1 <= sum(each.startswith("GET") and manifest in each for each in store.asked) <= most
+
+
+def test_a_file_in_chunks_has_both_times_of_its_object(tmp_path):
+    """Regression: it had the time of change that a writer may set back. The kernel keeps pages by the other one."""
+    place = aiven.write(TIERED.tier, tmp_path / "tier", compress=True)
+    path = sorted(next(place.glob("orders-*/0")).glob("*.log"))[0]
+    os.utime(path, (1e9, 1e9))
+    directory = open_data_directory(TIERED.left, ReadOptions(tiered=TierSource(str(place))))
+    segment = directory.partition("orders-0").log().segments[0]
+    about, own = segment.log().stat(), path.stat()
+    assert (about.st_mtime_ns, about.st_ctime_ns) == (own.st_mtime_ns, own.st_ctime_ns)
