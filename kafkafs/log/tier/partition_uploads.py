@@ -6,6 +6,7 @@ Uploads tell one part of that (`upload_facts`), the partition's own files and th
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.segment import Segment
@@ -65,16 +66,18 @@ NOTHING = RemoteSegments(OnDisk(None), ((),))
 class PartitionUploads:
     """Makes a new list at each call. Its user holds a lock, or can do without what another thread finds out."""
 
-    def __init__(self, tier: Tier, about: PartitionFacts) -> None:
+    def __init__(self, tier: Tier, about: PartitionFacts, known: ValidatedValue[RemoteSegments]) -> None:
+        """`known`: the last list, also of another thread that was faster."""
         self._tier = tier
         self._about = about
+        self._known = known
         self._doubted: set[str] = set()  # ids of uploads that are otherwise than their names let expect
         self._facts = UploadFacts()
 
-    def beside(self, disk: OnDisk, earlier: RemoteSegments) -> RemoteSegments:
-        """The remote segments that go with that part of the disk; those of an `earlier` call where they are the same.
-        It waits for the tier. If that does not answer, `earlier` counts, and errors beside it; DiskError if the disk
-        has nothing either."""
+    def beside(self, disk: OnDisk) -> RemoteSegments:
+        """The remote segments that go with that part of the disk; the known ones where they are the same. It waits for
+        the tier. If that does not answer, the known ones count, and errors beside them; DiskError if the disk has
+        nothing either."""
         nothing = RemoteSegments(disk, ((),) * (1 + len(disk.gaps)))
         partition = self._about.in_tier(disk.start)
         if partition is None:
@@ -87,13 +90,13 @@ class PartitionUploads:
                 return nothing
             uploads, lineage = self._with_what_decides(layout, partition, uploads)
         except (DiskError, UsageError) as error:
-            return RemoteSegments(disk, self._unknown(str(error), disk, earlier))
+            return RemoteSegments(disk, self._unknown(str(error), disk))
         made = [_made(uploads, recorded, lineage, disk.start, start)]
         if disk.start is None and made[0]:
             made[0][-1] = self._facts.to_the_end(layout, made[0][-1])
         for gap in disk.gaps:
             made.append(_made(uploads, recorded, lineage, gap.stop, gap.start))
-        known = {each.base_offset: each for part in earlier.remote for each in part}
+        known = {each.base_offset: each for part in (self._known.latest or NOTHING).remote for each in part}
         remote = tuple(
             tuple(_segment(layout, piece, lineage, self._doubted, known) for piece in part)
             for part in without_overlaps(made)
@@ -121,15 +124,15 @@ class PartitionUploads:
             uploads = self._facts.with_ends(layout, uploads)
         return uploads, lineage
 
-    def _unknown(self, trouble: str, disk: OnDisk, earlier: RemoteSegments) -> tuple[tuple[Segment, ...], ...]:
+    def _unknown(self, trouble: str, disk: OnDisk) -> tuple[tuple[Segment, ...], ...]:
         """Return the known segments of a tier that does not answer, and one segment that is an error in place of the
         unknown ones."""
         if disk.start is None:
             raise DiskError(trouble)
-        kept = [each for each in earlier.remote[0] if each.next_base is not None and each.next_base <= disk.start]
+        below = (self._known.latest or NOTHING).remote[0]
+        kept = [each for each in below if each.next_base is not None and each.next_base <= disk.start]
         start = (kept[-1].next_base if kept else self._about.log_start()) or 0
-        below = [*kept, *self._error(trouble, start, disk.start)]
-        return tuple(below), *(self._error(trouble, *gap) for gap in disk.gaps)
+        return (*kept, *self._error(trouble, start, disk.start)), *(self._error(trouble, *gap) for gap in disk.gaps)
 
     def _error(self, trouble: str, start: int, stop: int) -> tuple[Segment, ...]:
         """A segment that is an error, if there are offsets for it."""

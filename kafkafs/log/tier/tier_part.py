@@ -48,7 +48,7 @@ class TierPart(RemotePart):
         self._lock, self._relisting = threading.Lock(), threading.Lock()
         self._known: CachedValue[RemoteSegments] = CachedValue(RELIST_S, tier.options.clock)
         self._whole = _Whole((), NOTHING, ())
-        self._uploads = PartitionUploads(tier, about)
+        self._uploads = PartitionUploads(tier, about, self._known)
         self._is_expired = True
         self._unlisted: RemoteSegments | None = None  # what stands for all that was not asked for yet
 
@@ -130,7 +130,7 @@ class TierPart(RemotePart):
         with acquired(self._lock):
             known = self._known.fresh()
             if known is None or known.disk != disk:
-                known = self._known.store(self._uploads.beside(disk, self._known.latest or NOTHING))
+                known = self._known.store(self._uploads.beside(disk))
                 self._is_expired = False
         return known
 
@@ -155,7 +155,7 @@ class TierPart(RemotePart):
 
     def _relist(self, disk: OnDisk) -> None:
         try:
-            self._known.store(self._uploads.beside(disk, self._known.latest or NOTHING))
+            self._known.store(self._uploads.beside(disk))
             self._is_expired = False
             self._tier.silent.expire()
         except KafkafsError:
