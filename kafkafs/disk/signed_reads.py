@@ -152,12 +152,11 @@ class SignedReads:
         try:
             connection.send(request)
             connection.receive_head(until)
-            data = connection.read(_PAGE_SIZE if connection.status == _LISTED else _ERROR_SIZE)
+            return connection.status, connection.read(_PAGE_SIZE if connection.status == _LISTED else _ERROR_SIZE)
         except TimeoutError:
             raise self._silent() from None
         finally:
             self.give_back(connection)
-        return connection.status, data
 
     def _answered(self, ask: Callable[[HttpConnection], Answer]) -> Answer:
         """The answer over a connection; over a fresh one if the store had closed that meanwhile. AskArrow if that is

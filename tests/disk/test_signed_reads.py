@@ -64,6 +64,20 @@ def test_a_read_tells_bytes_and_version_in_one_request(tmp_path):
         assert [each.split()[0] for each in store.asked] == ["GET", "GET"]
 
 
+def test_a_listing_has_the_status_of_its_own_response(reads, monkeypatch):
+    """Regression: it was looked at when the connection was another thread's already, which has another response."""
+    found, place = reads
+    (place / "0.log").write_bytes(b"")
+    give_back = SignedReads.give_back
+
+    def and_is_taken_at_once(self: SignedReads, connection: HttpConnection) -> None:
+        give_back(self, connection)
+        connection.status = 206
+
+    monkeypatch.setattr(SignedReads, "give_back", and_is_taken_at_once)
+    assert [each.key for each in found.names("").objects] == ["0.log"]
+
+
 @pytest.mark.parametrize("token", ["", "a-token"])
 @given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=4).map("/".join))
 def test_it_is_signed_as_by_the_sdk(token, key):
