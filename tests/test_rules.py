@@ -175,6 +175,16 @@ def test_a_lock_with_a_name_of_its_own_is_explained_in_its_classs_docstring():
     assert_none(unsaid, "locks without a word")
 
 
+def test_a_public_class_has_its_name_alone():
+    """One name means one thing."""
+    modules: dict[str, set[str]] = {}
+    for path, text in PACKAGE.items():
+        for definition in parsed(text).body:
+            if isinstance(definition, ast.ClassDef) and not definition.name.startswith("_"):
+                modules.setdefault(definition.name, set()).add(path)
+    assert_none((f"{name} in {sorted(paths)}" for name, paths in modules.items() if len(paths) > 1), "twins")
+
+
 def test_no_modules_import_each_other_in_a_circle():
     """Imports for types are imports: to understand the one, both have to be read."""
     graph = grimp.build_graph("kafkafs", cache_dir=None)

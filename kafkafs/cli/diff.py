@@ -10,7 +10,7 @@ from kafkafs.format.strings import compact_json
 from kafkafs.log.topic_choice import TopicChoice
 from kafkafs.spark.diff.by_offset import Totals
 from kafkafs.spark.diff.diff_job import by_content, by_offset
-from kafkafs.spark.diff.sides import Pair, paired
+from kafkafs.spark.diff.sides import PartitionPair, paired
 
 EXIT_DIFFERENT = 1
 EXIT_TROUBLE = EXIT_USAGE
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     return EXIT_DIFFERENT if is_different else 0
 
 
-def _has_one_sided(pairs: Sequence[Pair], *, by_topic: bool) -> bool:
+def _has_one_sided(pairs: Sequence[PartitionPair], *, by_topic: bool) -> bool:
     """True if one side lacks a partition altogether. By content the partitions of a topic count as one, since a mirror
     may have more or fewer."""
     old = {pair.name.topic if by_topic else pair.name for pair in pairs if pair.old is not None}

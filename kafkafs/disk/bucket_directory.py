@@ -24,7 +24,7 @@ from kafkafs.disk.chunked_file import ChunkedFile, ReadsAhead, inode_of
 from kafkafs.disk.data_file import DataFile, DiskOptions
 from kafkafs.disk.directory import Directory, Inside
 from kafkafs.disk.objects import Object, Version, attributes, counted
-from kafkafs.disk.straight_file import Stream
+from kafkafs.disk.straight_file import AskedRange
 from kafkafs.errors import NotFound, Vanished
 from kafkafs.format.memory import Bytes
 
@@ -122,7 +122,7 @@ class BucketDirectory(Directory):
         def begin(count: int) -> bool:
             return self._objects.begin(found.key, 0, min(count * piece, found.size))
 
-        def stream(position: int, size: int) -> Stream | None:
+        def stream(position: int, size: int) -> AskedRange | None:
             return self._objects.stream(found.key, position, size, partial(self._check, found))
 
         ahead, cache = ReadsAhead(begin, stream), store_session.current.chunks()

@@ -31,7 +31,7 @@ Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
 
 
-class Found(NamedTuple):
+class ListedObject(NamedTuple):
     """An object as it was listed, and its attributes."""
 
     object: Object
@@ -39,7 +39,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class BucketListing:
     """A folder as it was listed; `at` by the clock of the options."""
 
     objects: dict[str, Object]
@@ -60,7 +60,7 @@ class BucketListings:
         self._clock = clock
         self._most_names = store_session.current.limits.names
         self._lock, self._relisting = ProcessLock(), ProcessLock()
-        self._known: dict[str, Listing] = {}
+        self._known: dict[str, BucketListing] = {}
         self._stamps = Stamps()  # of what was listed, by folder
         for folder, (folders, found) in seen.items():
             self._keep(folder, folders, found)
@@ -78,7 +78,7 @@ class BucketListings:
         if not self._stamps.settle(folder, stamp):
             raise changed(self._objects, f"{folder!r} is not as it was listed before")
 
-    def of(self, folder: str) -> Listing:
+    def of(self, folder: str) -> BucketListing:
         """The folder as it was listed first, or is now. NotFound if the one above has none of that name."""
         known = self._known.get(folder)
         if known is not None:
@@ -91,14 +91,14 @@ class BucketListings:
         with acquired(self._lock):
             return self._known.get(folder) or self._list(folder)
 
-    def find(self, name: str) -> Found | None:
+    def find(self, name: str) -> ListedObject | None:
         """The object of that name; None for a folder, and if there is none."""
         folder, base = os.path.split(name)
         listing = self.of(folder or ".")
         found = listing.objects.get(base)
-        return None if found is None else Found(found, self.about_in(listing, base))
+        return None if found is None else ListedObject(found, self.about_in(listing, base))
 
-    def about_in(self, listing: Listing, base: str) -> os.stat_result:
+    def about_in(self, listing: BucketListing, base: str) -> os.stat_result:
         """The attributes of an object of that folder."""
         about = listing.abouts.get(base)
         if about is None:
@@ -139,7 +139,7 @@ class BucketListings:
         finally:
             self._relisting.release()
 
-    def _list(self, folder: str) -> Listing:
+    def _list(self, folder: str) -> BucketListing:
         key = "" if folder == "." else folder
         try:
             folders, found = asked(lambda: self._objects.entries(key))
@@ -149,7 +149,7 @@ class BucketListings:
             raise NotFound(f"there is nothing at {self._objects.shown_as}") from None
         return self._keep(folder, folders, found)
 
-    def _keep(self, folder: str, folders: list[str], found: list[Object]) -> Listing:
+    def _keep(self, folder: str, folders: list[str], found: list[Object]) -> BucketListing:
         text = repr((sorted(folders), sorted(found)))
         stamp = crc32(text.encode("utf-8", "surrogateescape"))
         self.expect(folder, stamp)
@@ -159,7 +159,7 @@ class BucketListings:
         changed_ns = newest // 10**9 * 10**9 + stamp % 10**9  # another one for each state
         about = attributes(stat.S_IFDIR | 0o500, 0, changed_ns, (inode_of(f"{folder}/"), self._device))
         objects = {os.path.basename(each.key): each for each in found}
-        listing = self._known[folder] = Listing(objects, frozenset(folders), about, self._clock())
+        listing = self._known[folder] = BucketListing(objects, frozenset(folders), about, self._clock())
         return listing
 
 

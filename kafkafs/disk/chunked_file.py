@@ -20,7 +20,7 @@ from kafkafs.disk.access import Access, access_of
 from kafkafs.disk.blocking import is_non_blocking, may_block
 from kafkafs.disk.chunk_cache import ChunkCache
 from kafkafs.disk.data_file import DataFile, DiskOptions
-from kafkafs.disk.straight_file import StraightFile, Stream
+from kafkafs.disk.straight_file import AskedRange, StraightFile
 from kafkafs.errors import DiskError, NotFound, Vanished
 from kafkafs.format.memory import Bytes
 
@@ -45,7 +45,7 @@ class ReadsAhead:
 
     begin: Callable[[int], bool]
     """Asks for so many chunks, from the first one on, if that takes no waiting. `chunks` receives as many."""
-    stream: Callable[[int, int], Stream | None]
+    stream: Callable[[int, int], AskedRange | None]
     """Asks for bytes at a position."""
 
 

@@ -26,7 +26,7 @@ _SHORT = 16 << 10
 """A read of fewer bytes is no reason to go on elsewhere: it is a look at what is there."""
 
 
-class Stream(Protocol):
+class AskedRange(Protocol):
     """A range of an object that was asked for. If a method raises an error, the response must not be used."""
 
     def read_into(self, view: memoryview) -> bool:
@@ -37,7 +37,7 @@ class Stream(Protocol):
 
 
 class _Asked(NamedTuple):
-    stream: Stream
+    stream: AskedRange
     start: int
     end: int
 
@@ -47,7 +47,7 @@ class StraightFile(DataFile):
 
     def __init__(
         self, file: DataFile, options: DiskOptions, span: tuple[int, int, int],
-        ask: Callable[[int, int], Stream | None], is_whole: bool,
+        ask: Callable[[int, int], AskedRange | None], is_whole: bool,
     ) -> None:  # fmt: skip
         """`span`: `position`, the place up to which `file` has the bytes in memory, and `end`. `ask` asks for so many
         bytes at a position; None if that cannot be done now. `is_whole`: the reader will read all."""

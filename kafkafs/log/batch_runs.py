@@ -43,7 +43,7 @@ _UNLIKELY_SIZE = 32 << 20
 """A batch larger than this is read only where something that looks like a batch follows it."""
 
 
-class Window(NamedTuple):
+class WalkedBytes(NamedTuple):
     """Bytes of a log from a position on, and the batches in them."""
 
     data: bytes | memoryview
@@ -53,7 +53,7 @@ class Window(NamedTuple):
 class Start(NamedTuple):
     """A trusted place to scan from: every batch before `position` ends below `first_offset`.
 
-    `window` is what was read from there on to come to trust it, for the walk that begins there. `first_read`: how many
+    `known` is what was read from there on to come to trust it, for the walk that begins there. `first_read`: how many
     bytes to begin with, LONGEST_READ for a walk through all of a segment. `wanted_end`: the position at which the walk
     will end, as an index says; 0 if nobody knows. Reads end there, and nothing else depends on it. `is_long`: the walk
     goes on to its end or to `wanted_end`, unless who reads it stops.
@@ -61,7 +61,7 @@ class Start(NamedTuple):
 
     position: int
     first_offset: int
-    window: Window | None = None
+    known: WalkedBytes | None = None
     first_read: int = FIRST_READ
     wanted_end: int = 0
     is_long: bool = False
@@ -138,22 +138,22 @@ class Damage:
         return f"{self.size} bytes at position {self.position} are not a valid batch"
 
 
-def first_window(file: DataFile, position: int, size: int) -> Window:
+def first_walked(file: DataFile, position: int, size: int) -> WalkedBytes:
     """The first read of a walk that begins at the place of an index entry: `size` bytes, in which the index has the
     wanted place, and the header behind them. If that is much, a page. At the end of the log, where the index does not
     tell (`size` is 0 or less), there is little left."""
     wanted = LARGE if size <= 0 else size + LARGEST_HEADER if size <= LARGE else _PEEK
     data = file.read_long(position, wanted)
-    return Window(data, walk(data, position))
+    return WalkedBytes(data, walk(data, position))
 
 
 def batch_runs(
-    file: DataFile, position: int, bounds: Bounds, window: Window | None = None, size: int = FIRST_READ,
+    file: DataFile, position: int, bounds: Bounds, known: WalkedBytes | None = None, size: int = FIRST_READ,
     wanted_end: int = 0,
 ) -> Iterator[BatchRun | Damage]:  # fmt: skip
     """All that stands from `position` to `bounds.end`, in file order; ends where nothing valid is left.
 
-    `window`: the first one, where the caller has read it; else `size` is read first. `wanted_end`: see `Start`.
+    `known`: the first bytes, where the caller has read them; else `size` is read first. `wanted_end`: see `Start`.
     """
     before = bounds.first_offset - 1
     while position < bounds.end:
@@ -161,16 +161,16 @@ def batch_runs(
             size, wanted_end = FIRST_READ, 0
         if wanted_end:
             size = min(size, wanted_end - position + LARGEST_HEADER)
-        wanted = min(size if window is None else len(window.data), bounds.end - position)
-        if window is not None and len(window.data) == wanted:
-            data, walked = window
+        wanted = min(size if known is None else len(known.data), bounds.end - position)
+        if known is not None and len(known.data) == wanted:
+            data, walked = known
             size = wanted
         else:
             data = file.read_long(position, wanted)
             if len(data) < wanted:
                 raise Vanished(f"{file.name!r} became shorter while it was read")
             walked = walk(data, position)
-        window = None
+        known = None
         run = _sound_run(file, BatchRun(data, position, walked.rows), before, bounds)
         if run is not None:
             if bounds.passed and len(data) > LARGE:

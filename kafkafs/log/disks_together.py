@@ -9,7 +9,7 @@ from kafkafs.log.checkpoint_files import CheckpointFiles
 from kafkafs.log.partition import Partition
 
 
-class Disk(Protocol):
+class SiblingDirectory(Protocol):
     """A data directory, as far as the others ask it."""
 
     @property
@@ -32,18 +32,18 @@ class Disk(Protocol):
 class DisksTogether:
     """See the module. The references are weak, else none of the disks would ever be closed."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: SiblingDirectory) -> None:
         """That one is read alone, until `replace`."""
         self._disks = [ref(disk)]
 
-    def replace(self, disks: Sequence[Disk]) -> None:
+    def replace(self, disks: Sequence[SiblingDirectory]) -> None:
         """From now on, these are read together."""
         self._disks = [ref(disk) for disk in disks]
 
-    def __iter__(self) -> Iterator[Disk]:
+    def __iter__(self) -> Iterator[SiblingDirectory]:
         return filter(None, (held() for held in self._disks))
 
-    def is_first(self, disk: Disk) -> bool:
+    def is_first(self, disk: SiblingDirectory) -> bool:
         """True if that disk answers for the tier that all of them have."""
         return self._disks[0]() is disk
 

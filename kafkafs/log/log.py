@@ -241,7 +241,7 @@ class Log:
                 place = scan_start(segment, start) if is_first else Start(0, segment.base_offset)
                 until = wanted_end(segment, end) if is_closed or end < self.end_offset else 0
                 is_first = False
-                begin = Start(place.position, place.first_offset, place.window, wanted_end=until, is_long=True)
+                begin = Start(place.position, place.first_offset, place.known, wanted_end=until, is_long=True)
                 for item in segment.walk(begin, self.walk_end(segment), start, start, largest, passed):
                     last_offset = item.last_offset
                     if last_offset < start:

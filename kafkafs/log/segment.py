@@ -222,13 +222,13 @@ class Segment:
         reader = (
             file.straight(start.position, read_to, is_whole=start.first_read >= LONGEST_READ) if start.is_long else file
         )
-        runs = batch_runs(reader, start.position, bounds, start.window, start.first_read, start.wanted_end)
+        runs = batch_runs(reader, start.position, bounds, start.known, start.first_read, start.wanted_end)
         if self.object is not None:
             runs = fetched_again(file, bounds, runs, self.refetches)
             if needed < ANY_OFFSET and not self.files.is_measured:
                 holes = Holes(self.object or self.log_name, file, self.indexes.offset_index, needed, lost)
                 runs = holes.check(runs, start.first_offset, self.next_base)
-        del start  # with its window: a walk can be a long one
+        del start  # with its bytes: a walk can be a long one
         for item in runs:
             self.check(file)
             if not self.is_doubtful and isinstance(item, BatchRun) and is_overfull(item.rows):

@@ -12,7 +12,7 @@ from kafkafs.disk.data_file import DataFile
 from kafkafs.format.batch import FRAME_SIZE, UNCHECKED, VALID, Batch, batch_at, first_offsets, parse_batch
 from kafkafs.format.index import OffsetIndex, OffsetPosition, Probe
 from kafkafs.format.trace import Trace, list_probes, no_trace
-from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_window
+from kafkafs.log.batch_runs import FIRST_READ, BatchRun, Bounds, Damage, Start, batch_runs, first_walked
 from kafkafs.log.overlaps import first_offset, span
 from kafkafs.log.segment import ANY_OFFSET, Segment
 
@@ -73,17 +73,17 @@ def _confirmed(segment: Segment, file: DataFile, entry: OffsetPosition) -> Start
     _, offset, position, end = entry
     if position <= 0:
         return None
-    window = first_window(file, position, end - position)
-    if len(window.walked.rows):
-        base, last, validity = first_offsets(window.walked.rows)
+    known = first_walked(file, position, end - position)
+    if len(known.walked.rows):
+        base, last, validity = first_offsets(known.walked.rows)
     else:
-        header = parse_batch(window.data, 0, position)
+        header = parse_batch(known.data, 0, position)
         if header is None:
             return None
         base, last, validity = header.base_offset, header.last_offset, UNCHECKED
     if not segment.base_offset <= base <= last <= offset:
         return None
-    start = Start(position, base, window)
+    start = Start(position, base, known)
     return start if (validity == VALID and last == offset) or _leads_to(segment, file, start, offset) else None
 
 
@@ -91,7 +91,7 @@ def _leads_to(segment: Segment, file: DataFile, start: Start, offset: int) -> bo
     """True if a batch from `start` on ends with `offset`, and everything up to there is valid."""
     sound = partial(segment.sound_batches, file)
     bounds = Bounds(file.size, start.first_offset, segment.next_base, False, offset + 1, sound)
-    for item in batch_runs(file, start.position, bounds, start.window):
+    for item in batch_runs(file, start.position, bounds, start.known):
         if isinstance(item, BatchRun) and item.last_offset >= offset:
             return int(item.rows["last_offset"][row_reaching(item, offset)]) == offset
     return False

@@ -25,7 +25,7 @@ _AT_ONCE = 1 << 21
 """Records of another replica that are looked for together: each such part reads both logs."""
 
 
-class Gap(NamedTuple):
+class CompactedGap(NamedTuple):
     """Offsets that no batch has, and that compaction has passed: [first, end)."""
 
     first: int
@@ -39,7 +39,7 @@ class Proof(NamedTuple):
     reason: str
 
 
-def proof_on_disk(partition: Partition, segment: Segment, gap: Gap) -> Proof | None:
+def proof_on_disk(partition: Partition, segment: Segment, gap: CompactedGap) -> Proof | None:
     """Return what proves on this disk that a gap is a loss. The gap is behind a segment, or in place of its batches. A
     broker that deletes a segment renames the log first."""
     indexes = (segment.indexes.offset_index, segment.indexes.time_index)
@@ -50,7 +50,7 @@ def proof_on_disk(partition: Partition, segment: Segment, gap: Gap) -> Proof | N
     return None if base is None else Proof(base, f"{segment_file(base, 'log')} is gone, and its index is there")
 
 
-def lost_to_others(replica: Replica, gaps: Sequence[Gap], cleaned_to: int | None) -> Iterator[Loss]:
+def lost_to_others(replica: Replica, gaps: Sequence[CompactedGap], cleaned_to: int | None) -> Iterator[Loss]:
     """Yield what the other replicas have in the gaps and compaction does not explain. `cleaned_to`: how far compaction
     had come; None if it is unknown. A replica that does not reach there may lack the later record of a key."""
     left = list(gaps)
@@ -65,7 +65,7 @@ def lost_to_others(replica: Replica, gaps: Sequence[Gap], cleaned_to: int | None
         yield from found
 
 
-def _lost_to(replica: Replica, other: Replica, gaps: Sequence[Gap], cleaned_to: int | None) -> Iterator[Loss]:
+def _lost_to(replica: Replica, other: Replica, gaps: Sequence[CompactedGap], cleaned_to: int | None) -> Iterator[Loss]:
     ours, theirs = _reader(replica), _reader(other)
     needed = ours.log.end_offset if cleaned_to is None else cleaned_to
     alike = parting(RankedReplica(other), RankedReplica(replica))
@@ -89,7 +89,7 @@ def _reader(replica: Replica) -> Reader:
     return Reader(replica.partition.log(), options, replica.partition.transactions)
 
 
-def _parts(reader: Reader, gaps: Sequence[Gap]) -> Iterator[Candidates]:
+def _parts(reader: Reader, gaps: Sequence[CompactedGap]) -> Iterator[Candidates]:
     """The records in the gaps, so many at once as memory holds."""
     waiting, count = list[Candidates](), 0
     for gap in gaps:

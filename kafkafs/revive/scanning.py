@@ -25,7 +25,7 @@ from kafkafs.log.producers import ProducerStates
 from kafkafs.log.segment import Segment
 from kafkafs.log.tiered import tiered_start
 from kafkafs.revive.broker_notes import with_brokers_aborts
-from kafkafs.revive.compacted_gaps import Gap, Proof, proof_on_disk
+from kafkafs.revive.compacted_gaps import CompactedGap, Proof, proof_on_disk
 from kafkafs.revive.kept_parts import Kept, KeptParts, KeptSegment, keep_nothing
 from kafkafs.revive.lost_ends import GroupEndsBetween, LostEnds
 from kafkafs.revive.markers import AskCoordinators, no_coordinator
@@ -51,7 +51,7 @@ class PartitionScan:
     ) -> None:
         """Sources beside the log are coordinators (`is_over`), other `replicas`, and the lost ends of groups."""
         self.log, self._state = log, ScanState(partition, log, rules)
-        self.tally, self.gaps = self._state.tally, list[Gap]()
+        self.tally, self.gaps = self._state.tally, list[CompactedGap]()
         self._kept: Kept = keep_nothing
         self._ends = LostEnds(self._state, is_over, group_ends)
         self._mending = Mending(self._state, replicas, self._ends)
@@ -155,7 +155,7 @@ class PartitionScan:
         before that. The offset is `end` if nothing proves a loss."""
         state, dense_from = self._state, self._state.rules.dense_from
         proof = Proof(end if dense_from is None else min(end, dense_from), _GONE)
-        gap = Gap(max(state.next_offset, segment.base_offset), proof.first)
+        gap = CompactedGap(max(state.next_offset, segment.base_offset), proof.first)
         if gap.first < gap.end and not state.is_over:
             on_disk = proof_on_disk(state.partition, segment, gap) if segment.object is None else None
             proof = proof if on_disk is None else on_disk

@@ -27,7 +27,7 @@ FEW = 16 << 20
 """To start a process takes longer than to write this many bytes."""
 
 
-class Task(NamedTuple):
+class WriteTask(NamedTuple):
     """The first `size` bytes of a slot go into a log, at the position `at`. The last task of a log has `mtime_ns`, the
     time of the log's last change, and the names and bytes of the files `beside` it."""
 
@@ -59,7 +59,7 @@ class _TaskRunner:
         while self._begun:
             os.close(self._begun.popitem()[1])
 
-    def serve(self, tasks: Sequence[Task], send: Callable[[list[int]], None]) -> None:
+    def serve(self, tasks: Sequence[WriteTask], send: Callable[[list[int]], None]) -> None:
         """Do tasks of one partition in the forked process, and send the numbers of the slots that are free again."""
         if tasks[0].partition != self._partition:
             if self._own >= 0:
@@ -71,7 +71,7 @@ class _TaskRunner:
             self.write(task)
         send([task.slot for task in tasks])
 
-    def write(self, task: Task) -> None:
+    def write(self, task: WriteTask) -> None:
         """Do a task."""
         target, start = self._target, task.slot * SLOT
         descriptor = self._begun.get(task.log, -1)
@@ -93,8 +93,8 @@ class Writing:
     def __init__(self, place: NewDirectory, size: int) -> None:
         """`size`: about how many bytes there are to write."""
         self._hand, self._partition = _TaskRunner(place), 0
-        self._free, self._given, self._under_way = list(range(SLOTS)), list[Task](), 0
-        self._process: ForkedProcess[Sequence[Task], list[int]] | None = None
+        self._free, self._given, self._under_way = list(range(SLOTS)), list[WriteTask](), 0
+        self._process: ForkedProcess[Sequence[WriteTask], list[int]] | None = None
         if size > FEW and len(os.sched_getaffinity(0)) > 1:
             with suppress(OSError):  # where the system has no room for another process, this one writes
                 self._process = ForkedProcess(self._hand.serve)
@@ -126,7 +126,7 @@ class Writing:
         number = self._free.pop()
         return number, self._hand.memory[number * SLOT : (number + 1) * SLOT]
 
-    def give(self, task: Task) -> None:
+    def give(self, task: WriteTask) -> None:
         """Have a task done. Its slot is free behind that."""
         if self._process is None:
             self._hand.write(task)
@@ -167,7 +167,7 @@ class NewLog:
         taken = 0
         while taken < len(data):
             if self._size == SLOT:
-                self._writing.give(Task(self._partition, self._name, self._at, self._slot, SLOT))
+                self._writing.give(WriteTask(self._partition, self._name, self._at, self._slot, SLOT))
                 self._at, self._size = self._at + SLOT, 0
                 self._slot, self._memory = self._writing.slot()
             count = min(SLOT - self._size, len(data) - taken)
@@ -176,4 +176,4 @@ class NewLog:
 
     def finish(self, mtime_ns: int, beside: tuple[tuple[str, bytes], ...]) -> None:
         """All of it was appended. It was last changed at that time, and these files belong to it."""
-        self._writing.give(Task(self._partition, self._name, self._at, self._slot, self._size, mtime_ns, beside))
+        self._writing.give(WriteTask(self._partition, self._name, self._at, self._slot, self._size, mtime_ns, beside))

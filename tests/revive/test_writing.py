@@ -13,7 +13,7 @@ from kafkafs.revive import writing
 from kafkafs.revive.job import revive
 from kafkafs.revive.place import NewDirectory
 from kafkafs.revive.plan import Choices
-from kafkafs.revive.writing import Task, Writing
+from kafkafs.revive.writing import WriteTask, Writing
 from kafkafs.sample import unpack
 from tests.revive.test_job import contents
 
@@ -114,7 +114,7 @@ def test_where_the_process_is_killed_the_same_command_goes_on(tmp_path, monkeypa
     """As for lack of memory."""
     source, to, give = unpack(tmp_path), tmp_path / "new", Writing.give
 
-    def kill(self: Writing, task: Task) -> None:
+    def kill(self: Writing, task: WriteTask) -> None:
         for child in multiprocessing.active_children():
             os.kill(child.pid or 0, signal.SIGKILL)
         give(self, task)

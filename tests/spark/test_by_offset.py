@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from kafkafs.spark.diff.by_offset import BelowStart, DiffUnit, compare
-from kafkafs.spark.diff.sides import Pair
+from kafkafs.spark.diff.sides import PartitionPair
 from kafkafs.tables.locations import Location
 from kafkafs.tables.offsets import TopicPartition
 from tests.log.making import made, write_partition
@@ -11,9 +11,9 @@ from tests.log.making import made, write_partition
 NAME = TopicPartition("t", 0)
 
 
-def pair(old: Path | None, new: Path | None, *, compacted: bool = False) -> Pair:
+def pair(old: Path | None, new: Path | None, *, compacted: bool = False) -> PartitionPair:
     one, other = (None if each is None else Location(each, NAME) for each in (old, new))
-    return Pair(NAME, one, other, compacted)
+    return PartitionPair(NAME, one, other, compacted)
 
 
 def test_other_records_at_one_offset_are_two_lines_the_old_one_first(tmp_path):

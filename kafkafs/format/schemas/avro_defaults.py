@@ -12,14 +12,14 @@ import numpy as np
 from kafkafs.errors import CorruptData
 from kafkafs.format import kernels
 from kafkafs.format.native.layout import AVRO_SCRATCH, DECODED_ALL, FIELD_SLOT, FIELD_WORDS, WAY_AVRO
-from kafkafs.format.schemas.avro_names import Json, Names, ResolvedType, record_fields, resolved_type
+from kafkafs.format.schemas.avro_names import AvroNames, Json, ResolvedType, record_fields, resolved_type
 from kafkafs.format.schemas.avro_program import AvroProgram, fixed_size
 from kafkafs.format.varints import signed_bytes
 
 _ROOM = 16 << 10  # bytes of text, at first
 
 
-def default_bytes(schema: Json, namespace: str, default: Json, names: Names) -> bytes:
+def default_bytes(schema: Json, namespace: str, default: Json, names: AvroNames) -> bytes:
     """A default as a datum of its type. CorruptData if it is invalid."""
     found = resolved_type(schema, namespace, names)
     match found.kind:
@@ -56,7 +56,7 @@ def _of_field(field: dict[str, Json], default: dict[str, Json]) -> Json:
     return field["default"]
 
 
-def _branch(found: ResolvedType, default: Json, names: Names) -> bytes:
+def _branch(found: ResolvedType, default: Json, names: AvroNames) -> bytes:
     for number, branch in enumerate(found.branches):
         with suppress(CorruptData):
             return _zigzag(number) + default_bytes(branch, found.namespace, default, names)

@@ -36,7 +36,7 @@ class Named:
 
 
 @dataclass
-class Names:
+class AvroNames:
     """All named types of a schema and of those it refers to, by full name."""
 
     types: dict[str, Named] = field(default_factory=dict)
@@ -56,11 +56,11 @@ class Names:
                 found.uses += 1
 
 
-def parse_schema(text: str, references: Sequence[str] = ()) -> tuple[Json, Names]:
+def parse_schema(text: str, references: Sequence[str] = ()) -> tuple[Json, AvroNames]:
     """The schema as JSON, and the types that it and those it refers to define. CorruptData says what is wrong."""
     if len(text) + sum(map(len, references)) > SCHEMA_BYTES:
         raise CorruptData(f"the schema has more than {SCHEMA_BYTES} characters")
-    names = Names()
+    names = AvroNames()
     for reference in references:
         names.collect(_loaded(reference))
     schema = _loaded(text)
@@ -154,7 +154,7 @@ class ResolvedType(NamedTuple):
     uses: int = 0
 
 
-def resolved_type(schema: Json, namespace: str, names: Names) -> ResolvedType:
+def resolved_type(schema: Json, namespace: str, names: AvroNames) -> ResolvedType:
     """The type that a schema is, where `namespace` is open. CorruptData if Avro does not know it."""
     if isinstance(schema, list):
         return ResolvedType("union", {}, namespace, tuple(schema))

@@ -16,8 +16,8 @@ from kafkafs.format.native import layout
 from kafkafs.format.native.layout import CODE_WORDS
 from kafkafs.format.schemas.avro_names import (
     PRIMITIVES,
+    AvroNames,
     Json,
-    Names,
     ResolvedType,
     parse_schema,
     record_fields,
@@ -73,7 +73,7 @@ def compile_avro(text: str, references: Sequence[str] = ()) -> AvroProgram:
 class Compiler:
     """Code and literals as they grow, and what each type adds to them."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: AvroNames) -> None:
         self._names = names
         self._code: list[list[int]] = []
         self._pool = bytearray()

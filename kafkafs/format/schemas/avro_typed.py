@@ -14,8 +14,8 @@ from kafkafs.format.schemas.avro_defaults import default_bytes, text_of
 from kafkafs.format.schemas.avro_names import (
     NAMED,
     NUMBERS,
+    AvroNames,
     Json,
-    Names,
     ResolvedType,
     parse_schema,
     record_fields,
@@ -62,7 +62,7 @@ def _check_size(union: ResolvedType) -> None:
 class _Shapes:
     """The shapes of a reader's types, as many as columns may be."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: AvroNames) -> None:
         self._names = names
         self._left = MOST_COLUMNS
 
@@ -115,7 +115,7 @@ def _leaf(found: ResolvedType) -> Shape:
 class _Resolving(Compiler):
     """Compiles a writer's schema for a reader's columns."""
 
-    def __init__(self, names: Names, reader: ColumnSchema, most: int) -> None:
+    def __init__(self, names: AvroNames, reader: ColumnSchema, most: int) -> None:
         super().__init__(names)
         self._most = most
         self._reader = reader

@@ -183,7 +183,7 @@ def _between(at: int, behind: int, troubled: Sequence[_CountedUpload]) -> Iterab
         yield gap(at, behind)
 
 
-class Missing:
+class LeftOver:
     """The offsets that pieces leave to other uploads: those of gaps, of uploads that cannot be read, and behind the
     last piece if no disk goes on there."""
 

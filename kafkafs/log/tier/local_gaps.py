@@ -16,7 +16,7 @@ from kafkafs.log.tail import find_tail, last_offset_of
 from kafkafs.log.tier.counting import Piece
 
 
-class Gap(NamedTuple):
+class LocalGap(NamedTuple):
     """The offsets [start, stop), lost between two segments of the disk."""
 
     start: int
@@ -28,14 +28,14 @@ class OnDisk(NamedTuple):
     segment could not be read at this look, so that there may be a gap behind it."""
 
     start: int | None
-    gaps: tuple[Gap, ...] = ()
+    gaps: tuple[LocalGap, ...] = ()
     is_sure: bool = True
 
 
 def on_disk(local: Sequence[Segment]) -> OnDisk:
     """The part of the log that these segments are. Each closed log is looked at once."""
     ends = [(_end_offset(one, other.base_offset), other.base_offset) for one, other in pairwise(local)]
-    gaps = tuple(Gap(end, base) for end, base in ends if end is not None and end < base)
+    gaps = tuple(LocalGap(end, base) for end, base in ends if end is not None and end < base)
     return OnDisk(local[0].base_offset if local else None, gaps, all(end is not None for end, _ in ends))
 
 
@@ -67,7 +67,7 @@ def without_overlaps(parts: Sequence[Sequence[Piece]]) -> list[list[Piece]]:
 
 
 def whole_log(
-    local: Sequence[Segment], gaps: Sequence[Gap], remote: Sequence[Sequence[Segment]], before: Sequence[Segment]
+    local: Sequence[Segment], gaps: Sequence[LocalGap], remote: Sequence[Sequence[Segment]], before: Sequence[Segment]
 ) -> tuple[Segment, ...]:
     """The log of the disk's segments and the remote ones: those below the disk's part, then those of each gap.
 

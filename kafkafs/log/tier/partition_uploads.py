@@ -10,7 +10,7 @@ from kafkafs.disk.cached_value import ValidatedValue
 from kafkafs.errors import DiskError, UsageError
 from kafkafs.format.tiers.tier_names import TierPartition
 from kafkafs.log.segment import Segment
-from kafkafs.log.tier.counting import Missing, Piece, needs_ends, pieces
+from kafkafs.log.tier.counting import LeftOver, Piece, needs_ends, pieces
 from kafkafs.log.tier.layouts import Layout
 from kafkafs.log.tier.local_gaps import OnDisk, without_overlaps
 from kafkafs.log.tier.opening import Epochs, Upload
@@ -171,7 +171,7 @@ def _made(
     made = pieces(finished, lineage, local_start, start)
     if len(finished) == len(uploads) or recorded is None:
         return made
-    missing = Missing(made, lineage, local_start)
+    missing = LeftOver(made, lineage, local_start)
     filling = [each for each in uploads if each.segment_id not in recorded.finished and missing.are_in(each)]
     return pieces([*finished, *filling], lineage, local_start, start)
 

@@ -18,7 +18,7 @@ from kafkafs.errors import KafkafsError, Unanswered
 from kafkafs.log.partition import RemotePart
 from kafkafs.log.segment import Segment
 from kafkafs.log.tier.counting import Piece
-from kafkafs.log.tier.local_gaps import Gap, OnDisk, on_disk, whole_log
+from kafkafs.log.tier.local_gaps import LocalGap, OnDisk, on_disk, whole_log
 from kafkafs.log.tier.opening import Upload
 from kafkafs.log.tier.partition_uploads import NOTHING, PartitionFacts, PartitionUploads, RemoteSegments
 from kafkafs.log.tier.remote_files import UnlistedFiles
@@ -111,7 +111,7 @@ class TierPart(RemotePart):
 
     def _all_unlisted(self, start: int, disk: OnDisk) -> RemoteSegments:
         """One segment for all that is below the disk's part, and one for each of its gaps, which nobody asked for."""
-        missing = [Gap(start, disk.start or 0), *disk.gaps]
+        missing = [LocalGap(start, disk.start or 0), *disk.gaps]
         if not any(each.start < each.stop for each in missing) or self._about.in_tier(disk.start) is None:
             return RemoteSegments(disk, ((),) * len(missing))
         unlisted = self._unlisted
@@ -120,7 +120,7 @@ class TierPart(RemotePart):
             unlisted = self._unlisted = RemoteSegments(disk, remote, start)
         return unlisted
 
-    def _not_listed(self, disk: OnDisk, gap: Gap) -> tuple[Segment, ...]:
+    def _not_listed(self, disk: OnDisk, gap: LocalGap) -> tuple[Segment, ...]:
         piece = Piece(Upload(gap.start, "", {}), gap.stop)
         files = UnlistedFiles(piece, lambda: self._ask_soon(disk))
         return (Segment(files, gap.stop),) if gap.start < gap.stop else ()

@@ -19,7 +19,7 @@ from kafkafs.log.read_options import ReadOptions
 from kafkafs.overview.contents import add_up
 from kafkafs.search.cleaned import Candidates, candidates, cleaned_offsets, together
 from kafkafs.spark.diff.comparison import ComparisonStep, count_records, steps
-from kafkafs.spark.diff.sides import Pair
+from kafkafs.spark.diff.sides import PartitionPair
 from kafkafs.tables.locations import Location, partition
 
 MOST_CANDIDATES = 1 << 22
@@ -42,7 +42,7 @@ class DiffUnit:
     """The offsets [start, end) of a pair. `has_lines`: the records are wanted, and not only their number. `weight`:
     bytes of log in both, about."""
 
-    pair: Pair
+    pair: PartitionPair
     start: int
     end: int
     has_lines: bool

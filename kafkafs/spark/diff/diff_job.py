@@ -14,7 +14,7 @@ from kafkafs.log.log import Log
 from kafkafs.spark import jobs
 from kafkafs.spark.diff.by_content import MOST_RECORDS, ContentUnit, Part, count, excesses, left_over, write
 from kafkafs.spark.diff.by_offset import BelowStart, DiffUnit, Totals, compare
-from kafkafs.spark.diff.sides import Pair
+from kafkafs.spark.diff.sides import PartitionPair
 from kafkafs.spark.jobs import Engine, Progress, no_progress
 from kafkafs.tables.cutting import pieces_of
 from kafkafs.tables.locations import Location, partition
@@ -34,7 +34,7 @@ class Result(NamedTuple):
 
 
 def by_offset(
-    engine: Engine, pairs: Sequence[Pair], progress: Progress = no_progress, *, has_lines: bool = True
+    engine: Engine, pairs: Sequence[PartitionPair], progress: Progress = no_progress, *, has_lines: bool = True
 ) -> Iterator[Result]:
     """Compare partition by partition, record by record at the same offset."""
     units, troubles = list[DiffUnit](), list[str]()
@@ -55,7 +55,7 @@ def by_offset(
 
 
 def by_content(
-    engine: Engine, pairs: Sequence[Pair], progress: Progress = no_progress, *, has_lines: bool = True
+    engine: Engine, pairs: Sequence[PartitionPair], progress: Progress = no_progress, *, has_lines: bool = True
 ) -> Iterator[Result]:
     """Compare topic by topic, whatever the partition and the offset of a record."""
     for topic in dict.fromkeys(pair.name.topic for pair in pairs):
@@ -65,7 +65,7 @@ def by_content(
 
 
 def _topic_by_content(
-    engine: Engine, topic: str, pairs: Sequence[Pair], progress: Progress, has_lines: bool
+    engine: Engine, topic: str, pairs: Sequence[PartitionPair], progress: Progress, has_lines: bool
 ) -> Iterator[Result]:
     units, troubles = _content_units(pairs)
     records = sum(unit.end - unit.start for unit in units)
@@ -88,7 +88,7 @@ def _topic_by_content(
     yield Result(troubles=troubles, totals=totals)
 
 
-def _content_units(pairs: Sequence[Pair]) -> tuple[list[ContentUnit], list[str]]:
+def _content_units(pairs: Sequence[PartitionPair]) -> tuple[list[ContentUnit], list[str]]:
     """The units of one topic, those of the old side first, and sentences about what cannot be compared."""
     units, troubles = list[ContentUnit](), list[str]()
     for is_old in (True, False):
@@ -129,7 +129,7 @@ def _windows(location: Location, bounds: _Bounds) -> Iterator[tuple[int, int, in
             yield piece.start, piece.end, size
 
 
-def _units(pair: Pair, has_lines: bool) -> Iterator[DiffUnit]:
+def _units(pair: PartitionPair, has_lines: bool) -> Iterator[DiffUnit]:
     old, new = _extent(pair.old), _extent(pair.new)
     sides = [each for each, there in ((old, pair.old), (new, pair.new)) if there is not None]
     start, end = max(each.start for each in sides), max(each.end for each in sides)

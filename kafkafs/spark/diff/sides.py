@@ -19,7 +19,7 @@ from kafkafs.tables.offsets import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PartitionPair:
     """One partition on both sides; None if a side does not have it. `is_compacted` on either side."""
 
     name: TopicPartition
@@ -33,7 +33,7 @@ class Sides(NamedTuple):
     side; and `troubles`: about those that no side has, so that nothing can be compared, and about metadata that cannot
     be read, so that nobody knows which topics are compacted."""
 
-    pairs: list[Pair]
+    pairs: list[PartitionPair]
     missing: list[str]
     troubles: list[str]
 
@@ -51,7 +51,7 @@ def paired(old: tuple[Path, ...], new: tuple[Path, ...], topics: TopicChoice) ->
     answers = {
         topic: any(each.has(topic) for each in compacted) for topic in dict.fromkeys(name.topic for name in every)
     }
-    pairs = [Pair(name, found[0].get(name), found[1].get(name), answers[name.topic]) for name in every]
+    pairs = [PartitionPair(name, found[0].get(name), found[1].get(name), answers[name.topic]) for name in every]
     missing, troubles = list[str](), list[str]()
     for paths, word, metadata in ((old, "old", compacted[0]), (new, "new", compacted[1])):
         if metadata.problem:

@@ -103,7 +103,7 @@ def _abreast(columns: list[Iterator[list[pa.Array]]]) -> Iterator[list[pa.Array]
         ready = [[array.slice(rows) for array in each] for each in ready]
 
 
-class Text:
+class TextColumn:
     """Keys or values as text, as Kafka's own `StringDeserializer` makes it: U+FFFD in place of what is no UTF-8."""
 
     def __init__(self, field: FieldName) -> None:

@@ -14,7 +14,7 @@ from kafkafs.tables.typed.json_column import JsonColumn
 from kafkafs.tables.typed.json_values import Kind
 from kafkafs.tables.typed.reader_schema import ReaderSchema
 from kafkafs.tables.typed.registered import RegisteredColumn
-from kafkafs.tables.typed.typed_columns import Column, FieldName, Text, column_type
+from kafkafs.tables.typed.typed_columns import Column, FieldName, TextColumn, column_type
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class TypedField:
         """Make the columns of a topic's partition, new for each read: they have state. For a topic that came later,
         another topic's schema counts."""
         if self.form == "string":
-            return Text(self.name)
+            return TextColumn(self.name)
         if self.form == "json":
             return JsonColumn(self.name, self.kind, self.type)
         reader = self.readers.get(topic) or next(iter(self.readers.values()), ReaderSchema())

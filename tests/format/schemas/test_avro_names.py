@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkafs.errors import CorruptData
-from kafkafs.format.schemas.avro_names import SCHEMA_BYTES, SCHEMA_DEPTH, Names, full_name, parse_schema, record_fields
+from kafkafs.format.schemas.avro_names import (
+    SCHEMA_BYTES,
+    SCHEMA_DEPTH,
+    AvroNames,
+    full_name,
+    parse_schema,
+    record_fields,
+)
 
 SPACES = st.sampled_from(["", "a", "a.b", None])
 
@@ -101,7 +108,7 @@ def test_a_type_may_be_wrapped_in_another_object() -> None:
 
 
 def test_a_short_name_means_its_neighbour_before_what_has_no_namespace() -> None:
-    names = Names()
+    names = AvroNames()
     for definition in ({"name": "N"}, {"name": "a.N"}):
         names.collect({"type": "fixed", "size": 1, **definition})
     for name, space, found in (
