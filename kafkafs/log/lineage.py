@@ -261,8 +261,8 @@ class LogIdentity:
     first: BatchMark | None = None
     last: BatchMark | None = None
 
-    def went_on(self, later: "LogIdentity") -> "LogIdentity":
-        """That of all that was read, where `later` is that of what was read last."""
+    def extended_by(self, later: "LogIdentity") -> "LogIdentity":
+        """The identity of all that was read: of what this one stands for, and behind it what `later` stands for."""
         return LogIdentity(later.topic_id or self.topic_id, self.first or later.first, later.last or self.last)
 
     @classmethod

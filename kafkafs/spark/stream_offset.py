@@ -88,6 +88,6 @@ class KnownLogs:
         else:
             found = LogIdentity.before(log, end)
             if known is not None and is_same:
-                found = known.went_on(found)
+                found = known.extended_by(found)
         self._seen[name] = ref(log), end, known, found
         return found

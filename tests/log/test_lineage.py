@@ -139,15 +139,15 @@ def test_of_what_is_deleted_nothing_is_asked(tmp_path):
     assert before.difference(log_of(tmp_path)) is None
 
 
-def test_what_went_on_keeps_its_first_batch_and_takes_the_newest_last(broker):
+def test_an_extended_identity_keeps_its_first_batch_and_takes_the_newest_last(broker):
     first = known(broker)
     compact(broker)
     broker.append([1])
     second = known(broker)
-    both = first.went_on(second)
+    both = first.extended_by(second)
     assert (both.first, both.last) == (first.first, second.last)
-    assert LogIdentity().went_on(second) == second
-    assert first.went_on(LogIdentity()) == first
+    assert LogIdentity().extended_by(second) == second
+    assert first.extended_by(LogIdentity()) == first
 
 
 def grow(broker: Moves) -> None:

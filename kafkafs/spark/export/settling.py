@@ -55,7 +55,7 @@ def extended_plan(request: Request, before: ExportPlan, locations: Mapping[Topic
     """The plan with what is new in the partitions there."""
     added = _added(request, before, locations)
     logs = {
-        name: before.logs.get(name, LogIdentity()).went_on(each.log)
+        name: before.logs.get(name, LogIdentity()).extended_by(each.log)
         for name, each in added.items()
         if each.log is not None
     }
