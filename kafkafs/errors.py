@@ -107,8 +107,8 @@ class NameTooLong(KafkafsError):
 
 
 UNREADABLE = (NotFound, Denied, DiskError, CorruptData, Vanished)
-"""What a read may answer of a file that is gone, closed to us, on a disk that fails, or damaged. A caller that can
-show the rest without that file catches them."""
+"""Errors of a read if the file is gone, not permitted, on a disk that fails, or damaged. A caller that can show the
+rest without that file catches them."""
 
 ERRNO: dict[type[KafkafsError], int] = {
     UsageError: errno.EINVAL,

@@ -35,7 +35,7 @@ class _Partition(LastValues, Generic[Found]):
 
     @abstractmethod
     def _read(self, kept: list[Kept], problem: TellProblem) -> Found | None:
-        """What is kept of one name, read."""
+        """The result for one name, decoded from its last records; None if they have none."""
 
     def _current(self) -> Mapping[bytes, Found]:
         """The results by name. Names of which something has changed since the last time are read again."""
@@ -100,7 +100,7 @@ class TransactionPartition(_Partition[Transaction]):
         return list(self._current().values())
 
     def _read(self, kept: list[Kept], problem: TellProblem) -> Transaction | None:
-        """See the class above. Of several records, which only a newer Kafka writes, the last one counts."""
+        """The transactional id of one name. The last record counts; only a newer Kafka writes several."""
         found = None
         for key, last in kept:
             found = read_transaction(key, last, problem)

@@ -1,4 +1,4 @@
-"""The files of `.cluster/`: the rows of each, and which topics tell it. Whoever asks holds `Cluster.lock`."""
+"""The files of `.cluster/`: the rows of each, and the topics that they come from. Callers hold `Cluster.lock`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple

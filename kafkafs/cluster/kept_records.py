@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 NO_PRODUCER = -1
 HEAD = struct.Struct(">hh")
-"""What a key begins with: record type, length of the name."""
+"""The beginning of a key: record type, length of the name."""
 
 _OUTLIVING = -1  # instead of a record type: the name is there even when no record is
 _AT_ONCE = 4096  # rows

@@ -43,7 +43,7 @@ class RegisteredSchema:
     guid: bytes
     deleted: bool
     offset: int
-    """Of the record that had it first."""
+    """The offset of the first record that had this schema."""
 
     gone: bool = False
     """Deleted for good: the record that says so has come, and compaction has not yet been there."""

@@ -25,7 +25,7 @@ RESOURCES = {
     TOPIC_RESOURCE: "topic", BROKER_RESOURCE: "broker", 8: "broker-logger", CLIENT_METRICS_RESOURCE: "client-metrics",
     GROUP_RESOURCE: "group",
 }  # fmt: skip
-"""What can have configs."""
+"""The types of resources that can have configs."""
 
 _MECHANISMS = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

@@ -66,7 +66,7 @@ class BucketListings:
             self._keep(folder, folders, found)
 
     def seen(self) -> SeenFolders:
-        """What is listed, for another process."""
+        """The listed folders, in a form that can be sent to another process."""
         return {name: (list(known.folders), list(known.objects.values())) for name, known in self._known.items()}
 
     def stamp(self, folder: str) -> int | None:

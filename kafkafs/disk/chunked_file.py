@@ -52,7 +52,8 @@ class ReadsAhead:
 class ChunkedFile(DataFile):
     """`size` bytes, in chunks of `chunk_size`; the last one is shorter.
 
-    Of `_read_to`, `_straight`, `_passed_to` and `_fetched_to` the last writer's counts: a wrong one costs a fetch.
+    Threads write `_read_to`, `_straight`, `_passed_to` and `_fetched_to` without a lock: the last value counts, and a
+    wrong one costs a fetch.
     """
 
     def __init__(

@@ -69,7 +69,7 @@ class DataFile(ABC):
         self._options = options
         self._about: CachedValue[os.stat_result] = CachedValue(LATELY_S, options.clock)
         self.is_used = True
-        """Whether it was asked for since its directory swept last."""
+        """True if somebody asked for the file since its directory last closed unused files."""
         self._unused_since = 0.0
 
     @abstractmethod

@@ -21,7 +21,7 @@ Serve = Callable[[Task, Callable[[Message], None]], None]
 """The function that a process runs on a task, and the function that gets its results."""
 
 _LEFT = (BrokenPipeError, ConnectionResetError)
-"""What a pipe answers who writes to it where the process at its other end is gone."""
+"""The errors of a write to a pipe if the process at its other end is gone."""
 
 
 class ForkedProcess(Generic[Task, Message]):

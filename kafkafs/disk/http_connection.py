@@ -47,7 +47,7 @@ class HttpConnection:
         self._left = 0  # of the body, or of its chunk
         self._is_chunked = self._closes = self._is_hurried = False
         self.status, self.headers = 0, dict[str, str]()
-        """Of the last response; names of headers in lower case."""
+        """The status and the headers of the last response; names of headers are in lower case."""
 
     @property
     def may_go_on(self) -> bool:

@@ -26,8 +26,8 @@ STRAIGHT = 512 << 10
 
 _COLD = 16 << 20
 _COLDEST = 128 << 20
-"""For so many bytes behind what was not in memory there is no look; for twice as many the next time, up to a limit.
-A look costs the disk up to a block."""
+"""After a cache miss, do not check the page cache for this many bytes. If the next check is a miss too, the number
+doubles, up to `_COLDEST`. A check costs the disk up to a block."""
 
 _KERNEL_AHEAD = 16 << 20
 """Bytes that the kernel may have read ahead where it does so by 8 MiB. It stops so far before the reader's end: what

@@ -46,7 +46,7 @@ _KNOWN = {
     "AuthorizationHeaderMalformed": _ELSEWHERE,
     "ACCESS_DENIED": "the credentials do not grant that; they must allow s3:ListBucket and s3:GetObject",
 }
-"""What an operator can do about a store's word; of several words the first here."""
+"""The operator's remedy for each error word of a store. If a message has several words, the first one here counts."""
 
 _SILENT = "the store did not answer in time"
 
@@ -54,8 +54,9 @@ AT_ONCE = 32
 """Questions that may be open at a time: those that nobody waits for any more count, too."""
 
 _OF_THE_OBJECT = ("HTTP status 416", "INVALID_OBJECT_STATE", "code 136")
-"""What a store says of an object that it has: it is shorter than it was, it is archived. All else that is no answer
-(too many requests, expired credentials, an error of its own) says nothing of the object: that is no damage."""
+"""Words of failures that concern the object itself: it is shorter than it was, or it is archived. All other failures
+(too many requests, expired credentials, an error inside the store) say nothing about the object, so they are no
+damage."""
 
 _SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _SHORTEST = 6  # of what is no word of a sentence

@@ -20,7 +20,7 @@ _FIRST, _LONGEST = 1 << 20, 8 << 20
 before."""
 
 _AHEAD = 2
-"""Requests that are open: one is read, the other one waits. Of a reader that may end at once, only the first one is."""
+"""Number of open requests: one is read, the other one waits. A reader that may end at once has only the first one."""
 
 _SHORT = 16 << 10
 """A read of fewer bytes is no reason to go on elsewhere: it is a look at what is there."""

@@ -10,7 +10,7 @@ from kafkafs.errors import NotFound
 from kafkafs.format.tiers.tier_names import parse_tier_file
 
 _OFFSET = re.compile(r"[+-]?0*[0-9]{1,19}")
-"""What Java takes for a long."""
+"""Text that Java parses as a long."""
 
 
 class ReadableFile(Protocol):

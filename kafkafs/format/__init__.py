@@ -14,7 +14,7 @@ A log:
     kernels          compiled loops, of `native`
     tables, varints  whole rows of tables, moved quickly; a batch's numbers of variable length
 
-What is beside it:
+Files beside a log:
 
     names            which directory is a partition, which file is what
     index            offset index and time index: sorted entries
@@ -25,7 +25,7 @@ What is beside it:
     key_index        keys as sorted numbers, and those of a segment as a file
     tiers            what is in a remote tier
 
-What people see and write:
+Text that people see and write:
 
     times            points in time as people write them
     jsonl            records and headers as lines; `fields`: which schemas their keys and values name

@@ -187,7 +187,8 @@ Batches = np.ndarray[tuple[int], np.dtype[np.void]]
 """A table of dtype `BATCH`."""
 
 _LEAST_ROWS, _MOST_ROWS = 256, 1 << 16
-"""Of a walk's first table: 20 KiB, enough for the 16 KiB that a point reads, of batches of 64 bytes; and 5 MiB."""
+"""Least and most rows of a walk's first table. The least take 20 KiB: enough for the 16 KiB that a point lookup reads,
+with batches of 64 bytes. The most take 5 MiB."""
 
 _STOPS: dict[int, Literal["end", "cut", "corrupt"]] = {WALK_END: "end", WALK_CUT: "cut", WALK_CORRUPT: "corrupt"}
 _FIELDS = [field.name for field in fields(Batch)]

@@ -12,7 +12,7 @@ from itertools import pairwise
 from kafkafs.errors import CorruptData
 
 MOST_BYTES = 16 << 20
-"""Of a file of this module: no broker has so many partitions, and nobody reads more of one."""
+"""Largest size of a file of this module that is read: no broker has so many partitions."""
 
 CheckpointOffsets = dict[tuple[str, int], int]
 """Offsets by topic and partition."""

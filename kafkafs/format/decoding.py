@@ -212,7 +212,7 @@ class _Part(NamedTuple):
 
 
 _JSON_SPACE = b" \t\n\r"
-"""What may stand around a JSON text (RFC 8259)."""
+"""Whitespace that is allowed around a JSON text (RFC 8259)."""
 
 
 def _content(part: _Part, field: OneField, raw: memoryview | None) -> bytes | None:

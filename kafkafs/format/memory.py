@@ -20,7 +20,7 @@ import numpy as np
 from kafkafs.errors import BatchMemoryFull
 
 Bytes = bytes | bytearray | memoryview
-"""What is read of a file or unpacked."""
+"""Bytes that were read from a file, or unpacked."""
 
 Array = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
@@ -60,7 +60,7 @@ class Buffers:
 
 
 LARGE = 16 << 20
-"""Bytes. What is smaller is not counted: of that a pool of threads makes only a few at a time."""
+"""Bytes. Smaller buffers are not counted, because a pool of threads makes only a few of them at a time."""
 
 
 class Memory:

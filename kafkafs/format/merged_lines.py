@@ -132,7 +132,7 @@ class _Source:
         self._piece = self._share[:0]  # what of their lines is made and not merged yet
         self._made = 0
         self.is_long = False
-        """Whether the line that comes next is one for `long_line`."""
+        """True if the next line is too long for this, and `long_line` must make it."""
 
     def offset(self, line: int) -> int:
         """The offset that what follows is made from, where that line of the rows that were taken last comes next."""

@@ -42,7 +42,7 @@ GROUPS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
 SHARE_TOPIC = "__share_group_state"
 INTERNAL_TOPICS = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARE_TOPIC))
-"""What Kafka calls internal topics. Source: Topic.INTERNAL_TOPICS."""
+"""The topics that Kafka calls internal. Source: Topic.INTERNAL_TOPICS."""
 
 METADATA_TOPIC = "__cluster_metadata"
 METADATA_LOG = f"{METADATA_TOPIC}-0"
@@ -132,13 +132,14 @@ def parse_transitional_file(name: str) -> tuple[SegmentFile, str] | None:
 
 
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
-"""Where a broker with tiered storage keeps indexes of remote segments: in one of its data directories."""
+"""The directory in which a broker with tiered storage keeps indexes of remote segments. It is in one of the broker's
+data directories."""
 
 BROKER_DIRECTORIES = (
     REMOTE_INDEX_CACHE,
     "@metadata-0",  # 2.8's `__cluster_metadata-0`
 )
-"""What brokers of some release make in a data directory beside partitions."""
+"""Directories that brokers of some release make in a data directory beside partitions."""
 
 _CHECKSUM = r"(\.adler)?"  # Confluent Server's, beside what it protects
 _OF_DATA_DIRECTORY = re.compile(

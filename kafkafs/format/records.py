@@ -101,7 +101,7 @@ PIECE = 1 << 14
 """Rows at most in one piece: a megabyte of them."""
 
 _ARENAS = Buffers(2 << 20, keep=3)
-"""Where compressed batches are unpacked side by side; a larger one gets a buffer of just its size."""
+"""Buffers in which compressed batches are unpacked side by side; a larger batch gets a buffer of exactly its size."""
 
 _TABLES = Buffers(PIECE * RECORD_ROW, keep=4)
 
@@ -329,7 +329,7 @@ def _outside(work: _Work, first: int, stop: int, announced: int) -> Iterator[Rec
 # --- compressed messages of formats v0 and v1: a wrapper whose value, unpacked, is a row of whole messages
 
 _KEY_SIZE_AT = {0: 18, 1: 26}
-"""Where an entry has the size of its key, by magic; the value's follows the key."""
+"""The position of the key's size in an entry, by magic; the value's size follows the key."""
 
 _int32 = struct.Struct(">i")
 

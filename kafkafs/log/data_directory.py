@@ -87,7 +87,7 @@ class DataDirectory:
             self._remote = remote_partitions.RemotePartitions(opened, self.root, self.checkpoints, self._together)
         self._unserved: frozenset[str] = frozenset()
         self.is_replaced = False
-        """Whether another directory had taken its place at the last look."""
+        """True if another directory had taken its place at the last look."""
 
     @staticmethod
     def trouble_of_tier(source: TierSource) -> str:

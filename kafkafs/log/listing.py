@@ -69,7 +69,7 @@ class Listing:
 
 
 NOTHING = Listing((0, 0), True, {}, {}, ())
-"""Of a partition that has no directory."""
+"""The listing of a partition that has no directory."""
 
 
 def list_partition(root: Directory, partition: str, indexes: Directory | None = None) -> Listing:

@@ -120,8 +120,8 @@ class Partition:
         return look
 
     def _look_now(self) -> Look:
-        """The same, where a tier was perhaps not asked yet: what needs it waits for it, and hears Vanished. If the log
-        is as it was at the look before, that look."""
+        """The current log as the options show it, perhaps without the segments of a tier that was not asked yet. A
+        reader that needs such a segment waits for the tier, then gets Vanished. An unchanged log keeps its `Look`."""
         with acquired(self._lock):
             if (look := self._look.fresh()) is None:
                 before, log = self._look.latest, ask_again(self._current_log, self._expire)

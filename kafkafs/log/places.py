@@ -221,7 +221,7 @@ class BetweenOffsets(NamedTuple):
 
 
 def _check_end(look: Look, target: RangeTarget, isolated: bool, known_to: int) -> None:
-    """See `RangeTarget`. Whether a range goes on behind the offset `known_to` is known."""
+    """See `RangeTarget.check_end`. A range that ends at or before the offset `known_to` is known whole."""
     tail = look.log.tail
     if tail is not None and (tail.refused or tail.lost):  # the log may go on behind its end, as far as that can be read
         start, end = target.offsets(look, isolated=isolated)
@@ -237,7 +237,7 @@ def _offset(look: Look, point: AtOffset) -> int:
 
 
 TimeBound = Time | BeforeTime | AtOffset
-"""Where a range in `by-time/` begins or ends: an `AtOffset` is EARLIEST or LATEST."""
+"""The begin or the end of a range in `by-time/`; an `AtOffset` is EARLIEST or LATEST."""
 
 
 class BetweenTimes(NamedTuple):

@@ -1,4 +1,4 @@
-"""Where a log takes up again behind invalid bytes: the next batch that may count.
+"""Find the place where a log goes on behind invalid bytes: the next batch that may count.
 
 The entry's own size is tried first, since most damage leaves it alone. After that every position is a candidate.
 """

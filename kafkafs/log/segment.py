@@ -53,18 +53,18 @@ class Segment:
         """The key of its log in a remote tier; None if it is on the disk."""
         self.indexes = SegmentIndexes(files, next_base is not None)
         self.number = self.generation = next(_generations)
-        """No other segment ever has this number, nor one of the same name that was cut or compacted since. What is
-        known of batches holds for one state of one log, its `generation`: that changes when the log does."""
+        """`number` is unique: no other segment ever has it, nor one of the same name that was cut or compacted since.
+        Facts about batches hold for one state of one log, its `generation`, which changes when the log does."""
         self.refetches = Refetches()
         """Positions of damage in a remote log that was fetched again."""
         self.known_end: int | None = None
-        """Where a closed segment's log ends, once `segment_search` has found it."""
+        """The position at which a closed segment's log ends, once `segment_search` has found it."""
         self.known_end_offset: int | None = None
         """The offset behind the last batch of a closed segment, once `tier.local_gaps` has found it."""
         self.is_doubtful: bool | None = None
-        """Whether a header gives reason to look for batches that hold more than it states; None: none was looked at."""
+        """True if a header gives reason to look for batches that hold more than stated; None if no header was read."""
         self.overlaps: KnownOverlaps | None = None
-        """Those batches, once `overlaps` has looked for them."""
+        """The batches that hold more than their headers state, once `overlaps` has looked for them."""
         self._last_batch: Batch | None = None
         self._seen: tuple[int, int] | None = None
 

@@ -126,11 +126,11 @@ class Visible:
         outcomes: Outcomes | None,
         trace: Trace,
     ) -> Records | TooLarge | None:
-        """For any batch below `end`, in a run of nothing else, return the first visible record at or after `timestamp`,
-        behind the record in front of it if that was decoded with it. Return None if the batch has none, or is corrupt.
+        """Return the first visible record at or after `timestamp`, behind its predecessor if that was decoded with it.
+        Return None if the batch has no such record, or is corrupt. TooLarge is a value, if the batch is too large.
 
-        TooLarge is a value, if the batch is. `outcomes` has been asked of no later batch. Without `outcomes`, records
-        of aborted transactions and markers count too.
+        `batch` is below `end`, and `run` contains only that batch. `outcomes` must not have been asked about a later
+        batch. Without `outcomes`, records of aborted transactions and markers count too.
         """
         base = batch.base_offset
         if batch.last_offset < self.log.start_offset:

@@ -11,11 +11,11 @@ from kafkafs.revive.other_replicas import Borrowing, Missing, OtherBatches, Repl
 from kafkafs.revive.scan_state import ScanState
 
 TellOffsets = Callable[[int, int], None]
-"""Told the first and the last."""
+"""Called with the first and the last offset."""
 
 
 class Mending:
-    """See the module. `replicas`: those that may have what is damaged or gone."""
+    """Fills the gaps of one log. `replicas` are the other replicas that may have the damaged or missing offsets."""
 
     def __init__(self, state: ScanState, replicas: Sequence[Replica], ends: LostEnds) -> None:
         self._state, self._replicas, self._ends = state, replicas, ends

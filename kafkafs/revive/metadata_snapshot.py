@@ -24,7 +24,8 @@ from kafkafs.revive.topics import RevivedTopic
 _RECORDS_AT_ONCE, _BYTES_AT_ONCE = 500, 1 << 20
 _CLIENTS = "clients"
 BROKER_EPOCH = 1
-"""Of the registration, and of `.kafka_cleanshutdown`: where the two differ, a broker lost what it had not written."""
+"""The epoch in the registration and in `.kafka_cleanshutdown`. If the two differ, a broker lost data that it had not
+written yet."""
 
 _NONE: tuple[int, ...] = ()
 _NO_LEADER = -1

@@ -3,7 +3,7 @@
 The bytes that are copied are those that were just read and checked. A remote segment in a bucket, or in chunks, is
 fetched once into the new directory, and read there. Whatever the method, only `.log` files are ever shared with the
 original. The target of a hard link must never be written again. So an empty segment follows such a log, and the broker
-appends to it. One stands as well where the log's last offsets are lost.
+appends to it. An empty segment also follows a log whose last offsets are lost.
 """
 
 import time
@@ -29,7 +29,7 @@ from kafkafs.revive.writing import NewLog, Writing
 _MOST_NAMED = 100
 
 Moved = Callable[[int], None]
-"""Told how many more bytes of log are done."""
+"""Called with the number of log bytes that were done since the last call."""
 
 Reports = Mapping[str, Mapping[str, Any]]
 """The report about each partition, by the name of its directory: see `report_of`."""

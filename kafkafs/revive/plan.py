@@ -28,13 +28,14 @@ from kafkafs.revive.whole_image import WholeImage
 
 _GROUPS = "group.version"
 _FEATURES = {"share": "share.version", "streams": "streams.version"}
-"""What a broker must have to answer for a kind of group; of all others `_GROUPS`."""
+"""The feature that a broker needs for each kind of group; all other kinds need `_GROUPS`."""
+
 _PRODUCER_BLOCK = 1000
-"""So many producer ids at once a broker is given to hand out."""
+"""Number of producer ids in the block that a broker gets to hand out."""
 
 
 Retention = Literal["off", "as-is"]
-"""Of topics without a `retention.ms` of their own: off, or what the brokers' settings make it."""
+"""Retention of topics without a `retention.ms` of their own: off, or by the brokers' settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

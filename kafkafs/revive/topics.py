@@ -49,7 +49,7 @@ _BROKERS_OWN: Mapping[str, Mapping[str, str]] = {
     },
     SHARE_TOPIC: {"cleanup.policy": "delete", "retention.ms": "-1", "segment.bytes": "104857600"},
 }  # fmt: skip
-"""What a broker sets when it makes its own topics. Without, retention would delete them."""
+"""The configuration that a broker gives its own topics. Without it, retention would delete their records."""
 
 _TIERED = "remote.storage.enable"
 

@@ -38,7 +38,7 @@ class SegmentKeys:
         self.is_whole = True
         """False if the keys of something corrupt are missing."""
         self.is_settled = False
-        """Whether its rows have no checks any more, so that none can be added."""
+        """True if the rows have no checks any more, so that no rows can be added."""
         self._parts: list[KeyRows] = []
         self._last: Batch | None = None
 

@@ -85,7 +85,7 @@ class Pattern:
         is_string = all(operation is _constants.LITERAL for operation, _ in parsed)
         is_whole = bool(literal) and is_string and len(literal) == len(parsed)
         self.is_needle = is_whole and not caseless and not _ESCAPED_BYTES.search(literal)
-        """Whether what has the needle in it matches, and nothing else does."""
+        """True if exactly the fields that contain the needle match."""
 
     def matches(self, field: bytes | memoryview) -> bool:
         """True if the pattern is in a field."""

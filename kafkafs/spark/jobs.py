@@ -35,10 +35,10 @@ class Step(NamedTuple):
 
 
 Progress = Callable[[Step], None]
-"""What hears some times a second how far a job is."""
+"""A listener that is called several times a second with the progress of a job."""
 
 Engine = Union["SparkSession", LocalEngine]
-"""Where a job runs."""
+"""The engine that runs a job."""
 
 
 Value = TypeVar("Value")

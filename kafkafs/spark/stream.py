@@ -101,7 +101,7 @@ class StreamReader(DataSourceStreamReader):
         locations = {name: locations[name] for name in ends.at if name in locations}
 
         def range_of(look: PartitionLook) -> PartitionRange | None:
-            """What is to be read between `begun` and `ends`, as the log allows it."""
+            """The range to read between `begun` and `ends`, as far as the log has it."""
             return planning.checked_range(look, self._start(look, begun, ends), ends.at[look.location.name], lost)
 
         options = self._options

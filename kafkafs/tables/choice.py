@@ -17,12 +17,13 @@ from kafkafs.tables.offsets import EARLIEST, LATEST, AllAt, Limit, TopicPartitio
 Choosable = TypeVar("Choosable", bound=str)
 Replicas = Literal["furthest", "refuse"]
 REPLICAS: tuple[Replicas, ...] = get_args(Replicas)
-"""What several brokers' replicas of a partition mean: the one that got furthest is read, or none."""
+"""The rule for several brokers' replicas of a partition: read the one that got furthest, or refuse."""
 
 
 Form = Literal["binary", "string", "json", "registry"]
 FORMS: tuple[Form, ...] = get_args(Form)
-"""What keys and values are made: bytes, text, or columns of the type that is found in them, or that a schema names."""
+"""The forms of keys and values: bytes, text, columns of the type that is found in them, or of the type that a schema
+names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -187,7 +187,7 @@ def scan(
 def _planned(
     locations: Mapping[TopicPartition, Location], window: TopicWindow, request: _Request
 ) -> tuple[list[PartitionRange], list[Pass]]:
-    """What is read of the partitions, and the passes over it for the types of columns."""
+    """The ranges to read of the partitions, and the passes over them that find the types of columns."""
     limits = window.limits(locations, time.time_ns() // 1_000_000)
     typed: list[FieldName] = [name for name, form in request.forms.items() if form in ("json", "registry")]
 

@@ -66,7 +66,7 @@ class DiskView:
         return cast(KnownPartitions, self._known.latest)  # there always is one: the first look is made with the view
 
     def known(self) -> KnownPartitions:
-        """What was found last: at most as old as a look is good for, unless the disk hangs."""
+        """The partitions that were found last. They are at most as old as a look is good for, unless the disk hangs."""
         if self._known.fresh() is None and not self._slow:
             may_block()
             if self._is_swept and not self._alone:

@@ -214,11 +214,11 @@ class ExactContent(Stream):
         self.kept_as = PagesWhileOpen(text.number) if text.error is None else None
 
     def read(self, offset: int, size: int) -> bytes | memoryview:
-        """The text at byte `offset`; fewer bytes only at its end. Behind that its error, or Vanished if the log is
-        not what it was: a page that the kernel has of it must be whole.
+        """The text at byte `offset`; fewer bytes only at its end. At the end, raise the error that the text ends
+        with, if any. Raise Vanished if the log changed: a page of the text in the kernel's cache must be whole.
 
-        Before an error, whoever reads straight on gets what is left, and then the error; who has jumped there the error
-        alone: `tac` and `tail` take a little less than they asked for to be all there is."""
+        A sequential reader gets the rest of the text, then the error. A read that seeks to the last piece gets only the
+        error, because `tac` and `tail` take a short read for the end of the file."""
         length, error = self.text.length or 0, self.text.error
         if offset >= length or (error is not None and offset != self._read_to and offset + size > length):
             if error is not None and size:

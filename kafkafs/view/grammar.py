@@ -81,7 +81,7 @@ def parse_offset_name(name: str) -> Query[AtOffset | BetweenOffsets] | None:
 
 
 TimeTarget = AtTime | BeforeTime | AtOffset | BetweenTimes
-"""What a name in `by-time/` stands for."""
+"""The meaning of a name in `by-time/`."""
 
 
 def parse_time_name(name: str, now_ms: int) -> Query[TimeTarget] | None:

@@ -150,8 +150,10 @@ class MergedRange(_TopicRange, SizedFile[Sequence[_Part], _Spans]):
         return self._opened(parts)
 
     def _text(self, state: Sequence[_Part]) -> ExactText[_Spans] | None:
-        """A text whose measuring was under way, and that has less where the logs have grown since, counts for it: or a
-        topic that is written to would have none."""
+        """The measured text of these parts; None if it is too large to measure.
+
+        A measurement that has begun is finished even if the logs grow meanwhile. Otherwise a busy topic would never
+        get a size."""
         view = state[0].view
         spans = tuple(part.span for part in state)
         logs = (part.look.log for part in state)

@@ -23,7 +23,8 @@ from typing import Literal, NamedTuple, Protocol
 from kafkafs.disk.access import Access
 
 KEEP_S = 0.8
-"""For how long the kernel may keep what does not change with every append. What was deleted is gone within a second."""
+"""Seconds for which the kernel may cache facts that do not change with every append. A deleted file disappears within a
+second."""
 
 Kind = Literal["directory", "file", "symlink"]
 

@@ -13,7 +13,7 @@ from kafkafs.log.partition import Partition
 from kafkafs.view.node import Attributes
 
 GONE = (NotFound, Denied, DiskError, Vanished)
-"""What a partition may answer that is deleted, or that nobody can read."""
+"""The errors of a partition that is deleted, or that nobody can read."""
 
 _KEEP_S = 0.2
 _EMPTY_SNAPSHOT = f"{0:020}-"  # which is empty

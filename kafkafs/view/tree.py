@@ -56,7 +56,8 @@ class Root:
         )
 
     def check_tier(self) -> None:
-        """UsageError if `-o tiered=` names what is no tier. That one does not answer is heard of by its readers."""
+        """Raise UsageError if `-o tiered=` names something that is not a tier. If a tier does not answer, its readers
+        get the error."""
         for directory in self._directories:
             directory.check_tier()
 

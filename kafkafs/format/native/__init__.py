@@ -29,4 +29,5 @@ MODULES = {
         "siphash", "json_shapes",
     ),
 }  # fmt: skip
-"""The compiled modules, and which files each is made of. What two need is in both, so that it is inlined there."""
+"""The compiled modules, each with its source files. A file that two modules need is in both, so that it is inlined in
+both."""

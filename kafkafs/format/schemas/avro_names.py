@@ -14,7 +14,7 @@ SCHEMA_BYTES = 1 << 20
 """A larger schema is refused."""
 
 SCHEMA_DEPTH = 100
-"""What is nested deeper in a schema is refused."""
+"""A schema with deeper nesting is refused."""
 
 Json = object
 PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})

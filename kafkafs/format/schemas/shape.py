@@ -8,10 +8,10 @@ import struct
 from typing import NamedTuple
 
 MOST_DIGITS = 38
-"""Of a decimal in columns."""
+"""Most digits of a decimal in columns."""
 
 MOST_COLUMNS = 5_000
-"""Of one schema, inner ones counted; one with more is refused."""
+"""Most columns of one schema, inner columns included; a schema with more is refused."""
 
 
 class Shape(NamedTuple):

@@ -20,7 +20,7 @@ PRODUCER_SNAPSHOT = "snapshot"
 """The last of a segment's files that LocalTieredStorage writes: with it the segment is complete."""
 
 MANIFEST, INDEXES = "rsm-manifest", "indexes"
-"""What Aiven's plug-in writes of a segment beside its log."""
+"""The files that Aiven's plug-in writes beside the log of a segment."""
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}", re.ASCII)
 _KINDS = frozenset(("log", "index", "timeindex", "txnindex", PRODUCER_SNAPSHOT, EPOCHS, MANIFEST, INDEXES))

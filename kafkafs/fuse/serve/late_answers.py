@@ -21,10 +21,10 @@ from kafkafs.fuse.serve.signals import interrupted
 from kafkafs.view.node import Attributes, DirectoryNode, FileNode, Node
 
 PROVISIONAL = Attributes("file", 0, 0, 0, 0, 0, 0.0)
-"""What the kernel gets of a file until more is known."""
+"""The attributes of a file that the kernel gets until more is known."""
 
 AT_ONCE_S = 0.05
-"""How long a lookup waits before it answers so: a store that is near has answered by then."""
+"""Seconds that a lookup waits before it answers with `PROVISIONAL`: a store that is near has answered by then."""
 
 KEPT_S = 5.0
 """How long an answer is kept for the requests that come for it. Others ask again."""

@@ -60,7 +60,7 @@ class RemoteSegments(NamedTuple):
 
 
 NOTHING = RemoteSegments(OnDisk(None), ((),))
-"""Of a tier that was not asked yet."""
+"""The segments of a tier that was not asked yet."""
 
 
 class PartitionUploads:

@@ -25,7 +25,8 @@ class TierDirectory:
         self._tier = Tier(source, options, deepest=0)
         self._found: dict[str, TierPartition] = {}
         self.unserved = frozenset[str]()
-        """What the last `names` left out, in words: a manifest gives a topic's name, and no name may lead elsewhere."""
+        """Sentences about the partitions that the last `names` left out: a manifest gives a topic's name, and no name
+        may lead out of the tier."""
 
     def names(self) -> dict[str, PartitionName]:
         """Those that something was uploaded of."""

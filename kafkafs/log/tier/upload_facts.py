@@ -21,7 +21,7 @@ from kafkafs.log.tier.opening import Epochs, Upload
 from kafkafs.log.tier.remote_files import RemoteFiles
 
 _MOST_ENTRIES = 1 << 20
-"""Of an index that is read whole: Kafka's default limit for the file is 10 MiB."""
+"""Most entries of an index that is read whole: Kafka's default limit for the file is 10 MiB."""
 
 
 class UploadFacts:

@@ -25,7 +25,7 @@ from kafkafs.tables.planning import PartitionRange
 
 PLAN = "_kafkafs_export.json"
 GONE = "name a new directory to export what is left"
-"""What to do where records of the plan were deleted before they were written."""
+"""The remedy if records of the plan were deleted before they were written."""
 DONE = "_kafkafs_export.done"
 """The directory of what says which ranges are written, where a range becomes files by date."""
 LED = "_kafkafs_export.led"

@@ -121,7 +121,7 @@ _Span = tuple[int, int]
 
 
 class _Added(NamedTuple):
-    """What is new in a partition: its files, the log that has their records, a sentence if something is gone, and the
+    """The new part of a partition: its files, the log that has their records, a sentence if something is gone, and the
     end if this look settles it."""
 
     units: list[FileUnit]

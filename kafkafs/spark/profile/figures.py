@@ -25,19 +25,19 @@ class KeptBytes:
     """Bytes of segments by why they are still there, made to be added up."""
 
     active: int = 0
-    """Of segments that are written to."""
+    """Bytes of segments that are written to."""
     future: int = 0
-    """Of closed ones whose newest record is in the future."""
+    """Bytes of closed segments whose newest record is in the future."""
     below_start: int = 0
-    """Of those wholly below the log start."""
+    """Bytes of segments wholly below the log start."""
     untimed: int = 0
-    """Of those without times: the age of the file counts."""
+    """Bytes of segments without times: the age of the file counts."""
     waiting: int = 0
-    """Of all others: `retention.ms` counts from the newest record."""
+    """Bytes of all other segments: `retention.ms` counts from the newest record."""
     future_until_ms: int | None = None
-    """The latest of the future records."""
+    """The timestamp of the latest record in the future."""
     waits_since_ms: int | None = None
-    """Of the segments that wait the smallest newest timestamp: this one is the next to go."""
+    """The smallest newest timestamp of the segments that wait: its segment is the next to be deleted."""
 
     def add(self, other: "KeptBytes") -> None:
         """Adds those of another segment."""

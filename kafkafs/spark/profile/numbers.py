@@ -12,7 +12,7 @@ from kafkafs.spark.profile.figures import LAGS_MS, Codec, Figures, KeptBytes, To
 from kafkafs.tables.offsets import TopicPartition
 
 MOST_KEYS = 24
-"""Of a topic or a partition, the heaviest."""
+"""Most keys that are shown of a topic or a partition: the heaviest ones."""
 
 
 def numbers_of(figures: Mapping[TopicPartition, Figures], places: Sequence[str]) -> dict[str, Any]:

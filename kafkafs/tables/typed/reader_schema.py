@@ -37,14 +37,14 @@ class ReaderSchema:
     text: str = ""
     references: References = ()
     message: str = ""
-    """Of Protobuf: the full name of the message that values are."""
+    """The full name of the values' message type, for Protobuf."""
 
     kind: Any = None
-    """Of JSON: the type of all values, a `json_values.Kind`, found by a pass over them."""
+    """The type of all values, a `json_values.Kind`, found by a pass over them, for JSON."""
 
     times: tuple[str, ...] = ()
-    """Of Protobuf: those of `TIMES` that are columns of such a type; the others are text. A plan of an earlier release
-    does not have this word, and its table goes on with text."""
+    """The members of `TIMES` that become columns of such a type, for Protobuf; the others are text. A plan of an
+    earlier release does not have this field, and its table goes on with text."""
 
     @classmethod
     def of_words(cls, words: dict[str, Any]) -> Self:

@@ -33,7 +33,7 @@ from kafkafs.tables.typed.reader_schema import ReaderSchema
 from kafkafs.tables.typed.typed_columns import READ_TYPES, FieldName, column_type, fields_of
 
 _SIXES = np.full(256, 0, np.uint32)
-"""What the characters of base64 stand for."""
+"""The six bits that each character of base64 stands for."""
 _SIXES[np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)] = np.arange(64)
 
 
