@@ -212,8 +212,10 @@ class TopicByTime:
 def _parse(name: str, now_ms: int) -> Callable[[str, Callable[[], Sequence[PartitionView]]], FileNode] | None:
     """The maker of the file of that name, for a topic and its partitions."""
     query = parse_time_name(name, now_ms)
-    lines = SHOWN[query.suffix].lines if query is not None else None
-    if query is None or lines is None:
+    if query is None or query.suffix not in SHOWN:
+        return None
+    lines = SHOWN[query.suffix].lines
+    if lines is None:
         return None
     target = query.target
     if isinstance(target, BeforeTime):

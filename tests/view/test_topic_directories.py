@@ -52,7 +52,8 @@ def test_a_directory_takes_its_topic_and_no_other(tmp_path):
 @pytest.mark.parametrize("name", ["0..", "0...key", "5.jsonl", "latest.jsonl", "before-5", "before-5.value",
                                   "0...batches.jsonl",
                                   "0..9.follow.jsonl", "0...explain", "-5..7.jsonl", "x..y.jsonl", "0...jsonl.jsonl",
-                                  "..7.jsonl", "0...txt", ".."])  # fmt: skip
+                                  "..7.jsonl", "0...txt", "..",
+                                  "5.explain", "latest.explain", "before-5.explain"])  # fmt: skip
 def test_what_is_no_range_with_lines_does_not_exist(tmp_path, name):
     write_partition(tmp_path, {0: [made(0, [10])]}, "t-0")
     with pytest.raises(NotFound):
