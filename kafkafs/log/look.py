@@ -37,39 +37,52 @@ class Reader:
 
     def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
         self.log = log
-        self.visible = Visible(log, options, transactions)
-        self.lookup = Lookup(self.visible)
+        self.options = options
+        self._visible = Visible(log, options, transactions)
+        self.lookup = Lookup(self._visible)
 
     @property
     def visible_end(self) -> int:
         """Visible records are below this offset."""
-        return self.visible.end
+        return self._visible.end
 
     def equal_stretch(self, other: "Reader", start: int, end: int) -> EqualSpan:
         """Find what both logs have in the same bytes between `start` and `end`: see `equal_bytes`."""
-        return equal_stretch(self.visible, other.visible, start, end)
+        return equal_stretch(self._visible, other._visible, start, end)
 
     def records(self, start: int, end: int | None = None) -> Iterator[Records]:
         """The visible records with start <= offset < end, in pieces; up to the visible end where `end` is None."""
         start = max(start, self.log.start_offset)
         end = self.visible_end if end is None else min(end, self.visible_end)
-        for segment, item in self.visible.batches(start, end):
+        for segment, item in self.batches(start, end):
             if isinstance(item, Damage):
-                self.visible.pass_damage(segment, item)
+                self._visible.pass_damage(segment, item)
                 continue
-            for piece in self.visible.records(segment, item):
+            for piece in self._visible.records(segment, item):
                 yield piece.between(start, end)
                 del piece  # and with it a large batch's memory, before the next is unpacked
+
+    def batches(self, start: int, end: int, whole: bool = False) -> Iterator[tuple[Segment, BatchRun | Damage]]:
+        """All batches and damage that overlap the offsets [start, end): see `Visible.batches`."""
+        return self._visible.batches(start, end, whole)
+
+    def decoded(self, segment: Segment, run: BatchRun) -> Iterator[Records | Refusal]:
+        """All records of a run that `batches` gave: see `Visible.decoded`."""
+        return self._visible.decoded(segment, run)
+
+    def overlap_problems(self) -> list[str]:
+        """Sentences about batches that hold more offsets than they claim: see `LogOverlaps.problems`."""
+        return self._visible.overlaps.problems()
 
     def earliest(self) -> int | None:
         """The offset of the first visible record; None if none is visible. A corrupt batch on the disk counts as
         nothing; of one that is too large to unpack, what its header says. CorruptData if the record may be in damaged
         bytes of a tier: all of them were uploaded sound."""
         start, end = self.log.start_offset, self.visible_end
-        for segment, item in self.visible.batches(start, end):
+        for segment, item in self.batches(start, end):
             if isinstance(item, Damage):
                 if segment.object is not None:
-                    self.visible.pass_damage(segment, item)
+                    self._visible.pass_damage(segment, item)
                 continue
             for row in range(len(item.rows)):
                 offsets = self._offsets(segment, item, row, start, end)
@@ -90,7 +103,7 @@ class Reader:
                 try:
                     start = scan_start(segment, max(segment.base_offset, end - width))
                 except Lost as error:
-                    self.log.pass_lost(error, self.visible.options.corrupt_skip)
+                    self.log.pass_lost(error, self.options.corrupt_skip)
                     end = segment.base_offset
                     break
                 low = max(start.first_offset, self.log.start_offset)
@@ -103,7 +116,7 @@ class Reader:
     def _last_between(self, start: int, end: int) -> int | None:
         last: int | None = None
         behind: tuple[Segment, Damage] | None = None  # damaged bytes of a tier behind that record
-        for segment, item in self.visible.batches(start, end):
+        for segment, item in self.batches(start, end):
             if isinstance(item, Damage):
                 behind = (segment, item) if segment.object is not None else behind
                 continue
@@ -113,13 +126,13 @@ class Reader:
                     last, behind = offsets[1], None
                     break
         if behind is not None:
-            self.visible.pass_damage(*behind)
+            self._visible.pass_damage(*behind)
         return last
 
     def _offsets(self, segment: Segment, item: BatchRun, row: int, start: int, end: int) -> tuple[int, int] | None:
         """The first and last offset in [start, end) of a batch's records; None if it has none, or is corrupt."""
         found: list[int] = []
-        for piece in self.visible.decoded(segment, item._replace(rows=item.rows[row : row + 1])):
+        for piece in self.decoded(segment, item._replace(rows=item.rows[row : row + 1])):
             if isinstance(piece, Refusal):
                 if isinstance(piece.error, TooLarge):
                     batch = batch_at(item.rows, row)

@@ -77,10 +77,10 @@ def _places(keys: Numbers, keyed: Candidates, lacking: Reader | None) -> Iterato
 def _sound(reader: Reader) -> Iterator[Records]:
     """All records, but for those of corrupt batches, which the comparison names."""
     start, end = reader.log.start_offset, reader.visible_end
-    for segment, item in reader.visible.batches(start, end):
+    for segment, item in reader.batches(start, end):
         if isinstance(item, Damage):
             continue
-        for piece in reader.visible.decoded(segment, item):
+        for piece in reader.decoded(segment, item):
             if not isinstance(piece, Refusal):
                 yield piece.between(start, end)
 

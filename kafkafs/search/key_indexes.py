@@ -136,11 +136,11 @@ def _rows(reader: Reader, segment: Segment, seed: bytes) -> tuple[Numbers, bool]
     """
     assert segment.next_base is not None
     collector, has_transactions, end = KeyCollector(segment.base_offset, seed), False, segment.next_base
-    for holder, item in reader.visible.batches(segment.base_offset, end):
+    for holder, item in reader.batches(segment.base_offset, end):
         if isinstance(item, Damage):
             raise CorruptData(str(item))
         has_transactions = has_transactions or bool(is_transactional(item.rows).any())
-        for piece in reader.visible.decoded(holder, item):
+        for piece in reader.decoded(holder, item):
             if isinstance(piece, Refusal):
                 raise CorruptData(str(piece.error))
             collector.add(piece.between(segment.base_offset, end))

@@ -220,7 +220,7 @@ def _misled(index: KeyIndex, offset: int | None, record: Found | None, key: byte
     if offset is not None and offset < reader.log.start_offset:
         return False
     if record is None or record.offset != offset:
-        return reader.visible.options.isolation == "read_uncommitted" or offset is None or record is None
+        return reader.options.isolation == "read_uncommitted" or offset is None or record is None
     found = _key(record)
     return found is None or hashed(found, index.seed) != hashed(key, index.seed)
 

@@ -123,12 +123,12 @@ def _decoded(
 ) -> Iterator[tuple[int, Records | None]]:
     """The records of batches that may have some, and behind which offset all is handed out with them."""
     name = reader.log.name.directory
-    for segment, item in reader.visible.batches(start, min(end, reader.visible_end), whole=True):
+    for segment, item in reader.batches(start, min(end, reader.visible_end), whole=True):
         if isinstance(item, Damage):
             tell(f"{name}: {segment.log_name}: {item}")
             yield item.last_offset + 1, None
             continue
-        for piece in reader.visible.decoded(segment, item._replace(rows=selection.batches(item))):
+        for piece in reader.decoded(segment, item._replace(rows=selection.batches(item))):
             if isinstance(piece, Refusal):
                 tell(f"{name}: {segment.log_name}: {piece.error}")
             elif len(kept := piece.between(start, end)):

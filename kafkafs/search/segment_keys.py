@@ -81,7 +81,7 @@ class SegmentKeys:
         The scan passes over corrupt batches, as a time point does.
         """
         collector = self._collector()
-        for segment, item in reader.visible.batches(self.reached, end):
+        for segment, item in reader.batches(self.reached, end):
             if isinstance(item, Damage):
                 self._pass_over(reader, str(item))
             else:
@@ -113,7 +113,7 @@ class SegmentKeys:
         return KeyCollector(self.segment.base_offset, _SEED)
 
     def _collect(self, reader: Reader, segment: Segment, item: BatchRun, collector: KeyCollector, end: int) -> None:
-        for piece in reader.visible.decoded(segment, item):
+        for piece in reader.decoded(segment, item):
             if not isinstance(piece, Refusal):
                 collector.add(piece.between(self.reached, end))
             elif isinstance(piece.error, TooLarge):

@@ -115,7 +115,7 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
             problems.extend([str(error)] if is_tiered else [])  # of what is on the disk `health` has said it
             return None
 
-    problems += look.uncommitted.visible.overlaps.problems()
+    problems += look.uncommitted.overlap_problems()
     largest = [_largest(log, segment, one) for segment, one in zip(log.segments, health, strict=True)]
     sizes = [known(partial(_size, log, segment)) for segment in log.segments]
     oldest, newest = known(partial(_oldest, look)), known(lambda: _newest(look, largest))

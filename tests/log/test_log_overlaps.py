@@ -121,12 +121,12 @@ def test_what_comes_later_is_held_against_what_is_known(tmp_path: Path) -> None:
 def test_problems_name_some_of_them(tmp_path: Path) -> None:
     batches = log_of_old_clients(random.Random(1), 40)
     write_partition(tmp_path, {0: batches})
-    reported = reader(log_of(tmp_path)).visible.overlaps.problems()
+    reported = reader(log_of(tmp_path)).overlap_problems()
     assert len(reported) == 6
     assert reported[-1].endswith("more batches do so")
     healthy = tmp_path / "healthy"
     write_partition(healthy, {0: [batch(0, [0, 1], 0, last=1)]})
-    assert reader(log_of(healthy)).visible.overlaps.problems() == []
+    assert reader(log_of(healthy)).overlap_problems() == []
 
 
 @pytest.mark.parametrize("behind", [1, 3, 10, 50, 400])

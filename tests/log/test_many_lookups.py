@@ -58,7 +58,7 @@ def test_a_walk_goes_on_to_the_next_offset_if_it_is_near(tmp_path, calls):
     batches = [made(base, range(base, base + 4), 50 if base < 2000 else 5000) for base in range(0, 4000, 4)]
     write_partition(tmp_path, {0: batches})
     reader = Reader(open_data_directory(tmp_path).partition("t-0").log(), ReadOptions(), OpenTransactions())
-    walks = calls(reader.visible, "batches")
+    walks = calls(reader.lookup.visible, "batches")
     near, far = list(range(1, 2000, 40)), [3000, 3900]
     assert first_timestamps(reader.lookup, near + far) == {each: each for each in near + far}
     assert [start for start, _ in walks] == [1, 3000, 3900]
@@ -86,7 +86,7 @@ def scanned(log: Log, time: int) -> int:
         if isinstance(item, Damage):
             continue
         reader = Reader(log, ReadOptions(), OpenTransactions())
-        for piece in reader.visible.decoded(segment, item):
+        for piece in reader.decoded(segment, item):
             assert not isinstance(piece, Refusal)
             later = (piece.rows["timestamp"] > time) & (piece.rows["offset"] >= log.start_offset)
             if later.any():

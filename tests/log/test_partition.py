@@ -72,7 +72,7 @@ def test_a_log_has_one_look_and_another_log_another(looked_at, tmp_path):
 def test_a_look_sees_what_the_options_let_it_see(tmp_path, isolation):
     write_partition(tmp_path, {0: [made(0, [1])]})
     partition = open_data_directory(tmp_path, ReadOptions(isolation=isolation)).partition(NAME)
-    assert partition.look().visible.visible.options.isolation == isolation
+    assert partition.look().visible.options.isolation == isolation
 
 
 def append(root):

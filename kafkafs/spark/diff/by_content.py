@@ -151,12 +151,12 @@ def _places(hashes: Hashes, known: Hashes) -> Numbers:
 
 def _pieces(log: Log, unit: ContentUnit, troubles: list[str]) -> Iterator[Records]:
     """The visible records of the window. A corrupt batch is passed over, with a sentence."""
-    visible, name = Look(log, _OPTIONS).visible.visible, log.name.directory
-    for segment, item in visible.batches(unit.start, unit.end):
+    reader, name = Look(log, _OPTIONS).visible, log.name.directory
+    for segment, item in reader.batches(unit.start, unit.end):
         if isinstance(item, Damage):
             troubles.append(f"{name}: {segment.log_name}: {item}")
             continue
-        for piece in visible.decoded(segment, item):
+        for piece in reader.decoded(segment, item):
             if isinstance(piece, Refusal):
                 troubles.append(f"{name}: {segment.log_name}: {piece.error}")
             elif len(kept := piece.between(max(unit.start, log.start_offset), unit.end)):

@@ -112,7 +112,7 @@ class _Side:
     def __init__(self, reader: Reader | None, start: int, end: int, tell: Tell) -> None:
         self._reader, self._tell = reader, tell
         is_open = reader is not None and start < end
-        self._items = reader.visible.batches(start, end) if reader is not None and is_open else iter(())
+        self._items = reader.batches(start, end) if reader is not None and is_open else iter(())
         self._damaged: list[tuple[int, int]] = []
         self._reported: set[str] = set()
         self._segment: Segment | None = None
@@ -161,7 +161,7 @@ class _Side:
         found: list[Records] = []
         if self._reader is None or self._segment is None or self._run is None or not len(rows):
             return found
-        for piece in self._reader.visible.decoded(self._segment, self._run._replace(rows=np.ascontiguousarray(rows))):
+        for piece in self._reader.decoded(self._segment, self._run._replace(rows=np.ascontiguousarray(rows))):
             if isinstance(piece, Refusal):
                 row = rows[piece.batch]
                 first, last = int(row["base_offset"]), int(row["last_offset"])
