@@ -6,8 +6,10 @@ no sentence there begins with What, Who, Of, Which, Whether or Where, few have o
 
 import ast
 import inspect
+import io
 import re
 import subprocess
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +25,12 @@ LONG_WORDS = 30
 MOST_INVERTED_DOCSTRINGS = 0.2
 """Percent, over the whole package."""
 
+MOST_INVERTED_COMMENTS = 15
+MOST_CLAUSES_IN_TABLES = 14
+MOST_DANGLING = 233
+"""Counts over the whole package. These numbers only fall: lower each one when the package has fewer."""
+
+PACKAGE = ROOT / "kafkafs"
 SUBJECT_CHARACTERS = 72
 FIRST_OF_THE_RULE = "5c61ff7aabf2"
 """The last commit before subjects were held to `SUBJECT_CHARACTERS`."""
@@ -32,6 +40,9 @@ PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / ".github/CONTRIB
 _INVERTED = re.compile(r"(What|Who|Whoever|Whose|Of|Which|Whether|Where)\b")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _NO_PROSE = re.compile(r"```.*?```|<!--.*?-->", re.S)
+_CLAUSE = re.compile(r"\b(what|which|who|whoever|whose|those|where)\b", re.I)
+_DANGLING = re.compile(r"(The same|Those|That|It|Its|Their|So many|These|All of (it|them)|None|Both|Another one)\b")
+_ROW = re.compile(r"^ {0,4}[a-z]\w*\b(?:.*? {2,}| )\S.*(?:\n {6,}\S.*)*", re.M)
 _FRAGMENT_WORDS = 3
 
 
@@ -65,9 +76,29 @@ def docstrings(package: Path) -> Iterator[str]:
                     yield inspect.cleandoc(text)
 
 
+def comments(source: str) -> Iterator[str]:
+    """All comments of a module; the lines of one that spans several are joined."""
+    joined, last_row = list[str](), 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            row, text = token.start[0], token.string.lstrip("# ")
+            is_alone = not token.line[: token.start[1]].strip()
+            if is_alone and last_row == row - 1:
+                joined[-1] += f" {text}"
+            else:
+                joined.append(text[:1].upper() + text[1:])
+            last_row = row if is_alone else 0
+    yield from joined
+
+
+def is_inverted(sentence: str) -> bool:
+    """True if it begins with What, Who, Of or another of these words, and is no question."""
+    return _INVERTED.match(sentence) is not None and not sentence.endswith("?")
+
+
 def measures(found: list[str]) -> Measures:
     """Of at least one sentence."""
-    inverted = [each for each in found if _INVERTED.match(each) and not each.endswith("?")]
+    inverted = [each for each in found if is_inverted(each)]
     long = [each for each in found if len(_WORD.findall(each)) > LONG_WORDS]
     share = 100 / len(found)
     return Measures(
@@ -98,8 +129,36 @@ def test_a_page_reads_plainly(page):
 
 
 def test_docstrings_read_plainly():
-    found = measures([each for text in docstrings(ROOT / "kafkafs") for each in sentences(text)])
+    found = measures([each for text in docstrings(PACKAGE) for each in sentences(text)])
     assert found.inverted <= MOST_INVERTED_DOCSTRINGS
+
+
+def test_comments_read_plainly():
+    """A comment is read beside its line of code, which is no place for half a sentence."""
+    sources = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
+    found = [each for source in sources for comment in comments(source) for each in sentences(comment)]
+    inverted = [each for each in found if is_inverted(each)]
+    assert len(inverted) <= MOST_INVERTED_COMMENTS, inverted
+
+
+def test_the_tables_of_packages_read_plainly():
+    """A package's table names the thing that each module has or does. It does not circumscribe it by a clause."""
+    tables = [
+        ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in PACKAGE.rglob("__init__.py")
+    ]
+    rows = [row[0] for table in tables for row in _ROW.finditer(table)]
+    clauses = [row for row in rows if _CLAUSE.search(row)]
+    assert len(rows) > 250
+    assert len(clauses) <= MOST_CLAUSES_IN_TABLES, clauses
+
+
+def test_a_first_line_is_understood_alone():
+    """An editor shows it without the method above, so it must not refer to that method's docstring."""
+    kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    modules = [ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")]
+    nodes = [node for module in modules for node in ast.walk(module) if isinstance(node, kinds)]
+    dangling = [text for node in nodes if _DANGLING.match(text := ast.get_docstring(node) or "")]
+    assert len(dangling) <= MOST_DANGLING, dangling
 
 
 def test_subjects_of_commits_are_short():

@@ -141,6 +141,6 @@ def _available(command: str) -> bool:
 
 def _show(place: Path, text: str, command: str) -> bool:
     print(f"\n# {text}\n$ {command}", flush=True)
-    ours = f'kafkafs() {{ "{sys.executable}" -m kafkafs "$@"; }}; {command}'  # which need not be on the PATH
+    ours = f'kafkafs() {{ "{sys.executable}" -m kafkafs "$@"; }}; {command}'  # `kafkafs` need not be on the PATH
     done = subprocess.run(["sh", "-c", ours], cwd=place, timeout=COMMAND_S, stderr=sys.stdout, check=False)
     return done.returncode == 0

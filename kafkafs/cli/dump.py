@@ -127,7 +127,7 @@ def _texts(arguments: argparse.Namespace, findings: Findings, progress: FileProg
 def _folder(path: str) -> str:
     if not is_bucket(path):
         return os.path.dirname(path)
-    from kafkafs.log.tier.folder import split  # what a tier takes, other dumps do without
+    from kafkafs.log.tier.folder import split  # only dumps of a tier need it
 
     return split(path)[0]
 
@@ -220,7 +220,7 @@ def _paths(named: list[str], *, logs_only: bool) -> Iterator[str]:
 
 def _objects(address: str, *, logs_only: bool) -> list[str]:
     """The object of that address. A folder means the objects in it and in the folders below it, as a directory."""
-    from kafkafs.log.tier.folder import objects_in  # what a tier takes, other dumps do without
+    from kafkafs.log.tier.folder import objects_in  # only dumps of a tier need it
 
     parts_of(address)
     place, mark, query = address.partition("?")
@@ -238,7 +238,7 @@ def _is_there(path: str) -> bool:
     """True if there is a file of that path, or an object of that address. Kafka's tool does not look."""
     if not is_bucket(path):
         return os.path.lexists(path)
-    from kafkafs.log.tier.folder import Folder, split  # what a tier takes, other dumps do without
+    from kafkafs.log.tier.folder import Folder, split  # only dumps of a tier need it
 
     folder, name = split(path)
     with suppress(NotFound):
@@ -282,7 +282,7 @@ def _opener(
 
     @cache
     def remote(folder: str) -> "Folder":
-        from kafkafs.log.tier.folder import Folder  # what a tier takes, other dumps do without
+        from kafkafs.log.tier.folder import Folder  # only dumps of a tier need it
 
         return Folder(folder, keys)
 

@@ -66,7 +66,7 @@ def run_to_exit_code(command: Callable[[], int], ending: Ending | None = None, *
         if sentence := _missing_directory() or lack:
             say(sentence)
             return ending.failed
-        import traceback  # which takes a while
+        import traceback  # this import takes a while
 
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{place.filename}:{place.lineno}, kafkafs {kafkafs.__version__}"

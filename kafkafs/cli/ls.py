@@ -97,7 +97,7 @@ class _Listing:
     def __init__(self, look: ListingStyle, all_names: bool, recursive: bool, begun: bool) -> None:
         self._look, self._all, self._recursive = look, all_names, recursive
         self._begun = begun  # true if lines were printed: a blank line separates the next directory
-        self.below = unmounted.Failures("ls")  # what was listed and could not be looked at
+        self.below = unmounted.Failures("ls")  # names that were listed but could not be read
 
     def show(self, path: str, directory: DirectoryNode, failures: unmounted.Failures, *, headed: bool = True) -> None:
         """Print a directory, then with `-R` those in it. `failures`: where it counts if it cannot be listed."""

@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
         journal.start(log_file, syslog=arguments.background)
     except OSError as error:
         raise UsageError(f"cannot log to {str(log_file)!r}: {error.strerror}") from None
-    place = Path(mountpoint.real_path(place))  # where the mount will stand, whatever becomes of a link to it
+    place = Path(mountpoint.real_path(place))  # the mount point, even if a link to it changes
     daemon = _daemon(data_dirs, place, claim, options, answers)
     return _in_background(place, daemon) if arguments.background else supervise(place, daemon)
 

@@ -150,7 +150,7 @@ def completions() -> list[str]:
 
 _BY_NAME = {word.name: word for word in WORDS}
 
-# What mount(8) and fstab(5) may pass on: true of this mount anyway, or meant for another program.
+# Options that mount(8) and fstab(5) may pass on: true of this mount anyway, or meant for another program.
 _GRANTED = {
     "ro", "defaults", "nodev", "nosuid", "noexec", "noatime", "nodiratime", "norelatime", "nostrictatime",
     "relatime", "lazytime", "nolazytime", "async", "silent", "loud", "nomand", "iversion", "noiversion", "symfollow",

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, TypeAlias
 import kafkafs
 from kafkafs.errors import EMPTY_NAME, did_you_mean
 
-Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # which is generic for type checkers only
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"  # this class is generic for type checkers only
 
 COMMANDS = {
     "mount": "mount", "umount": "quick", "ls": "quick", "cat": "quick", "stat": "quick", "grep": "quick",

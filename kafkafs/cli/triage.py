@@ -51,7 +51,7 @@ def lines(found: Triage, words: Sequence[str]) -> Iterator[str]:
     elif len(first) > _LONG and is_plain:
         yield f"D={shlex.quote(place)} C={first}"
         place, first = "$D", "$C"
-    state = f"kafkafs cat {first} .cluster/state.json"  # where there is nothing else to show
+    state = f"kafkafs cat {first} .cluster/state.json"  # used if there is nothing else to show
     has_logs = found.partitions or found.has_metadata
     for subject, texts, more in (
         ("CLUSTER", _cluster(found), state),

@@ -110,7 +110,7 @@ class HistoryReplay(Replay):
         row, value = records.rows[number], records.value(number)
         key = bytes(records.key(number) or b"")
         event = _Event(int(row["offset"]), int(row["timestamp"]), key, None if value is None else bytes(value))
-        if isinstance(parse_record(InternalTopic.OFFSETS, key, None), Unreadable):  # of a type that Kafka passes over
+        if isinstance(parse_record(InternalTopic.OFFSETS, key, None), Unreadable):  # Kafka ignores this type
             return
         if producer >= 0:
             self._open[producer].append(len(self._outcomes))

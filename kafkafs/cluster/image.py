@@ -95,7 +95,7 @@ class Image:
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}  # by id
-        self.ids: dict[str, str] = {}  # of topics, by name
+        self.ids: dict[str, str] = {}  # topic ids by name
         self.brokers: dict[int, Broker] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}  # by type and name of the resource
         self.acls: dict[str, Acl] = {}

@@ -114,7 +114,7 @@ class LastValues(Replay):
             of_type = self._strange[f"keys of the unknown type {kind_of(key)}"]
             of_type.discard(key) if kept is None else of_type.add(key)
             return
-        if not is_key(self.topic, key):  # of no known name either: its bytes may be chance
+        if not is_key(self.topic, key):  # no known name has it either: its bytes may be chance
             self._strange[UNREADABLE_KEYS].add(key)
             return
         name = name_of(key)

@@ -188,7 +188,7 @@ class Registry:
 
     def decoder(self, schema: RegisteredSchema) -> Decoder:
         """The decoder of payloads of a schema."""
-        if schema.type == "JSON":  # which are what they are, whatever their schema and what it refers to
+        if schema.type == "JSON":  # JSON payloads need neither their schema nor its references
             return known_decoder(schema.type, "")
         if schema.text is None:
             return refusing("the schema's text is encrypted or too large")

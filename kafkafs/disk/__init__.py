@@ -28,14 +28,14 @@ The same in a bucket, from its address to the bytes:
                         `http_connection`
     arrow_store         the same of any store, and with any credentials, by pyarrow
     s3_place            the location of an S3 bucket, from its address and the environment
-    store_session       what this process has had to do with object stores: failures, chunks in memory
+    store_session       this process's memory of object stores: failures, chunks
 
 Threads, processes and memory:
 
     blocking            says if the calling thread may block
     cached_value        a value that is valid for a moment, or computed once; small caches of such values
     budget              a limit on memory or open files for many holders together; chooses the holder that frees some
-    hints               what the readers of one tree remember to save time; changes no answer
+    hints               facts that the readers of one tree remember to save time; they change no answer
     forked              worker processes, forked from this one; `in_order` runs jobs on several of them, and returns
                         the results in the order of the jobs
     garbage             turns Python's search for reference cycles off for a while

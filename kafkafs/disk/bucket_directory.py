@@ -52,7 +52,7 @@ class _Entry(NamedTuple):
     """The attributes that `os.scandir` gives for a name."""
 
     name: str
-    about: os.stat_result | None  # of an object, not of a folder
+    about: os.stat_result | None  # None for a folder
 
     def is_dir(self, *, follow_symlinks: bool = True) -> bool:  # noqa: ARG002 (there are no links)
         """True of a folder."""
@@ -87,7 +87,7 @@ class BucketDirectory(Directory):
         self._objects = BucketObjects(address, "")
         self._before: SeenListings = store_session.current.seen_before.get(address, SeenListings({}, {}))
         self.listings = BucketListings(self._objects, address, options.clock, self._before.folders)
-        self._versions: dict[str, tuple[Object, Version]] = {}  # of what was read, by key
+        self._versions: dict[str, tuple[Object, Version]] = {}  # versions that were read, by key
         self._files: LruCache[ChunkedFile] = LruCache()
 
     def seen(self) -> SeenListings:

@@ -46,7 +46,7 @@ class BucketListing:
     folders: frozenset[str]
     about: os.stat_result
     at: float
-    abouts: dict[str, os.stat_result] = field(default_factory=dict)  # of objects, as far as somebody has asked
+    abouts: dict[str, os.stat_result] = field(default_factory=dict)  # objects that somebody asked about
 
 
 class BucketListings:
@@ -61,7 +61,7 @@ class BucketListings:
         self._most_names = store_session.current.limits.names
         self._lock, self._relisting = ProcessLock(), ProcessLock()
         self._known: dict[str, BucketListing] = {}
-        self._stamps = Stamps()  # of what was listed, by folder
+        self._stamps = Stamps()  # stamps of listings, by folder
         for folder, (folders, found) in seen.items():
             self._keep(folder, folders, found)
 

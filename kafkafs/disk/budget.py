@@ -149,6 +149,6 @@ class Budget:
         self._ask_to_release(ref(holder))
 
     def _ask_to_release(self, known: ReferenceType[Holder]) -> None:
-        holder = known()  # what is gone holds nothing
+        holder = known()  # a holder that is gone holds nothing
         if holder is None or holder.release():
             self._note(known, 0)

@@ -96,7 +96,7 @@ class made_once(Generic[Value]):
     def __init__(self, make: Callable[[Any], Value]) -> None:
         self._make = make
         self.__doc__ = make.__doc__
-        self._lock = ProcessLock()  # of all owners, held for no call of `make`
+        self._lock = ProcessLock()  # shared by all owners; not held during a call of `make`
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name, self._once = name, f"_{name}_once"

@@ -215,7 +215,7 @@ class ChunkedFile(DataFile):
         """The first of so many chunks; the others are in the cache by then."""
         try:
             pieces = self._chunks(first, count)
-        except NotFound as error:  # which would say that there is no such record
+        except NotFound as error:  # NotFound would mean that there is no such record
             raise Vanished(f"{self.name!r} disappeared: {error}") from error
         for number, piece in enumerate(pieces, first):
             expected = min(self._chunk_size, self._size - number * self._chunk_size)

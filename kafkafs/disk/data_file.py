@@ -52,8 +52,8 @@ class DiskOptions:
     other value. `log.read_options.ReadOptions` adds what is about Kafka."""
 
     cache_keep: bool = False  # leave pages that a read brought in in the page cache
-    memory: Memory = field(default=UNLIMITED, compare=False, repr=False)  # where large buffers come from
-    descriptors: DescriptorBudget = field(default_factory=DescriptorBudget, compare=False, repr=False)  # of open files
+    memory: Memory = field(default=UNLIMITED, compare=False, repr=False)  # the source of large buffers
+    descriptors: DescriptorBudget = field(default_factory=DescriptorBudget, compare=False, repr=False)  # for open files
     clock: Callable[[], float] = field(default=time.monotonic, compare=False, repr=False)  # seconds, for freshness
     hints: Hints = field(default_factory=Hints, compare=False, repr=False)
 
@@ -205,9 +205,9 @@ class LocalFile(DataFile):
         """See `DataFile`. Bytes in memory come at once, whichever thread asks. For the others the thread has to
         wait."""
         if straight != self._straight and not self._options.cache_keep:
-            self._straight = straight  # of several readers the last one counts
+            self._straight = straight  # the last of several readers counts
             self.hints.page_cache.read_ahead(self.descriptor, self.device, straight=straight)
-        passing = passing or len(buffer) >= LONG_READ  # what is left of a long read may be short
+        passing = passing or len(buffer) >= LONG_READ  # the rest of a long read may be short
         got = self._read_at_once(buffer, position, passing)
         if got < len(buffer) and self._more_follows(position + got):
             may_block()

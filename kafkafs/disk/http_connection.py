@@ -30,7 +30,7 @@ class HttpConnection:
         """`host` may have a port. With `trust` by TLS. OSError if there is none; TimeoutError after so much silence."""
         name, colon, port = host.rpartition(":") if re.search(r":\d+$", host) else (host, "", "")
         name = name.strip("[]")
-        address: Any = name.encode() if name.isascii() else name  # which spares the tables of other names
+        address: Any = name.encode() if name.isascii() else name  # bytes spare the tables for names that are not ASCII
         self._socket = socket.create_connection((address, int(port) if colon else 443 if trust else 80), silent_s)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -43,8 +43,8 @@ class HttpConnection:
         self.until = 0.0
         """The time at which a read of the response gives up (`time.monotonic`)."""
         self._buffer = memoryview(bytearray(_HEAD_SIZE))
-        self._from = self._to = 0  # of the bytes in the buffer that nobody has taken
-        self._left = 0  # of the body, or of its chunk
+        self._from = self._to = 0  # range of the buffer's bytes that nobody has taken
+        self._left = 0  # bytes left of the body, or of its chunk
         self._is_chunked = self._closes = self._is_hurried = False
         self.status, self.headers = 0, dict[str, str]()
         """The status and the headers of the last response; names of headers are in lower case."""

@@ -64,7 +64,7 @@ def in_order(
     """Yield what the jobs tell, each with its lane. Exhausted if the system ends a process."""
     started, idle, held = list[ForkedProcess[Task, Message]](), deque[ForkedProcess[Task, Message]](), 0
     busy: dict[ForkedProcess[Task, Message], _Given[Message]] = {}
-    lanes: defaultdict[str, deque[_Given[Message]]] = defaultdict(deque)  # of each lane, in the order of its jobs
+    lanes: defaultdict[str, deque[_Given[Message]]] = defaultdict(deque)  # the jobs of each lane, in order
     try:
         while True:
             while idle or len(started) < processes:

@@ -84,7 +84,7 @@ class LocalDirectory(Directory):
         self._path = os.path.abspath(path)
         self.descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._closing = Closing(self.descriptor)
-        # of a remote file system, the descriptors that are to be closed
+        # descriptors that are to be closed, if the file system is remote
         self._remote: deque[int] | None = deque() if is_remote(self.descriptor) else None
         self.files = KeptFiles()
         self._swept = options.clock()
@@ -227,7 +227,7 @@ class LocalDirectory(Directory):
             about = os.fstat(descriptor)
             if not stat.S_ISREG(about.st_mode):
                 raise refused
-            return about, access_to(f"/proc/self/fd/{descriptor}", about)  # what is open as a path only has no list
+            return about, access_to(f"/proc/self/fd/{descriptor}", about)  # an O_PATH descriptor has no access list
         finally:
             os.close(descriptor)
 

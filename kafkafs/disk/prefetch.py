@@ -173,7 +173,7 @@ class Prefetch:
             block = _buffers.take()[: min(BLOCK - made.end % BLOCK, end - made.end)].data
             block = block[: file.read_into(block, made.end, straight=end - made.end > _KERNEL_AHEAD)]
         except (DiskError, MemoryError):
-            self._unfit = file  # what can be had, before a damaged place too, is had in smaller pieces
+            self._unfit = file  # smaller reads get all that can be read, also before a damaged place
             return False
         self.made, self._advanced = made.and_then(block, position), self._budget.clock()
         return len(block) > 0

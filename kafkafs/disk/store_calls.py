@@ -59,7 +59,7 @@ _OF_THE_OBJECT = ("HTTP status 416", "INVALID_OBJECT_STATE", "code 136")
 damage."""
 
 _SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
-_SHORTEST = 6  # of what is no word of a sentence
+_SHORTEST = 6  # characters: a shorter secret may be a word of the sentence
 Answer = TypeVar("Answer")
 AtOnce = Callable[[float], Answer | None]
 """Asks in the thread of the caller, up to a time (`time.monotonic`). None if that takes a thread of its own."""

@@ -25,7 +25,7 @@ class StoreLimits:
 
     connect_s: float = 3.0  # until a store answers at all
     request_s: float = 5.0  # between two parts of an answer
-    attempts: int = 2  # of the store's client, for one request
+    attempts: int = 2  # by the store's client, for one request
     question_s: float = 15.0  # for one question in all
     suspect_s: float = 2.0  # for one question, once one took too long, until one is answered
     listing_s: float = 300.0  # for a listing, a thousand keys a request: a data directory can have a million

@@ -17,7 +17,7 @@ from kafkafs.format.names import parse_partition_name
 
 MOST_NAMED = 3
 _MOST_LOOKED_AT, _MOST_IN_BUCKET = 1000, 20
-_MANIFEST = ".kafkafs/status.json"  # what only a mount has
+_MANIFEST = ".kafkafs/status.json"  # only a mount has this file
 
 Name = TypeVar("Name", str, Path)
 IsDataDirectory = Callable[[Path], bool]

@@ -32,7 +32,7 @@ class DumpOptions:
     decode_value: Decoder = as_string
     decode_record: RecordDecoder | None = None  # instead of these two
     limit: int = 1 << 30  # bytes that one batch may unpack to
-    memory: Memory = UNLIMITED  # where those come from
+    memory: Memory = UNLIMITED  # the source of those bytes
 
     @property
     def is_deep(self) -> bool:

@@ -25,7 +25,7 @@ class DumpedRecord:
     value_size: int
     sequence: int = NO_SEQUENCE
     header_keys: Sequence[bytes] = ()
-    crc: int | None = None  # of v0 and v1
+    crc: int | None = None  # for v0 and v1
     is_valid: bool = True
 
 

@@ -47,7 +47,7 @@ class TextLog:
     def __init__(self, asked: Dump) -> None:
         self._asked = asked
         self._source, self._options, self._window = asked.source, asked.options, asked.window
-        self._last_offset: int | None = -1 if asked.window == WHOLE else None  # of a record: to find gaps
+        self._last_offset: int | None = -1 if asked.window == WHOLE else None  # a record's, to find gaps
         self._needs_python = not has_kernels(asked.options)
         self._reports_undecoded = True
 

@@ -47,7 +47,7 @@ def lz4_blocks(data: memoryview, magic: int) -> Iterator[tuple[memoryview, bool,
     if word != _LZ4_MAGIC or flags & 0xE3 != 0x60 or code & 0x8F or code < 0x40:
         _corrupt("lz4")
     most, sums = 1 << 8 + 2 * (code >> 4), 4 if flags & _LZ4_BLOCK_SUMS else 0
-    at = 14 if flags & _LZ4_CONTENT_SIZE else 6  # of the checksum
+    at = 14 if flags & _LZ4_CONTENT_SIZE else 6  # position of the checksum
     if at >= len(data) or (magic > 0 and data[4:7] != _LZ4_USUAL and data[at] != _sum(data[4:at]) >> 8 & 255):
         _corrupt("lz4")
     at += 1

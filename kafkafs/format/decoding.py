@@ -48,7 +48,7 @@ class DecodedLines:
         self._topic = internal_topic(topic)
         self._known = known_texts(topic)
         self._held = bytearray()  # texts and tails that Python has made
-        self._reasons: dict[int, str] = {}  # of fields of a chunk that Python could not decode
+        self._reasons: dict[int, str] = {}  # for fields of a chunk that Python could not decode
         self._scratch = np.empty(AVRO_SCRATCH, np.uint8)
 
     def pieces(self, records: Records, room: Array | None = None) -> Iterator[memoryview]:
@@ -67,7 +67,7 @@ class DecodedLines:
 
     def _decoded(self, records: Records) -> Iterator["_Part"]:
         """All those records by and by."""
-        rows = np.ascontiguousarray(records.rows)  # which the kernel of lines takes as they are
+        rows = np.ascontiguousarray(records.rows)  # the kernel of lines needs contiguous rows
         configs = config_records(records)
         most = self._records_at_a_time
         for start in range(0, len(rows), most):

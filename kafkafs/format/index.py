@@ -342,7 +342,7 @@ class TimeIndex(AbstractIndex[TimestampOffset]):
         return self.entry(self.entries - 1)
 
     def _find_padding(self) -> int:
-        return 1 if self.slots == 1 else super()._find_padding()  # what is preallocated has room for more than one
+        return 1 if self.slots == 1 else super()._find_padding()  # a preallocated file has room for several
 
     def entry(self, slot: int, page: IndexPage = NO_PAGE) -> TimestampOffset:
         """See `AbstractIndex`."""

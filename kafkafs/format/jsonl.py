@@ -71,7 +71,7 @@ class JsonLines:
     def __init__(self, topic: str, partition: int, first: str = "") -> None:
         """`first`: see `padded_prefix`."""
         self._prefix, self._padded = padded_prefix(topic, partition, first)
-        self._left = _NO_ROOM  # of the room that was written last
+        self._left = _NO_ROOM  # the unused part of the room that was written last
 
     def pieces(self, records: Records, room: Array | None = None) -> Iterator[memoryview]:
         """See `LineMaker`."""

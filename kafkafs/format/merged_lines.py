@@ -129,7 +129,7 @@ class _Source:
         self._left: Records | None = None
         self._rows: Rows = np.empty(0, np.void)
         self._pieces: Iterator[memoryview] = iter(())
-        self._piece = self._share[:0]  # what of their lines is made and not merged yet
+        self._piece = self._share[:0]  # lines of the rows that are made and not merged yet
         self._made = 0
         self.is_long = False
         """True if the next line is too long for this, and `long_line` must make it."""

@@ -234,7 +234,7 @@ def _packed_v2(work: _Work, first: int, stop: int, announced: int) -> Iterator[R
         if refusal is not None:
             yield refusal
             number += 1
-        del arena  # what comes next may need its memory
+        del arena  # the next piece may need its memory
 
 
 def _fill(work: _Work, first: int, stop: int, arena: Array) -> tuple[int, Refusal | None]:

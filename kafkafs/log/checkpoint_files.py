@@ -96,7 +96,7 @@ class CheckpointFiles:
         for problem in problems:
             if before is None or problem not in before.problems:
                 self._tell(problem)
-        # What a disk refused, it may give next time.
+        # A disk may give next time what it has refused now.
         found = Checkpoints(starts, high_watermarks, tuple(problems), frozenset(unread))
         return self._known.store(found, None if problems else stamps)
 

@@ -320,7 +320,7 @@ def open_data_directory(
         return directory
     if bucket_of(path) and (instead := near(path)):
         raise UsageError(f"{str(path)!r} is no copy of a data directory{instead}")
-    from kafkafs.log.tier.tier_directory import open_tier  # what is no data directory may be a tier
+    from kafkafs.log.tier.tier_directory import open_tier  # a place that is no data directory may be a tier
 
     tier = open_tier(path, options)
     if tier is not None:

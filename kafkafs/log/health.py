@@ -94,7 +94,7 @@ def _looked(segment: Segment, files: SegmentFiles, inside: Inside) -> SegmentHea
         log = segment.log()
         about = log.stat()
         found = _look(segment, about.st_size)._replace(log=LogAttributes(log.access(about), about.st_mtime_ns))
-        segment.indexes.forget()  # what is remembered of pages, of each of so many, is for those who ask again
+        segment.indexes.forget()  # remembered pages serve repeated lookups, and there are many segments
         return cached.store(found, stamp if is_settled(about.st_ctime_ns) else None)
     except (Denied, NotFound, DiskError) as error:
         return SegmentHealth("missing", "missing", "missing", (f"{segment.log_name} cannot be read: {error}",))

@@ -116,7 +116,7 @@ def _is_still_there(log: Log, witness: Witness | None, now: Log) -> bool | None:
         elif witness is not None:
             is_there = witness.held[segment] is not None
         else:
-            is_there = len(log.segments) == 1  # of which nothing was read
+            is_there = len(log.segments) == 1  # nothing was read of an empty log
         if is_there:
             return True
     return None

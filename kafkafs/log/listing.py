@@ -53,7 +53,7 @@ class Listing:
     settled: bool
     segments: dict[int, dict[str, ListedFile]]
     producer_snapshots: dict[int, str]  # names by offset
-    names: tuple[str, ...]  # of all regular files, sorted
+    names: tuple[str, ...]  # all regular files, sorted
     logless: tuple[int, ...] = ()  # offsets of indexes whose log is missing
     problems: tuple[str, ...] = field(default=())
     compacting: bool = False  # the cleaner is at it, or was a moment ago
@@ -94,7 +94,7 @@ def list_partition(root: Directory, partition: str, indexes: Directory | None = 
     except Vanished:
         if not found:
             raise
-        listing = found[0]  # of a directory that never rests
+        listing = found[0]  # this directory never rests
     if indexes is not None:
         _prefer_rebuilt(listing, indexes, partition)
     return listing
@@ -143,7 +143,7 @@ def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
         if not any(other <= base for other in cleaned):
             found[base] = _with_swaps(found.get(base, {}), kinds)
     segments = {base: found[base] for base in sorted(found) if "log" in found[base]}
-    logless = tuple(sorted(found.keys() - segments.keys() - deleted))  # of those that go the log goes first
+    logless = tuple(sorted(found.keys() - segments.keys() - deleted))  # a broker deletes the log first
     by_offset = {
         offset: name for name in producer_snapshots if (offset := parse_offset(name[:OFFSET_DIGITS])) is not None
     }

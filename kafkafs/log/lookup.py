@@ -165,7 +165,7 @@ class Lookup:
             record = self.visible.record_at_or_after(segment, batch, run, timestamp, outcomes, trace)
             if record is None:
                 continue
-            if trace is not no_trace:  # what a message of an old format spans takes unpacking
+            if trace is not no_trace:  # the span of a message of an old format takes unpacking
                 trace(scanned_to(segment, batch.end - item.start.position, item.start, batch))
             return segment, batch, record
         return None

@@ -121,8 +121,8 @@ class _TimeFinder:
         self._visible = lookup.visible
         self._lookup = lookup
         self._segments = lookup.log.visible_segments()
-        self._number = 0  # of the first segment that may have the next answer
-        self._offsets = self._timestamps = np.zeros(0, np.int64)  # of the batch that had the last answer
+        self._number = 0  # number of the first segment that may have the next answer
+        self._offsets = self._timestamps = np.zeros(0, np.int64)  # columns of the batch that had the last answer
         self._walk: Iterator[Candidate] = iter(())
         self._end: int | None = None  # the answer behind the last record
 

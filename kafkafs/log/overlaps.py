@@ -79,7 +79,7 @@ def fresh(piece: Records, rows: Batches, overlaps: Overlaps) -> Records:
     numbers = piece.rows["batch"]
     if not len(numbers):
         return piece
-    first, last = numbers[0], numbers[-1]  # of a run with thousands of rows a piece may hold one
+    first, last = numbers[0], numbers[-1]  # a run may have thousands of rows, and a piece only one of them
     floors = overlaps.floors(rows["base_offset"][first : last + 1])
     is_first = piece.rows["offset"] > floors[numbers - first]
     return piece if is_first.all() else Records(piece.data, chosen(piece.rows, is_first))

@@ -75,7 +75,7 @@ class ProducerStates:
             delta = int(last["last_offset"]) - int(last["base_offset"])
             sequence, offset = _last_sequence(int(last["base_sequence"]), delta), int(last["last_offset"])
             of_epoch = int(last["producer_epoch"])
-        if of_epoch != epoch:  # of an epoch before: no batch of this one has come
+        if of_epoch != epoch:  # the last batch has an earlier epoch: no batch of this epoch has come
             sequence, offset, delta = _NOTHING
         first = before.transaction_first_offset
         ended = np.flatnonzero(control)

@@ -26,7 +26,7 @@ class TierSource:
     text of this value has it."""
 
     place: str = field(repr=False)  # a directory, or a URI that pyarrow.fs opens
-    keys: tuple[tuple[str, Path], ...] = field(default=(), repr=False)  # of Aiven's encryption: id and PEM file
+    keys: tuple[tuple[str, Path], ...] = field(default=(), repr=False)  # for Aiven's encryption: id and PEM file
     cache_size: int = CACHE_SIZE  # bytes of chunks that are kept
 
     @property
@@ -59,8 +59,8 @@ class ReadOptions(DiskOptions):
     corrupt_skip: bool = False  # decoded ranges skip corrupt batches instead of failing
     max_batch: int = MAX_BATCH  # bytes a batch may unpack to in a decoded view; above it: TooLarge
     exact: int = EXACT  # bytes of log, or of text without one, up to which text has a size; 0: none has one
-    index_dir: Path | None = None  # where `kafkafs reindex` put rebuilt indexes
-    tiered: TierSource | None = None  # where older segments of tiered topics are
+    index_dir: Path | None = None  # the directory of indexes that `kafkafs reindex` has rebuilt
+    tiered: TierSource | None = None  # the tier that has older segments of tiered topics
     log_fresh_s: float = 0.05  # for so long a look at a partition counts as now: less than followers wait between two
     names_fresh_s: float = 0.1  # the same of a data directory's names, and of its checkpoints
     indexes_fresh_s: float = 1.0  # the same of the names in `index_dir`

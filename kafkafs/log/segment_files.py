@@ -124,7 +124,7 @@ class SegmentFiles:
         self.base_offset = base
         self.listed = listed
         self._open: dict[str, ReferenceType[DataFile]] = {}
-        self.health: ValidatedValue[SegmentHealth] = ValidatedValue()  # what `health` has found, by their stamp
+        self.health: ValidatedValue[SegmentHealth] = ValidatedValue()  # findings of `health`, by the files' stamp
         self._access: ValidatedValue[Access] = ValidatedValue()  # to the log, by its time of change
 
     object = None
@@ -238,7 +238,7 @@ class SegmentFiles:
             name = f"{self._partition}/{self.name_of(kind)}"
             try:
                 about = (self._root if listed is None else self._root_of(listed)).stat(name)
-                inode = about.st_ino if S_ISREG(about.st_mode) else None  # what is none was not listed
+                inode = about.st_ino if S_ISREG(about.st_mode) else None  # other kinds of files are not listed
             except NotFound:
                 inode = None
             if inode != (None if listed is None else listed.inode):

@@ -32,7 +32,7 @@ class SegmentIndexes:
         self._is_closed = is_closed
         self._offset_index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
-        self._largest: int | None = None  # of a closed segment, what the last time index entry says
+        self._largest: int | None = None  # a closed segment's, from its last time index entry
         self.known_largest: tuple[int, int] | None = None
         """Position of the log's end, and the largest timestamp up to there: `time_search` notes them."""
         self.proven_largest: int | None = None

@@ -109,7 +109,7 @@ def batch_reaching(segment: Segment, offset: int, log_end: int, trace: Trace = n
             trace(f"log {segment.log_name}: offset {offset} is in the damaged batch at {item.position}")
             return item
         found = batch_at(item.rows, row_reaching(item, offset))
-        if trace is not no_trace:  # what a message of an old format spans takes unpacking
+        if trace is not no_trace:  # the span of a message of an old format takes unpacking
             scanned += found.end - item.position
             trace(scanned_to(segment, scanned, start, found))
         return found
@@ -135,7 +135,7 @@ def closed_end(segment: Segment) -> int:
 
 
 def _end_before_zeros(segment: Segment) -> int:
-    if segment.object is not None:  # what is uploaded has been cut where it ends
+    if segment.object is not None:  # an uploaded log was cut at its end
         return segment.seen[0]
     file = segment.log()
     size = file.size

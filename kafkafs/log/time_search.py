@@ -90,7 +90,7 @@ class TimeSearch(NamedTuple):
         """`batches` from `start` on. `entry` is what is to be confirmed: no candidate comes before it is."""
         segment, trace = self.segment, self.trace
         item: BatchRun | Damage | None = None
-        lost: Damage | None = None  # of a tier: its records may be late enough if those right behind it are
+        lost: Damage | None = None  # a tier's: its records may be late enough if those right behind it are
         passed, needed = 0 if entry is None else entry.offset + 1, ANY_OFFSET if self.lenient else self.min_offset
         for item in segment.walk(start, self.log_end, passed, needed, self.largest):
             if isinstance(item, Damage):
@@ -204,7 +204,7 @@ def _newest(
     lenient: bool,
 ) -> Newest | None:  # fmt: skip
     found, is_indexed = None, entry is not None
-    lost: Damage | None = None  # of a tier, behind the newest batch
+    lost: Damage | None = None  # damage in a tier, behind the newest batch
     for item in segment.walk(start, log_end, ANY_OFFSET, ANY_OFFSET if lenient else 0):
         if isinstance(item, Damage):
             lost = item if segment.object is not None and not lenient else None

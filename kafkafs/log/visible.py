@@ -56,7 +56,7 @@ class Visible:
         walked = self.log.walk(begin, end, self.options.corrupt_skip, largest)
         first = next(walked, None)
         earlier = self.overlaps.start_of(start)
-        if earlier < begin:  # what was passed on the way there has given reason to look
+        if earlier < begin:  # the batches on the way there gave reason to look
             begin, first = earlier, None
             walked = self.log.walk(earlier, end, self.options.corrupt_skip, largest)
         for segment, item in walked if first is None else chain((first,), walked):

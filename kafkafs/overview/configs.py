@@ -17,7 +17,7 @@ CLEANUP_POLICY = "cleanup.policy"
 RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
 _LOCAL_MS, _LOCAL_BYTES = "local.retention.ms", "local.retention.bytes"
 _TIERED, _COPY_DISABLED = "remote.storage.enable", "remote.log.copy.disable"
-_AS_TOPIC = -2  # of local retention: the same as the topic's
+_AS_TOPIC = -2  # local retention is the same as the topic's
 
 DEFAULTS: Mapping[str, str] = {
     CLEANUP_POLICY: "delete", RETENTION_MS: "604800000", RETENTION_BYTES: "-1", _LOCAL_MS: "-2", _LOCAL_BYTES: "-2",

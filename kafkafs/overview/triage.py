@@ -181,7 +181,7 @@ def _of_groups(found: Triage, cluster: Cluster, counts: Sequence[tuple[DataDirec
         return
     ends = {(each.name.topic, each.name.partition): _ends(each) for _, counted in counts for each in counted.partitions}
     lags: Counter[bytes] = Counter()
-    furthest: dict[bytes, tuple[int, Commit]] = {}  # of each group, and its lag
+    furthest: dict[bytes, tuple[int, Commit]] = {}  # the commit of each group with the largest lag, and that lag
     names = set[bytes]()
     for group in cluster.groups.all():
         names.add(group.name)

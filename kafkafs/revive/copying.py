@@ -72,7 +72,7 @@ def link_log(root: LocalDirectory, source: DataFile, target: Target, name: str) 
 
 
 def _cloned(source: DataFile, descriptor: int) -> bool:
-    if not isinstance(source, LocalFile):  # of a tier
+    if not isinstance(source, LocalFile):  # a file of a tier
         return False
     try:
         fcntl.ioctl(descriptor, _FICLONE, source.descriptor)

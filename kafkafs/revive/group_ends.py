@@ -115,7 +115,7 @@ class _Groups:
             return gone
         group = self._groups[name] = group or _Group(protocol)
         group.known[event.key], group.owned[event.key] = event.offset, event.owned
-        if kind_of(event.key) == protocol.current:  # which makes a member, and a tombstone of it does not remove that
+        if kind_of(event.key) == protocol.current:  # it makes a member, which its tombstone does not remove
             group.known.setdefault(_as(protocol.member, event.key), event.offset)
         return gone
 
@@ -155,7 +155,7 @@ class LostGroupEnds:
     @cached_property
     def _found(self) -> list[GroupEnd]:
         events, rooms = self._read()
-        while _fill(events, rooms):  # what is put in presupposes others in turn
+        while _fill(events, rooms):  # added events presuppose others in turn
             pass
         filled = ((room.first, room.keys) for room in rooms if room.keys)
         return [GroupEnd(first, tuple(keys), tuple(sorted({_text(key) for key in keys}))) for first, keys in filled]

@@ -70,7 +70,7 @@ class LostEnds:
         log = self._state.log
         with suppress(DiskError, NotFound):
             for _, item in log.walk(offset, log.end_offset):
-                if isinstance(item, BatchRun):  # which may begin before
+                if isinstance(item, BatchRun):  # a run may begin before `offset`
                     item = item._replace(rows=item.rows[item.rows["base_offset"] >= offset])
                 yield item
 

@@ -63,7 +63,7 @@ class PartitionWriter:
             moved(log_size(kept.segment) if kept.is_own else 0)
         for base in self._fetched:
             self._target.remove(_name_of_fetched(base))
-        if scan.tally.is_below_start:  # which takes files away again
+        if scan.tally.is_below_start:  # `_beside` removes files then
             self._writing.finish()
         self._beside(scan)
         self._writing.finish()
@@ -98,7 +98,7 @@ class PartitionWriter:
         if kept.producers is not None:
             beside.append((segment_file(base, "snapshot"), producer_snapshot_bytes(kept.producers)))
         is_gone = kept.segment.object is not None and not any(isinstance(each, tuple) for each in kept.pieces)
-        mtime_ns = time.time_ns() if is_gone else kept.segment.files.log_seen[1]  # of what is gone, nobody knows it
+        mtime_ns = time.time_ns() if is_gone else kept.segment.files.log_seen[1]  # a lost segment's is unknown
         growing = self._growing.pop(base, None)
         if growing is not None:
             growing.finish(mtime_ns, tuple(beside))

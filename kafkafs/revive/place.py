@@ -168,7 +168,7 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
         raise UsageError(f"{str(path)!r} cannot be used: {error.strerror}") from error
     if not stat.S_ISDIR(about.st_mode):
         raise UsageError(f"{str(path)!r} is not a directory")
-    names = {*os.listdir(path)} - {REPORT + TMP}  # which is what the first moment of this command leaves
+    names = {*os.listdir(path)} - {REPORT + TMP}  # the first moment of this command leaves this file
     if not names:
         return
     report = _earlier_report(path)
@@ -180,7 +180,7 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
     if names == {REPORT}:
         return
     wanted = json.loads(json.dumps(dict(request)))
-    if before not in (wanted, {**wanted, CORRUPT: REFUSE}):  # what was whole under `refuse` is so under the others
+    if before not in (wanted, {**wanted, CORRUPT: REFUSE}):  # whole under `refuse` is whole under the others
         raise UsageError(f"{str(path)!r} was begun by another command, with other disks or options; name another one")
 
 

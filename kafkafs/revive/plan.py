@@ -136,7 +136,7 @@ def make_plan(paths: Sequence[Path], choices: Choices) -> Plan:
     kept, sentences = fitted(features, target)
     cluster = Cluster(disks.directories, options, choices.until_ms)
     if not target.has_new_groups or _GROUPS not in kept or image is None:
-        cluster.look()  # which reads all of Kafka's own topics
+        cluster.look()  # this reads all of Kafka's own topics
         sentences += _groups(cluster, target, kept)
     end = cluster if choices.until_ms is None else Cluster(disks.directories, options)
     if image is None:

@@ -22,7 +22,7 @@ class SetAside:
     def __init__(self, claims: Sequence[Claim], marks: Collection[str]) -> None:
         self._counting = defaultdict[int, list[Claim]](list)
         self._aside = defaultdict[int, list[Claim]](list)
-        for each in sorted(claims, key=lambda each: each.mark != ""):  # of equals, the one in use counts
+        for each in sorted(claims, key=lambda each: each.mark != ""):  # among equals, the one in use counts
             (self._counting if each.mark in marks else self._aside)[each.number].append(each)
 
     @property

@@ -105,7 +105,7 @@ def count_records(run: BatchRun, start: int) -> int:
     if rows["base_offset"][0] >= start and not rows["attributes"].any() and rows["magic"].min() >= 2:
         return int(rows["count"].sum())  # most are like that
     rows = chosen(rows, (rows["last_offset"] >= start) & ~is_control(rows))
-    unclear = is_wrapped(rows) | (rows["base_offset"] < start)  # of which a header does not tell it
+    unclear = is_wrapped(rows) | (rows["base_offset"] < start)  # a header does not tell the count of these
     count = int(rows["count"][~unclear].sum())
     for piece in decode(run.data, run.position, chosen(rows, unclear), MAX_BATCH) if unclear.any() else ():
         if not isinstance(piece, Refusal):

@@ -96,7 +96,7 @@ class Writing:
         self._free, self._given, self._under_way = list(range(SLOTS)), list[WriteTask](), 0
         self._process: ForkedProcess[Sequence[WriteTask], list[int]] | None = None
         if size > FEW and len(os.sched_getaffinity(0)) > 1:
-            with suppress(OSError):  # where the system has no room for another process, this one writes
+            with suppress(OSError):  # if the system has no room for another process, this one writes
                 self._process = ForkedProcess(self._hand.serve)
 
     def __enter__(self) -> Self:

@@ -54,7 +54,7 @@ def cleaned_offsets(missing: Candidates, lacking: Reader | None) -> Numbers:
     keys, places = np.unique(keyed["check"], return_inverse=True)
     first, last = np.full(len(keys), _LAST), np.full(len(keys), _NEVER)
     for offsets, found in _places(keys, keyed, lacking):
-        last[found] = offsets  # of equal places the last one counts
+        last[found] = offsets  # the last of equal places counts
         fresh = first[found] == _LAST
         first[found[fresh][::-1]] = offsets[fresh][::-1]
     is_replaced = last[places] > keyed["offset"]

@@ -65,7 +65,7 @@ class Pattern:
             first = flags_first[0] if flags_first else ""
             source = rf"{first}(?<!\w)(?:{source[len(first) :]})(?!\w)"
         flags = re.IGNORECASE if ignore_case else re.NOFLAG
-        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of `[[]`, for programmers
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # about `[[]`, meant for programmers
             try:
                 self._text = re.compile(source, flags)
                 parsed = _parser.parse(source, flags)
@@ -76,7 +76,7 @@ class Pattern:
                 raise UsageError(sentence) from None
             try:
                 self._bytes: re.Pattern[bytes] | None = re.compile(source.encode("utf-8", "surrogateescape"), flags)
-            except re.error:  # what only text can have, as \u20ac
+            except re.error:  # only text can match it, such as \u20ac
                 self._bytes = None
         caseless = bool(self._text.flags & re.IGNORECASE)
         escaped = not fixed and "\\" in text  # \xe9 stands for a character of text, and for one byte of other fields

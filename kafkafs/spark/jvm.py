@@ -115,7 +115,7 @@ def _held(pids: Iterable[int]) -> Iterator[list[int]]:
 def below(pids: Iterable[int]) -> list[int]:
     """The processes and all that they have started, and those in turn."""
     parents, found = _parents(), list(pids)
-    for pid in found:  # which grows meanwhile
+    for pid in found:  # the list grows meanwhile
         found += parents.get(pid, ())
     return found
 

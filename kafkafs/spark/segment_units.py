@@ -104,7 +104,7 @@ class SegmentUnit:
         segment = _found(log.segments, self.base_offset)
         if segment is None:
             return None
-        fresh = segment.reopened()  # what an earlier job in this process learned is past
+        fresh = segment.reopened()  # forget what an earlier job in this process learned
         if segment.next_base is None and log.tail is not None:
             fresh.remember_end(log.tail.last, log.tail.size, log.tail.mtime_ns)
         return SegmentLook(partition, log, fresh)

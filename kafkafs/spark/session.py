@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 EMBEDDED = "local[*]"
 _CORES = r"(\*|[1-9]\d*)"
 _LOCAL = re.compile(rf"local(?:\[({_CORES})\])?")
-_RETRIES = 3  # of a task whose log was cut while it was read: Spark's default on local masters is none
+_RETRIES = 3  # for a task whose log was cut while it was read: Spark has none on local masters
 _MASTER = re.compile(
     rf"local(\[{_CORES}(,[1-9]\d*)?\])?|local-cluster\[[1-9]\d*,[1-9]\d*,[1-9]\d*\]|(spark|k8s)://.+|yarn"
 )
@@ -43,7 +43,7 @@ _LOCAL_SETTINGS = {
     "spark.network.crypto.saslFallback": "false",
 }
 """The driver's ports are any user's of this machine: who cannot prove that it is of this session is not listened to."""
-_JAVAS_PART = ("jars", "assembly")  # of a release, and of a source tree
+_JAVAS_PART = ("jars", "assembly")  # in a release, and in a source tree
 _ANSWER_S = 10.0
 _ENDED = ("stopped SparkContext", "SparkContext was shut down")
 _CLUSTER_ENDED_IT = (
@@ -135,7 +135,7 @@ def _abandon(known: frozenset[int]) -> None:
     """
     is_main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
-    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)  # which a client's pyspark has not
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)  # a client's pyspark does not have it
     try:
         jvm.end(known)
     finally:
@@ -204,7 +204,7 @@ def _started(master: str, name: str, said: "IO[bytes]") -> "SparkSession":
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= _LOCAL_SETTINGS | python_daemon.settings(home, Path(pyspark.__file__).parent)
-    # of pyspark, which stops its context where Ctrl-C has ended Java as well
+    # pyspark stops its context, and warns, if Ctrl-C has ended Java as well
     warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM", RuntimeWarning)
     try:
         if SparkContext._active_spark_context is None:

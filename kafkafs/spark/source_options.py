@@ -42,7 +42,7 @@ KNOWN = (
     "fetchOffset.numRetries", "fetchOffset.retryIntervalMs", "provider",
 )  # fmt: skip
 """The names of options that this source or Spark's own knows; the last lines have those that mean nothing here."""
-_NEAR = 0.8  # of difflib: two slips in the shortest of them
+_NEAR = 0.8  # difflib's ratio: two slips in the shortest of them
 _OF_COMMANDS = {
     "isolation": "kafka.isolation.level", "fromtime": "startingTimestamp", "totime": "endingTimestamp",
     "fromoffset": "startingOffsets", "fromoffsets": "startingOffsets",

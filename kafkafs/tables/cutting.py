@@ -35,7 +35,7 @@ _INDEXES = 64
 _SHARES = 1 << 12
 """The parts in which a segment is cut without its index, at most."""
 
-_OPENING = 64 << 10  # what it costs to open a partition, in bytes that could have been read meanwhile
+_OPENING = 64 << 10  # the cost of opening a partition, in bytes that could have been read meanwhile
 
 
 def planned_tasks(

@@ -36,7 +36,7 @@ class Follower:
         self.earliest = max(look.visible.visible_end if self._start is None else self._start, look.log.start_offset)
         """Nothing below this offset is ever given out."""
         self._lineage = Lineage(look.log)
-        self._read: Log | None = None  # of the last `look_from`
+        self._read: Log | None = None  # the log of the last `look_from`
         self._changed = -1  # below this offset, what was given out may not stand there any more
         self._given = -1
         self._reached = -1  # the end of the last look that was read to its end

@@ -40,7 +40,7 @@ class Explanation(PointView):
             if found is None:
                 raise
             return found
-        steps = list(dict.fromkeys(steps))  # where a scan starts over, it passes over the same damage once more
+        steps = list(dict.fromkeys(steps))  # a scan that starts over passes over the same damage once more
         lines = [
             *self._asked_lines(look),
             *(f"{number}. {step}" for number, step in enumerate(steps, start=1)),

@@ -112,7 +112,7 @@ def describe(view: PartitionView, look: Look) -> dict[str, object]:
         try:
             return question()
         except (Denied, NotFound, DiskError, CorruptData) as error:
-            problems.extend([str(error)] if is_tiered else [])  # of what is on the disk `health` has said it
+            problems.extend([str(error)] if is_tiered else [])  # `health` has reported problems on the disk
             return None
 
     problems += look.uncommitted.overlap_problems()

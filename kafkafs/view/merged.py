@@ -58,7 +58,7 @@ class _Spans(NamedTuple):
     parts: tuple[LogSpan, ...]
     keys: tuple[Hashable, ...]
     made_by: object
-    end: int  # of all of them together
+    end: int  # the sum of all ends
     is_appended: bool = False
 
     @property

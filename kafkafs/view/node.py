@@ -42,9 +42,9 @@ class Attributes(NamedTuple):
     size: int  # bytes; 0 if the content is a stream
     mtime_ns: int
     timeout_s: float
-    version: Hashable = None  # of the bytes: where it is another one, whoever has the file open has another file open
+    version: Hashable = None  # the bytes' version: a reader with another version open has another file open
     is_fixed: bool = False  # an `open` gives this version or fails, and it never grows
-    blocks: int = 0  # of 512 bytes, what the disk holds: counted for the real files alone
+    blocks: int = 0  # blocks of 512 bytes on the disk: counted for the real files alone
 
     @property
     def access(self) -> Access:

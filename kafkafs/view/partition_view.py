@@ -217,7 +217,7 @@ class PointAnswer:
     segment: Segment
     timestamp: int  # -1: none
     data: bytes | None  # None for null
-    batch: Batch | None = None  # of a view of one record, that which holds it
+    batch: Batch | None = None  # the record's batch, in a view of one record
     offset: int = -1
 
 

@@ -19,7 +19,7 @@ from kafkafs.view.node import DirectoryNode, LinkNode, Node, Tree
 from kafkafs.view.reasons import meant
 
 _MAX_LINKS = 40  # path_resolution(7)
-_ADVICE = ("did you mean", "no source for")  # of errors that need no nearest name
+_ADVICE = ("did you mean", "no source for")  # words of errors that need no nearest name
 _PATTERN = re.compile(r"[*?\[]")
 
 

@@ -101,7 +101,7 @@ class RawContent(ReadAhead):
         if self._growth is not None and offset + size > self.size:
             try:
                 self._grow(self._growth)
-            except Vanished:  # of what was appended; the rest is read on in the files that are held
+            except Vanished:  # the appended part is gone; the rest is read on in the files that are held
                 if offset >= self.size:
                     raise
         extents, starts = self._stretch
@@ -241,7 +241,7 @@ class RawRange(NoXattrs):
     def __init__(self, view: PartitionView, target: RangeTarget) -> None:
         self._view = view
         self._target = target
-        # what the name means moves with the log: an `open` gives this
+        # the meaning of the name moves with the log: an `open` gives this range
         self._shown: tuple[int, int | None] | None = None
 
     def attributes(self) -> Attributes:

@@ -38,7 +38,7 @@ class Resources:
         """`directories` are all that the tree shows."""
         self.options = options
         self.partitions: WeakKeyDictionary[Partition, Any] = WeakKeyDictionary()  # a PartitionCache each
-        self.answers = made.LastMade(made.ANSWERS)  # of points: see `partition_view.PointView`
+        self.answers = made.LastMade(made.ANSWERS)  # answers of points: see `partition_view.PointView`
         self.prefetch = Budget(prefetch.MEMORY, options.clock)
         self.text = TextBudget(options.clock, limits=limits)
         self.exact = ExactTexts(options.clock, limits)

@@ -53,7 +53,7 @@ class TextLimits:
     mark_part: int = 64 << 10  # the same for each of many partitions, since a mark has an offset of each
     kept: int = 512 << 10  # behind the newest piece, for readers that are a little late
     small: int = 16 << 10  # pieces up to this size are put together
-    measured: int = 32 << 20  # of a text whose size was asked for, for the read that follows
+    measured: int = 32 << 20  # bytes of a text whose size was asked for, for the read that follows
     texts: int = 128  # texts whose size is remembered
     part_s: float = 0.25  # seconds that a part of the work lasts at least, after a look at the logs
 
@@ -155,7 +155,7 @@ class Stream:
         self._pieces: Pieces | None = None
         self._place = place
         self._end: int | None = None
-        self._ended = -LITTLE  # where it came to its end last
+        self._ended = -LITTLE  # the place at which it came to its end last
         self._error: tuple[int, KafkafsError] | None = None
 
     def read(self, offset: int, size: int) -> bytes | memoryview:

@@ -16,7 +16,7 @@ GONE = (NotFound, Denied, DiskError, Vanished)
 """The errors of a partition that is deleted, or that nobody can read."""
 
 _KEEP_S = 0.2
-_EMPTY_SNAPSHOT = f"{0:020}-"  # which is empty
+_EMPTY_SNAPSHOT = f"{0:020}-"  # the snapshot at offset 0 is empty
 
 
 def partition_access(partition: Partition) -> tuple[Access, int]:

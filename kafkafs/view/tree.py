@@ -77,7 +77,7 @@ class Root:
         known = [disk.last_known() for disk in self._disks]
         granted = common([disk.access for disk in known])
         newest = max(disk.mtime_ns for disk in known)
-        keep_s = KEEP_S / 2 if len(known) == 1 else KEEP_S / 10  # of several, what is known may be old
+        keep_s = KEEP_S / 2 if len(known) == 1 else KEEP_S / 10  # facts about several may be old
         return Attributes("directory", granted.mode, granted.uid, granted.gid, 0, newest, keep_s)
 
     def entries(self) -> Sequence[Entry]:
@@ -97,7 +97,7 @@ class Root:
 
     def _view(self, name: str) -> PartitionView:
         if name not in self._names.shown() and parse_partition_name(name) is not None:
-            self._find_lost()  # what a bucket alone has is not known before it is asked for
+            self._find_lost()  # partitions of a bucket alone are unknown until somebody asks
         return self._view_of(self._names.chosen(name), name)
 
     def _look_for_lost(self) -> str:

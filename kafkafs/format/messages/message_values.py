@@ -150,7 +150,7 @@ def check(data: bytes, at: int, size: int) -> None:
     if size > len(data) - at:
         raise CorruptMessage(f"Error reading byte array of {size} byte(s): only {len(data) - at} byte(s) available")
     if size < 0:
-        raise CorruptMessage(str(size))  # what Java says of an array of a negative size
+        raise CorruptMessage(str(size))  # Java's message for an array of a negative size
 
 
 def several(read_one: Reader) -> Callable[[bytes, int, int], tuple[Value, int]]:

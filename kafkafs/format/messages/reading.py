@@ -41,7 +41,7 @@ def reader(jar: str, name: str, version: int) -> StructureReader:
     return _reader(jar, name, known.nearest(version), version > known.highest)
 
 
-@functools.cache  # of known versions only: records may claim thousands
+@functools.cache  # caches known versions only: records may claim thousands
 def _reader(jar: str, name: str, version: int, is_beyond: bool) -> StructureReader:
     found = schema(jar, name)
     return _Compiler(found, version, is_beyond).structure(found.fields)

@@ -60,7 +60,7 @@ class Message(NamedTuple):
 
     topic: InternalTopic
     number: int
-    name: str  # of its type: OffsetCommit, TransactionLog, RegisterBrokerRecord
+    name: str  # the type's name: OffsetCommit, TransactionLog, RegisterBrokerRecord
     key: Fields | None
     version: int | None
     value: Fields | None
@@ -80,7 +80,7 @@ class Unreadable(NamedTuple):
     topic: InternalTopic
     problem: Problem
     reason: str
-    number: int | None  # of its type, if known
+    number: int | None  # the type's number, if known
 
 
 def internal_topic(name: str) -> InternalTopic | None:

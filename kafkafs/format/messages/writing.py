@@ -79,7 +79,7 @@ class _Writer:
 
     def _nested(self, field: Field, kind: str, value: Any, is_tagged: bool) -> bytes:
         there = b""
-        if self._version in field.nullable:  # of a tagged one an unsigned varint 0 or 1, else a byte with a sign
+        if self._version in field.nullable:  # a tagged field has an unsigned varint 0 or 1, others a signed byte
             there = b"\1" if value is not None else b"\0" if is_tagged else b"\xff"
         return there if value is None else there + self.structure(self._schema.structures[kind], value)
 

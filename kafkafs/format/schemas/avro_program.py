@@ -25,7 +25,7 @@ from kafkafs.format.schemas.avro_names import (
 )
 from kafkafs.format.strings import json_string
 
-_MAX_DECIMAL_BYTES, _MAX_SCALE = 512, 2048  # what the kernel takes
+_MAX_DECIMAL_BYTES, _MAX_SCALE = 512, 2048  # the kernel's limits
 _MAX_FIXED = (1 << 31) - 1
 
 _PRIMITIVES = {
@@ -79,7 +79,7 @@ class Compiler:
         self._pool = bytearray()
         self._places: dict[bytes, int] = {}
         self._literal = b""
-        self._routines: dict[str, int] = {}  # where the code of a shared record begins; -1 while it has none
+        self._routines: dict[str, int] = {}  # begin of the code of each shared record; -1 while it has none
         self._calls: list[tuple[int, str]] = []
         self._least: dict[str, int] = {}
 

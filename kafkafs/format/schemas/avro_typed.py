@@ -25,7 +25,7 @@ from kafkafs.format.schemas.avro_program import TIMES, AvroProgram, Compiler, de
 from kafkafs.format.schemas.shape import MOST_COLUMNS, MOST_DIGITS, Shape
 from kafkafs.format.strings import json_string
 
-MOST_INSTRUCTIONS, _MOST_BRANCHES = 50_000, 1000  # of a union each branch is held against each
+MOST_INSTRUCTIONS, _MOST_BRANCHES = 50_000, 1000  # each branch of a union is compared with each
 _AS_TEXT = ("time-millis", "time-micros", "timestamp-nanos", "local-timestamp-nanos")
 
 

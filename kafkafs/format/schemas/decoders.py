@@ -11,7 +11,7 @@ from kafkafs.format.schemas.avro_program import AvroProgram, compile_avro
 from kafkafs.format.schemas.reference import Reference
 
 KNOWN_BYTES = 64 << 20
-_PYTHON_BYTES = 1 << 20  # of a decoder of Protobuf with its descriptors: a guess on the safe side
+_PYTHON_BYTES = 1 << 20  # size of a Protobuf decoder with its descriptors: a guess on the safe side
 
 INSTALL = "pip install 'kafkafs[schemas]'"
 

@@ -340,7 +340,7 @@ _OTHERWISE = re.compile(
     r"|(?P<before>=\s*)(?:(?P<minus>-)\s*)?(?P<number>0[xX][0-9A-Fa-f]+|0[0-7]+|[1-9][0-9]*)(?=\s*[;\[,\]{])"
     r"|(?P<place>[;{}])\s*reserved\s[^;={]*(?=;)"  # names without quotes; nothing that is reserved is in a payload
     r"|\b(?:export|local)\s+(?=(?:message|enum)\s+\w+\s*\{)"
-    r"|(?P<import>\bimport)\s+option\b",  # of files that only options need: they may be missing
+    r"|(?P<import>\bimport)\s+option\b",  # imports files that only options need: they may be missing
     re.S,
 )
 

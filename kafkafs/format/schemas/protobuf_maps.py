@@ -16,7 +16,7 @@ from kafkafs.errors import CorruptData
 _FREE = ("google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue")
 _ANY = "google.protobuf.Any"
 _MOST_IN_EACH_OTHER = 10
-_NOTHING, _MAP, _INSIDE = range(3)  # what a type has of maps: none; it is an entry of one; somewhere inside
+_NOTHING, _MAP, _INSIDE = range(3)  # a type's relation to maps: none; it is a map's entry; it has one somewhere inside
 
 
 class MapOrder:

@@ -87,7 +87,7 @@ class Manifest(NamedTuple):
     partition: int
     segment_id: str
     start_offset: int
-    end_offset: int  # of the last record
+    end_offset: int  # the last record's offset
     max_timestamp: int
     epochs: tuple[tuple[int, int], ...]  # leader epoch and its first offset in the segment, ascending
     chunks: Chunks

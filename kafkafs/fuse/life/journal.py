@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from kafkafs.disk.garbage import no_collection
 from kafkafs.errors import printable
 
-if TYPE_CHECKING:  # what starts a mount says in a sentence that trio is missing
+if TYPE_CHECKING:  # the code that starts a mount reports in a sentence that trio is missing
     import trio
 
 BURST = 20

@@ -1,7 +1,7 @@
 """Least privilege for the daemon, after the mount is made.
 
-confinement   all of it, in order; what must be imported before is imported here
+confinement   all steps, in order; it first imports the modules that are needed later
 landlock      files below the data directories only, to read
-network       what stays open where a tier is in a bucket
-syscalls      the system calls that a daemon which only reads has no use for are refused (seccomp)
+network       the connections that stay allowed if a tier is in a bucket
+syscalls      refuses the system calls that a read-only daemon does not need (seccomp)
 """

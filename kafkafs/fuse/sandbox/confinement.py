@@ -110,7 +110,7 @@ def _check(result: int) -> None:
 
 PROC = Path("/proc")  # for the signals that readers wait with (`signals`)
 LAYERS = ("errors", "format", "disk", "log", "dump", "cluster", "search", "view", "fuse")
-_NATIVE = ".native."  # what is below is the source of compiled modules, which are imported already
+_NATIVE = ".native."  # modules below it are the source of compiled ones, already imported
 _OPTIONAL = "kafkafs.format.schemas.protobuf"  # and what begins so: of the extra `schemas`
 ON_DEMAND = (
     "kafkafs.disk.arrow_store",

@@ -70,7 +70,7 @@ def refuse_all_but_reading(connecting: bool = False) -> str | None:
             rules.add_rule(refuse, "open", seccomp.Arg(1, seccomp.MASKED_EQ, flag, flag))
     for name in _MEMORY:  # all code there will be is loaded by now
         rules.add_rule(refuse, name, seccomp.Arg(2, seccomp.MASKED_EQ, mmap.PROT_EXEC, mmap.PROT_EXEC))
-    # Threads, but no processes. What clone3 is asked for cannot be seen; the C library falls back to clone.
+    # Threads, but no processes. The arguments of clone3 cannot be seen; the C library falls back to clone.
     rules.add_rule(refuse, "clone", seccomp.Arg(0, seccomp.MASKED_EQ, CLONE_THREAD, 0))
     rules.add_rule(seccomp.ERRNO(errno.ENOSYS), "clone3")
     rules.add_rule(refuse, "tgkill", seccomp.Arg(0, seccomp.NE, os.getpid()))

@@ -72,8 +72,8 @@ class Inode:
         self.lane: str = parent.lane if parent and parent.lane else getattr(node, "lane", "")
         self.lookups = 0
         self.opened = 0  # handles
-        self.kept_as: Hashable = None  # of which content the kernel may have pages: see `operations.open`
-        self.growing: tuple[OpenFile, ...] = ()  # of those, what grows with the log
+        self.kept_as: Hashable = None  # the content whose pages the kernel may have: see `operations.open`
+        self.growing: tuple[OpenFile, ...] = ()  # the open files that grow with the log
         self.shown: Attributes | None = None  # the attributes that the kernel got last; None for the root
         self.read_since = 0  # bytes, since its pages were dropped
 

@@ -109,7 +109,7 @@ class LateAnswer:
         """Ask, and take in what comes."""
         try:
             self._found = await ask()
-        except Exception as error:  # whoever waits gets it
+        except Exception as error:  # the waiting caller gets it
             self._error = error
             if isinstance(error, Unfinished):  # the work was given up: later requests ask again
                 self.wanted = 0

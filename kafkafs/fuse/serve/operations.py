@@ -154,7 +154,7 @@ class Operations(pyfuse3.Operations):
         if start == 0:
             try:
                 directory.entries = await self._ask(inode.lane, inode.node.entries)
-            except NotFound as error:  # which the C library would take for the end of the listing
+            except NotFound as error:  # the C library would take NotFound for the end of the listing
                 raise Vanished(f"the directory is gone: {error}") from error
         line, reply, number = self._entry.line, pyfuse3.readdir_reply, inode.number
         for at, (name, dots) in enumerate(((b".", inode), (b"..", inode.parent or inode))):

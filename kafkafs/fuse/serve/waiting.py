@@ -115,7 +115,7 @@ class WaitingReads:
             self._wake(wait, outcome.Error(error))
         else:
             if data:
-                self._wake(wait, outcome.Value(bytes(data)))  # what is handed on must not be a shared buffer
+                self._wake(wait, outcome.Value(bytes(data)))  # data for another caller must not be a shared buffer
 
     async def _ask(self, wait: _WaitingRead) -> None:
         try:

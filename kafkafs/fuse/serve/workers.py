@@ -31,16 +31,16 @@ from kafkafs.disk.blocking import StoreNeeded, answer_within, disk_only, time_sl
 from kafkafs.errors import AnswerInProgress, BatchMemoryFull, DiskError, Exhausted, Unfinished
 
 PER_LANE = 8
-RESERVED = 2  # of those, for calls that are not reads
+RESERVED = 2  # threads for calls that are not reads
 WAKING = 2  # at most, for looks on behalf of reads that wait; one of the reserved is left to others
 LANES_AT_ONCE = 4  # lanes that can be busy to their limit while others still find threads
 QUEUED_PER_LANE = 4096
 BEAT_S = 1.0  # how often calls are looked at
 TIMEOUT_S = 20.0
 SUSPECT_S = 2.0  # the timeout in a lane that has stuck threads
-PROGRESS_S = 0.0005  # of processor time in a beat: what a thread uses that gets somewhere, if only from read to read
+PROGRESS_S = 0.0005  # processor time in a beat of a thread that makes progress, if only from read to read
 ROOM_S, ROOM_EVERY_S = 3.0, 0.05  # how long calls wait for room in memory
-PART_S, PART_EVERY_S = 0.5, 0.01  # of what is done in parts: how long one takes, and the pause for others behind it
+PART_S, PART_EVERY_S = 0.5, 0.01  # work in parts: time of one part, and the pause for others after it
 STORE_S = 15.0  # how long one call waits for a store, whatever it asks there
 CANARY_S = 1.0  # a canary that takes longer shows that its disk hangs
 
@@ -123,7 +123,7 @@ class _Job:
         self.waits_for_lock = occupied_since is not None  # for one that another thread has, when it was last made
         # when its thread was last seen to get somewhere
         self.progressed = self.asked if occupied_since is None else occupied_since
-        self.clock: int | None = None  # of the processor time of its thread
+        self.clock: int | None = None  # clock id of its thread's processor time
         self.spent_s = 0.0  # by that clock
         self.thread = ""  # the one that runs it
         self.began = inf  # when it got a thread
@@ -231,7 +231,7 @@ class Workers:
         try:
             return await once()
         except BatchMemoryFull as error:
-            crowded = error.with_traceback(None)  # whose frames hold what they found room for
+            crowded = error.with_traceback(None)  # its frames hold the memory that they got
         with trio.move_on_after(ROOM_S):
             async with self._crowd:
                 while True:

@@ -35,7 +35,7 @@ class Upload(NamedTuple):
     segment_id: str
     files: Mapping[str, Object]  # in the tier, by kind
     size: int | None = None  # bytes of its log
-    end_offset: int | None = None  # of its last record
+    end_offset: int | None = None  # the last record's offset
     epochs: Epochs | None = None
     largest: int | None = None  # timestamp of its records [ms]
     is_measured: bool = False  # size and end are those that the broker recorded: a shorter object would be noticed

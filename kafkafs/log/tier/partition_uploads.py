@@ -55,7 +55,7 @@ class RemoteSegments(NamedTuple):
 
     disk: OnDisk
     remote: tuple[tuple[Segment, ...], ...]
-    log_start: int | None = None  # where that was all that was known
+    log_start: int | None = None  # set if nothing else was known
     end_offset: int | None = None  # behind the last offset that counts in the tier alone, if it is known
 
 

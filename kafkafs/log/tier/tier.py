@@ -13,7 +13,7 @@ from kafkafs.log.tier.opening import ObjectFiles
 from kafkafs.log.tier.sources import keys_of, open_objects
 
 SILENT_S = 5.0  # how long callers with little patience do not wait for a store that did not answer one of them
-_STORAGE = "kafka-tiered-storage"  # where LocalTieredStorage puts all below `rsm.config.dir`: either may be named
+_STORAGE = "kafka-tiered-storage"  # LocalTieredStorage's folder in `rsm.config.dir`: either may be named
 
 
 class Tier:

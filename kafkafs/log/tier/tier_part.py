@@ -50,7 +50,7 @@ class TierPart(RemotePart):
         self._whole = _Whole((), NOTHING, ())
         self._uploads = PartitionUploads(tier, about, self._known)
         self._is_expired = True
-        self._unlisted: RemoteSegments | None = None  # what stands for all that was not asked for yet
+        self._unlisted: RemoteSegments | None = None  # segments that stand for all that was not asked for yet
 
     def segments(self, local: tuple[Segment, ...]) -> tuple[Segment, ...]:
         """The log: the segments of the disk, and the remote ones that count below them and in their gaps.

@@ -144,7 +144,7 @@ class _Walk:
 
     def _damage(self, item: Damage) -> Finding:
         kind, why = self._reason(item)
-        own = "no offset"  # where all of them are in a later batch, too
+        own = "no offset"  # if a later batch has all of them
         if item.last_offset >= item.base_offset:
             own = f"the offsets {item.base_offset} to {item.last_offset}"
         return self._where.finding(

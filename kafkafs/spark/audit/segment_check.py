@@ -118,7 +118,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
         return CheckedFile(root, f"{directory}/{segment.name_of(kind)}")
 
     if not isinstance(unit.data_directory, BucketPath):  # those of a copy were asked for by `begin`
-        fetch_soon(segment, segment.listed.keys() - {"log"})  # of a tier they come while the log is read
+        fetch_soon(segment, segment.listed.keys() - {"log"})  # a tier's files come while the log is read
     try:
         findings, valid = check_log(look, where("log"), clean, deep)
     except (Vanished, NotFound, Unanswered):
@@ -130,7 +130,7 @@ def _checked(look: SegmentLook, unit: SegmentUnit, clean: bool, deep: bool) -> S
     findings += check_presence(segment, where("index"), where("timeindex"), valid)
     checks: dict[str, Check] = {"index": check_offset_index, "timeindex": check_time_index}
     for kind, check in checks.items():
-        if kind not in segment.listed or segment.overlaps_next:  # which is in part what its indexes tell of
+        if kind not in segment.listed or segment.overlaps_next:  # its indexes tell partly of the next segment
             continue
         try:
             segment.files.open(kind)  # for a lookup, which goes without it, one that may not be read is empty

@@ -40,7 +40,7 @@ def read_index(segment: Segment, where: CheckedFile) -> tuple[bytes | None, list
         return b"", []
     except Unanswered:
         raise
-    except (Denied, DiskError) as error:  # what is not listed is no regular file, which another finding reports
+    except (Denied, DiskError) as error:  # a name that is not listed is no regular file: another finding reports it
         return None, [where.finding("unreadable", str(error))] if "txnindex" in segment.listed else []
     size = segment.log().size
     if len(data) // ABORTED_SIZE > size // SMALLEST[2]:
@@ -75,7 +75,7 @@ class _Index:
 
     def __init__(self, segment: SegmentTransactions, index: bytes, is_known: bool) -> None:
         self._segment = segment
-        self._is_known = is_known  # what was open where the segment begins
+        self._is_known = is_known  # the transactions that were open at the segment's begin
         self._cut = len(index) % ABORTED_SIZE
         self._rows = np.frombuffer(index, ABORTED, len(index) // ABORTED_SIZE)
 
@@ -102,7 +102,7 @@ class _Index:
             return
         named = set(rows["last"].tolist())
         for each in aborted:
-            in_flight = each.last + 1 == self._segment.growing_from  # of one append, the index is written last
+            in_flight = each.last + 1 == self._segment.growing_from  # an append writes the index last
             if each.first is not None and each.last not in named and not in_flight:
                 yield where.finding(
                     "transaction-index-missing", f"producer {each.producer} aborted at offset {each.last}, and no entry"

@@ -30,7 +30,7 @@ from kafkafs.tables.offsets import TopicPartition
 
 JOURNAL = "_kafkafs_export.compacting"
 _HIDDEN = ".compacted"
-_ROUND_BYTES = 4 << 30  # of log, whose larger files are written before the small ones go
+_ROUND_BYTES = 4 << 30  # bytes of log: their larger files are written before the small ones go
 _ROWS = 1 << 14
 
 
@@ -126,7 +126,7 @@ def compact(out: Output, progress: Progress = no_progress, still_ours: Callable[
         raise UsageError(f"{str(out)!r} holds no export: it has no {PLAN}")
     for name in there:
         if name.endswith(_HIDDEN):
-            out.remove(name)  # of a compaction that was ended before it decided
+            out.remove(name)  # a compaction that was ended before its decision left it
     plans = [_Compaction(out, name) for name in names]
     sizes = out.sizes()
     merges = [(plan, each) for plan in plans for each in plan.merges(sizes)]

@@ -50,7 +50,7 @@ class Request(ReadRequest):
     window: tuple[str, str] = ("", "")  # the limits as they were written: "now" is another time in the next export
     by: By = ""
     led_by: int | None = None
-    for_iceberg: bool = False  # what a table cannot hold has another column; no part of what identifies an export
+    for_iceberg: bool = False  # values that a table cannot hold get another column; no part of an export's identity
 
     def words(self) -> dict[str, str]:
         """In a form to be written down and compared."""
@@ -122,7 +122,7 @@ class ExportPlan:
     gone: list[str] = field(default_factory=list)  # sentences: what a later export finds deleted before it was exported
     id: str = ""  # one of its own, for tables that know what they took of it; plans of earlier releases have none
     table: str = ""  # one that has taken files of it, if any has
-    settled_ends: dict[TopicPartition, SettledEnd] = field(default_factory=dict)  # of an export by leader
+    settled_ends: dict[TopicPartition, SettledEnd] = field(default_factory=dict)  # for an export by leader
 
     @property
     def has_place_columns(self) -> bool:

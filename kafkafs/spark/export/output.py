@@ -131,7 +131,7 @@ class Output:
             missing = [each for each in (Path(directory), *Path(directory).parents) if not each.is_dir()]
             try:
                 for each in reversed(missing):
-                    with suppress(FileExistsError):  # of another worker
+                    with suppress(FileExistsError):  # another worker made it
                         each.mkdir(mode=self.mode | search)
                 with suppress(FileNotFoundError):
                     os.unlink(unfinished)

@@ -37,7 +37,7 @@ ROW_GROUP = 1 << 20
 GROUP_BYTES = 128 << 20
 """Bytes of batches that wait for it, so that memory stays bounded."""
 
-_BATCH_BYTES = 8 << 10  # what a batch costs beside its columns
+_BATCH_BYTES = 8 << 10  # cost of a batch beside its columns
 
 
 class FileWriter:

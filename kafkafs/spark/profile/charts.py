@@ -96,7 +96,7 @@ MOST_TOPICS = 6
 """Topics with a colour of their own; the others share one."""
 
 _COLUMNS, _HEIGHT, _WIDTH = 200, 160, 1000
-_OUTSIDE = 0.001  # of the records, on each side, may stand apart from the others
+_OUTSIDE = 0.001  # share of the records that may stand apart, on each side
 _FAR = 5  # times the span of the others
 
 

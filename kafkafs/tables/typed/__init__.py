@@ -4,8 +4,8 @@ The driver settles the types, executors make the columns:
 
     kinds           driver   for each topic: one type for all that are JSON, by a pass over them, or its reader schema
     reader_schema   both     a *reader schema*, Avro's word: the one of the registry that a topic's columns follow
-    typed_field     both     one value with such a type, of which executors make the columns
-    typed_columns   executor a batch with its typed columns: each has what does not fit in a column beside it
+    typed_field     both     one value with such a type; executors make its columns
+    typed_columns   executor a batch with its typed columns; a second column beside each has the values that do not fit
     registered      executor `registry`: by the schema that each value names, lines of typed JSON as Arrow columns
     json_column     executor `json`: values that are JSON text, by Arrow's JSON reader or by Python's
     json_values     both     types of JSON, and values as columns of a type hold them

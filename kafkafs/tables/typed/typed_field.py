@@ -24,7 +24,7 @@ class TypedField:
     name: FieldName
     form: Form
     kind: Kind = None  # of json
-    readers: Mapping[str, ReaderSchema] = field(default_factory=dict)  # of registry, by topic
+    readers: Mapping[str, ReaderSchema] = field(default_factory=dict)  # for `registry`, by topic
     type: pa.DataType | None = None
 
     def column(self, topic: str, registry: Registry) -> Column:
