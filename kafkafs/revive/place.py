@@ -27,7 +27,7 @@ _UNFINISHED = "unfinished-partition"
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 STATE, REQUEST, BOOT = "state", "request", "bootId"
 _FILES = "files"
-CORRUPT, REFUSE = "corrupt", "refuse"
+CORRUPT, REFUSE, TOPICS = "corrupt", "refuse", "topics"
 
 
 def _is_partition(name: str) -> bool:
@@ -180,6 +180,8 @@ def check_target(path: Path, request: Mapping[str, Any]) -> None:
     if names == {REPORT}:
         return
     wanted = json.loads(json.dumps(dict(request)))
+    if isinstance(before, dict) and isinstance(before.get(TOPICS), list):
+        before = {**before, TOPICS: sorted({*map(str, before[TOPICS])})}  # older releases kept them as they were typed
     if before not in (wanted, {**wanted, CORRUPT: REFUSE}):  # whole under `refuse` is whole under the others
         raise UsageError(f"{str(path)!r} was begun by another command, with other disks or options; name another one")
 

@@ -64,6 +64,16 @@ def test_a_note_of_an_older_release_counts_for_nothing(tmp_path):
     assert NewDirectory(tmp_path / "n", REQUEST).done == {}
 
 
+def test_a_run_of_an_older_release_goes_on_whatever_the_order_of_its_topics(tmp_path):
+    """Older releases wrote --topics down as it was typed."""
+    NewDirectory(tmp_path, REQUEST | {"topics": ["b", "a", "b"]}).close()
+    (tmp_path / "t-0").mkdir()
+    check_target(tmp_path, REQUEST | {"topics": ("a", "b")})
+    for other in (("a",), None):
+        with pytest.raises(UsageError, match="begun by another command"):
+            check_target(tmp_path, REQUEST | {"topics": other})
+
+
 def test_the_same_command_goes_on_and_another_does_not(tmp_path):
     place = NewDirectory(tmp_path / "n", REQUEST)
     with pytest.raises(KeyboardInterrupt):
