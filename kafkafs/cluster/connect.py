@@ -182,7 +182,7 @@ class Connect:
         if known is not None and known[0] is partition:
             return known[1]
         try:
-            kind = partition.answer(lambda log: _kind_of(Reader(log, self._options, partition.transactions)))
+            kind = partition.ask_as(self._options, lambda look: _kind_of(look.visible))
         except WouldBlock:
             raise
         except KafkafsError:

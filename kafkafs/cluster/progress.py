@@ -71,7 +71,9 @@ class GroupProgress:
             partition = self._partition(topic, number)
             if partition is None:
                 return Ends(), {}
-            ends, standings, refusal = partition.answer(lambda log: self._in_log(partition, log, offsets))
+            ends, standings, refusal = partition.ask_as(
+                self._options, lambda look: self._in_log(partition.root, look, offsets)
+            )
         except UNREADABLE as error:
             ends, standings, refusal = Ends(), {}, str(error)
         if refusal:
@@ -86,32 +88,29 @@ class GroupProgress:
         """
         partition = self._partition(topic, number)
         try:
-            return {} if partition is None else partition.answer(lambda log: self._ends_in(partition, log, times))
+            if partition is None:
+                return {}
+            return partition.ask_as(self._options, lambda look: _ends_in(partition.root, look, times))
         except UNREADABLE:
             return {}
 
-    def _ends_in(self, partition: Partition, log: Log, times: Iterable[int]) -> Mapping[int, int | None]:
-        found = Look(log, self._options, partition.transactions).offsets_after(times)
-        if log_start(log, partition.root) >= log.start_offset:
-            return found
-        return {time: None if offset == log.start_offset else offset for time, offset in found.items()}
-
     def _in_log(
-        self, partition: Partition, log: Log, offsets: Iterable[int]
+        self, root: Directory, look: Look, offsets: Iterable[int]
     ) -> tuple[Ends, Mapping[int, CommitProgress], str]:
         """The ends, the standing of each offset that is known, and a sentence if the newest record or
         that at an offset cannot be read."""
-        ends = _ends(log, partition.root)
+        log = look.log
+        ends = _ends(log, root)
         end = log.end_offset if ends.high_watermark is None else min(ends.high_watermark, log.end_offset)
         times: dict[int, int | None] = {each: None for each in offsets if each == end}
         behind = [each for each in offsets if each < end]
         if behind:
-            times |= Look(log, self._options, partition.transactions).first_timestamps(behind)
+            times |= look.first_timestamps(behind)
         refusal, newest = "", None
         try:
             log.check_end()
             if any(time is not None for time in times.values()):
-                newest = self._newest_of(log)
+                newest = self._newest_of(look)
         except (Denied, DiskError, NotFound) as error:
             refusal = str(error)
         unread = min((each for each in behind if each not in times), default=None)
@@ -119,13 +118,21 @@ class GroupProgress:
             refusal = f"the record that is read next at offset {unread} is damaged or lost"
         return ends, {each: _at(each, times[each], newest, ends) for each in times}, refusal
 
-    def _newest_of(self, log: Log) -> int | None:
+    def _newest_of(self, look: Look) -> int | None:
         """Return the largest timestamp of a log's records, as in `info.json`."""
+        log = look.log
         if log not in self._newest:
-            found = Look(log, self._options).newest_data()
+            found = look.newest_data()
             is_in_log = found is not None and found.base_offset >= log.start_offset
             self._newest[log] = found.timestamp if found is not None and is_in_log else None
         return self._newest[log]
+
+
+def _ends_in(root: Directory, look: Look, times: Iterable[int]) -> Mapping[int, int | None]:
+    found, start = look.offsets_after(times), look.log.start_offset
+    if log_start(look.log, root) >= start:
+        return found
+    return {time: None if offset == start else offset for time, offset in found.items()}
 
 
 def _at(offset: int, time: int | None, newest: int | None, ends: Ends) -> CommitProgress:

@@ -119,6 +119,10 @@ class Partition:
             look = self._look_now()
         return look
 
+    def look_as(self, options: ReadOptions) -> Look:
+        """The current log as other options show it."""
+        return Look(self.log(), options, self.transactions)
+
     def _look_now(self) -> Look:
         """The current log as the options show it, perhaps without the segments of a tier that was not asked yet. A
         reader that needs such a segment waits for the tier, then gets Vanished. An unchanged log keeps its `Look`."""
@@ -179,13 +183,17 @@ class Partition:
         return self.ask(lambda look: question(look.log))
 
     def ask(self, question: Callable[[Look], Answer]) -> Answer:
-        """The same, of the log as the options show it."""
+        """`question` asked of the log as the partition's options show it, and asked again as by `answer`."""
         look = self._look.fresh() or self._look_now()
         try:
             return question(look)
         except Vanished:
             may_block()
         return ask_again(lambda: question(self._look_after(look)), self.look_again)
+
+    def ask_as(self, options: ReadOptions, question: Callable[[Look], Answer]) -> Answer:
+        """`question` asked of the log as other options show it, and asked again as by `answer`."""
+        return self.answer(lambda log: question(Look(log, options, self.transactions)))
 
     def _look_after(self, look: Look) -> Look:
         """A later look: the directory is listed again, unless another thread has done so since `look` was made."""

@@ -7,7 +7,6 @@ from kafkafs.cluster.cluster import Cluster
 from kafkafs.errors import UNREADABLE
 from kafkafs.format.messages.topic_records import InternalTopic, Message, parse_record
 from kafkafs.format.names import SHARE_TOPIC
-from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.revive.plan import Plan
@@ -66,8 +65,7 @@ def _share_groups(
 
 
 def _messages(partition: Partition) -> Iterator[Message]:
-    log = partition.log()
-    for records in Reader(log, ReadOptions(), partition.transactions).records(log.start_offset):
+    for records in partition.look_as(ReadOptions()).visible.records(0):
         for row in range(len(records)):
             key, value = records.key(row), records.value(row)
             pair = (None if each is None else bytes(each) for each in (key, value))

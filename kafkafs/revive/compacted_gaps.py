@@ -86,7 +86,7 @@ def _lost_to(replica: Replica, other: Replica, gaps: Sequence[CompactedGap], cle
 def _reader(replica: Replica) -> Reader:
     """The records that consumers of committed records see: compaction removes aborted ones."""
     options = replace(replica.directory.options, isolation="read_committed", corrupt_skip=True)
-    return Reader(replica.partition.log(), options, replica.partition.transactions)
+    return replica.partition.look_as(options).visible
 
 
 def _parts(reader: Reader, gaps: Sequence[CompactedGap]) -> Iterator[Candidates]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from kafkafs.format.records import Records, Refusal
 from kafkafs.log.log import Log
-from kafkafs.log.look import Look, Reader
+from kafkafs.log.look import Reader
 from kafkafs.log.partition import Partition
 from kafkafs.log.places import Between
 from kafkafs.log.read_options import ReadOptions
@@ -46,7 +46,7 @@ class Searched:
         self._partition = partition
         self._sizes = sizes
         partition.log()  # waits for a tier
-        self._log, self._start, self._end = partition.answer(lambda log: (log, *window.offsets(Look(log, OPTIONS))))
+        self._log, self._start, self._end = partition.ask_as(OPTIONS, lambda look: (look.log, *window.offsets(look)))
 
     def units(self) -> Iterator[SearchUnit]:
         """All of it, cut; nothing if it holds nothing."""
@@ -109,7 +109,7 @@ def selected(
     def read_from(start: int) -> Iterator[tuple[int, Records | None]]:
         if start >= unit.end:
             return
-        reader = Look(unit.partition.log(), OPTIONS).visible
+        reader = unit.partition.look_as(OPTIONS).visible
         for behind, kept in _decoded(reader, max(start, reader.log.start_offset), unit.end, selection, tell):
             found = None if kept is None else selection.of(kept, maker)
             yield behind, found if found is not None and len(found) else None

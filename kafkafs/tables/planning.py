@@ -10,14 +10,12 @@ in memory.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 from kafkafs.disk.garbage import no_collection
 from kafkafs.errors import Denied, UsageError
 from kafkafs.log.log import Log
 from kafkafs.log.look import Reader
-from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import Isolation, ReadOptions
 from kafkafs.log.reading import ask_again
 from kafkafs.tables.locations import Location, partition
@@ -34,16 +32,16 @@ class PartitionLook:
         """The moment is now: NotFound if the partition is gone, Denied if its end may not be read."""
         self.location = location
         self.isolation = isolation
-        self._partition: Partition = partition(location)
-        self.log: Log = self._partition.log()
+        self._look = partition(location).look_as(ReadOptions(isolation=isolation))
+        self.log: Log = self._look.log
         for last in self.log.segments[-1:]:
             if not last.is_readable():  # then no end is known, and no record behind its base would be missed
                 raise Denied(f"{location.name}: {last.log_name} may not be read; read it as the owner of the disks")
 
-    @cached_property
+    @property
     def reader(self) -> Reader:
         """A reader of this log; under read_committed this looks for the last stable offset."""
-        return Reader(self.log, ReadOptions(isolation=self.isolation), self._partition.transactions)
+        return self._look.visible
 
     @property
     def start_offset(self) -> int:

@@ -9,9 +9,10 @@ import pytest
 
 from kafkafs.disk import local_directory
 from kafkafs.disk.blocking import non_blocking
-from kafkafs.errors import NotFound, WouldBlock
+from kafkafs.errors import NotFound, Vanished, WouldBlock
 from kafkafs.format.names import HIGH_WATERMARKS, LOG_STARTS
 from kafkafs.log.data_directory import DataDirectory, open_data_directory
+from kafkafs.log.look import Look
 from kafkafs.log.partition import Partition
 from kafkafs.log.read_options import ReadOptions
 from tests.log.making import NAME, made, write_partition, write_start
@@ -73,6 +74,33 @@ def test_a_look_sees_what_the_options_let_it_see(tmp_path, isolation):
     write_partition(tmp_path, {0: [made(0, [1])]})
     partition = open_data_directory(tmp_path, ReadOptions(isolation=isolation)).partition(NAME)
     assert partition.look().visible.options.isolation == isolation
+
+
+def test_other_options_see_the_same_log_and_its_transactions(tmp_path, calls):
+    """What is open at a log's end takes a scan of the log: one for all that ask."""
+    write_partition(tmp_path, {0: [made(0, [1]), data(1, 7)]})
+    partition = open_data_directory(tmp_path).partition(NAME)
+    committed = ReadOptions(isolation="read_committed")
+    scans = calls(partition.transactions, "last_stable_offset")
+    assert partition.look_as(committed).visible.visible_end == 1
+    assert partition.ask_as(committed, lambda look: (look.log, look.visible.visible_end)) == (partition.log(), 1)
+    assert len(scans) == 2
+    assert partition.look().visible.visible_end == 2
+
+
+def test_a_question_under_other_options_is_asked_again(tmp_path):
+    write_partition(tmp_path, {0: [made(0, [1])]})
+    partition = open_data_directory(tmp_path).partition(NAME)
+    seen: list[Look] = []
+
+    def question(look: Look) -> str:
+        seen.append(look)
+        if len(seen) < 3:
+            raise Vanished("a file is gone")
+        return look.visible.options.isolation
+
+    assert partition.ask_as(ReadOptions(isolation="read_committed"), question) == "read_committed"
+    assert len(seen) == 3
 
 
 def append(root):

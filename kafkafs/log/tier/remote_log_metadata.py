@@ -164,15 +164,15 @@ class RemoteLogMetadata:
         """Return the state with what is new in a partition; None if it is gone. Damaged records and batches are passed
         over. If the log was cut since, or created again, all of it is read again."""
         try:
-            log = partition.log()
+            look = partition.look_as(self._options)
         except NotFound:
             return None
         state = self._states.get(partition)
-        if state is None or not state.continues_in(log):
-            state = FollowedState(log)
-            state.continues_in(log)
+        if state is None or not state.continues_in(look.log):
+            state = FollowedState(look.log)
+            state.continues_in(look.log)
         with suppress(KafkafsError):
-            _read_into(state, Reader(log, self._options, partition.transactions))
+            _read_into(state, look.visible)
         return state
 
 

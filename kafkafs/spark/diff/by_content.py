@@ -15,8 +15,7 @@ from kafkafs.format.differences import HASH, Hashes, content_hashes
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.records import Records, Refusal
 from kafkafs.format.tables import Numbers
-from kafkafs.log.log import Log
-from kafkafs.log.look import Look
+from kafkafs.log.look import Look, Reader
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.log.segment import Damage
 from kafkafs.tables.locations import Location, partition
@@ -71,13 +70,13 @@ class Written(NamedTuple):
 def count(unit: ContentUnit, seed: bytes, part: Part) -> HashedUnit:
     """Hash the records of a unit; the hashes of the part."""
 
-    def question(log: Log) -> HashedUnit:
+    def question(look: Look) -> HashedUnit:
         found = HashedUnit(np.empty(0, HASH))
-        pieces = [_of_part(content_hashes(piece, seed), part) for piece in _pieces(log, unit, found.troubles)]
+        pieces = [_of_part(content_hashes(piece, seed), part) for piece in _pieces(look.visible, unit, found.troubles)]
         found.hashes = np.concatenate(pieces) if pieces else found.hashes
         return found
 
-    return partition(unit.location).answer(question)
+    return partition(unit.location).ask_as(_OPTIONS, question)
 
 
 def write(unit: ContentUnit, seed: bytes, excess: Excess) -> Written:
@@ -85,9 +84,9 @@ def write(unit: ContentUnit, seed: bytes, excess: Excess) -> Written:
     side = "old" if unit.is_old else "new"
     maker = JsonLines(*unit.location.name, f'"side":"{side}",')
 
-    def question(log: Log) -> Written:
+    def question(look: Look) -> Written:
         texts, found = list[bytes](), list[Numbers]()
-        for piece in _pieces(log, unit, []):
+        for piece in _pieces(look.visible, unit, []):
             places = _places(content_hashes(piece, seed), excess.hashes)
             chosen = np.flatnonzero(places >= 0)
             if len(chosen):
@@ -95,7 +94,7 @@ def write(unit: ContentUnit, seed: bytes, excess: Excess) -> Written:
                 found.append(places[chosen])
         return Written(b"".join(texts), np.concatenate(found) if found else np.empty(0, np.int64))
 
-    return partition(unit.location).answer(question)
+    return partition(unit.location).ask_as(_OPTIONS, question)
 
 
 def excesses(old: Hashes, new: Hashes) -> tuple[int, Excess, Excess]:
@@ -149,9 +148,9 @@ def _places(hashes: Hashes, known: Hashes) -> Numbers:
     return found
 
 
-def _pieces(log: Log, unit: ContentUnit, troubles: list[str]) -> Iterator[Records]:
+def _pieces(reader: Reader, unit: ContentUnit, troubles: list[str]) -> Iterator[Records]:
     """The visible records of the window. A corrupt batch is passed over, with a sentence."""
-    reader, name = Look(log, _OPTIONS).visible, log.name.directory
+    log, name = reader.log, reader.log.name.directory
     for segment, item in reader.batches(unit.start, unit.end):
         if isinstance(item, Damage):
             troubles.append(f"{name}: {segment.log_name}: {item}")

@@ -13,8 +13,7 @@ from kafkafs.format.differences import ALONE, SAME, UNLIKE, Marks
 from kafkafs.format.jsonl import JsonLines
 from kafkafs.format.records import Records
 from kafkafs.format.tables import Numbers
-from kafkafs.log.log import Log
-from kafkafs.log.look import Look, Reader
+from kafkafs.log.look import Reader
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.overview.contents import add_up
 from kafkafs.search.cleaned import Candidates, candidates, cleaned_offsets, together
@@ -95,11 +94,7 @@ def compare(unit: DiffUnit) -> Differences:
 def _asked(location: Location | None, question: Callable[[Reader | None], Differences]) -> Differences:
     if location is None:
         return question(None)
-
-    def ask(log: Log) -> Differences:
-        return question(Look(log, _OPTIONS).visible)
-
-    return partition(location).answer(ask)
+    return partition(location).ask_as(_OPTIONS, lambda look: question(look.visible))
 
 
 def _compared(unit: DiffUnit, old: Reader | None, new: Reader | None) -> Differences:
