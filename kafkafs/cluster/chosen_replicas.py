@@ -53,12 +53,12 @@ class ChosenReplicas:
         return [each for each in found if each is not None]
 
     def of(self, topic: str, number: int) -> Partition | None:
-        """That partition; None if no replica is here."""
+        """The chosen replica of a partition; None if no replica is here."""
         return self._counting(f"{topic}-{number}", topic)
 
     def _counting(self, name: str, topic: str) -> Partition | None:
-        """That of those which are of the topic that the metadata knows: a broker that was down when it was deleted and
-        created again still has the former one."""
+        """The chosen replica among those of the topic that the metadata knows. A broker that was down when a topic was
+        deleted and created again still has a replica of the former topic."""
         found, topic_id = replicas(self.directories, name), self._topics.id_of(topic)
         best = furthest(found)
         if best is None or len(found) < 2 or topic_id is None or _is_of(best, topic_id):

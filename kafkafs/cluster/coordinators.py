@@ -152,7 +152,7 @@ class CoordinatorTopic(Generic[Partition]):
         return self.names.partition_count(self.topic)
 
     def version(self) -> object:
-        """Another one whenever records have come."""
+        """A value that changes whenever records have come."""
         return tuple((number, each.replay.version) for number, each in sorted(self.followed.items()))
 
     def problems(self) -> Iterator[str]:

@@ -93,8 +93,8 @@ class Replay(ABC):
 
 
 def until(moment_ms: int | None, replay: Replay) -> Replay:
-    """The same of what a partition had at a moment, where one is given: all before its first batch with a later record,
-    as `kafkafs revive --until` ends it."""
+    """`replay`, or if a moment is given only the records that a partition had then: all before its first batch with a
+    later record, as `kafkafs revive --until` ends it."""
     return replay if moment_ms is None else _ReplayUntil(moment_ms, replay)
 
 

@@ -126,7 +126,7 @@ class HistoryReplay(Replay):
                 self._outcomes[number] = _COMMITTED if marker is ControlType.COMMIT else _ABORTED
 
     def history(self, ends_then: EndsThen) -> "History":
-        """All of it as it is now."""
+        """The whole history as it is now."""
         return History(tuple(self._packed), tuple(self._waiting), bytes(self._outcomes), ends_then)
 
 

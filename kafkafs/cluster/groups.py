@@ -41,7 +41,7 @@ class Groups(CoordinatorTopic[GroupPartition]):
         return merge(*found, key=lambda each: (each.name, each.stale is True, each.partition))
 
     def version(self) -> object:
-        """Another one whenever `all` may say something else."""
+        """A value that changes whenever `all` may return something else."""
         return super().version(), self.names.version(), self.count
 
     def _found_in(self, number: int, partition: GroupPartition) -> Iterator[FoundGroup]:

@@ -114,8 +114,8 @@ def _schema_guid(value: Mapping[str, object]) -> bytes | None:
 
 
 def _guid(text: str, references: Iterable[ReferenceTo], metadata: Mapping[str, object]) -> bytes:
-    """The same as the registry makes them: a checksum over the text, the references and the metadata. (Over rules too,
-    but who knows rules notes it.) Source: Schema.updateHash, Metadata.updateHash."""
+    """A schema's GUID as the registry makes it: a checksum over the text, the references and the metadata. (Over rules
+    too, but who knows rules notes it.) Source: Schema.updateHash, Metadata.updateHash."""
     checksum = hashlib.md5(text.encode(), usedforsecurity=False)
     for reference in references:
         checksum.update(reference.name.encode() + reference.subject.encode())
@@ -180,7 +180,7 @@ class Registry:
         return replace(chosen, type=meant.type, text=meant.text, references=meant.references)
 
     def found(self, name: SchemaName, topic: str, is_key: bool) -> FoundSchema | None:
-        """The same with its decoder, for a `DecoderTable`."""
+        """The schema that a record names (see `find`), with its decoder, for a `DecoderTable`."""
         schema = self.find(name, topic, "key" if is_key else "value")
         if schema is None:
             return None

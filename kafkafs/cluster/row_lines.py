@@ -20,7 +20,7 @@ _LINES_A_PIECE = 512
 
 
 def known(number: int) -> int | None:
-    """None for an epoch or a timestamp that Kafka writes as -1."""
+    """An epoch or a timestamp as rows show it: None if Kafka wrote -1."""
     return None if number == -1 else number
 
 

@@ -66,7 +66,7 @@ class TopicNames:
         return None if image and name in image.ids else name
 
     def version(self) -> object:
-        """Another one whenever `name_of` may say something else."""
+        """A value that changes whenever `name_of` may return something else."""
         return (id(self.image), self.image.renamed) if self.image else None
 
     def _ids_here(self) -> dict[str, str]:

@@ -57,7 +57,7 @@ class OffsetWindow:
     position: int = 0
 
     def of(self, found: "Records") -> "Records":
-        """Those of the records that are in it."""
+        """The records that are in the window."""
         if self.start is None and self.stop is None:
             return found
         return found.between(0 if self.start is None else self.start, MAX_OFFSET if self.stop is None else self.stop)

@@ -24,7 +24,7 @@ class ReadableFile(Protocol):
         """The bytes at `position`; fewer only at the end."""
 
     def read_long(self, position: int, size: int) -> bytes | memoryview:
-        """The same for a megabyte or more, in memory that is used again."""
+        """The bytes at `position`, a megabyte or more, in memory that is used again."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def entry_at(header: bytes, position: int, end: int) -> Batch | UnreadableEntry 
 
 
 def entry_in(file: ReadableFile, position: int, end: int) -> Batch | UnreadableEntry | None:
-    """The same of an open file. `position` may be any number."""
+    """The entry at `position` of an open file. `position` may be any number."""
     return entry_at(file.read(position, LARGEST_HEADER), position, end) if position >= 0 else None
 
 

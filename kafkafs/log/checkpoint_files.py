@@ -41,7 +41,7 @@ class Checkpoints:
 
 
 class CheckpointFiles:
-    """Those of one data directory. Any thread may read them."""
+    """The checkpoint files of one data directory. Any thread may read them."""
 
     def __init__(self, root: Directory, options: ReadOptions, tell: Callable[[str], None]) -> None:
         """`tell` gets a sentence about each new problem of a file."""

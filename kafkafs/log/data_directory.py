@@ -269,7 +269,7 @@ class DataDirectory:
         return True
 
     def read_together_with(self, directories: Sequence["DataDirectory"]) -> None:
-        """These are read together: one may have the metadata of another's tier."""
+        """Read these directories together: one may have the metadata of another's tier."""
         self._together.replace(directories)
 
     def check_tier(self) -> str:
@@ -277,7 +277,7 @@ class DataDirectory:
         return "" if self._remote is None else self._remote.tier.check()
 
     def last_on_disk(self) -> dict[str, PartitionName]:
-        """The same as `names_on_disk`; what was known before if the disk fails."""
+        """The names as `names_on_disk` has them; the names that were known before if the disk fails."""
         try:
             return self.names_on_disk()
         except (OSError, *UNREADABLE):

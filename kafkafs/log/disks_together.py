@@ -20,7 +20,7 @@ class SiblingDirectory(Protocol):
         """The partition directories, by directory name."""
 
     def last_on_disk(self) -> dict[str, PartitionName]:
-        """The same; what was known before if the disk fails."""
+        """The partition directories, by directory name; those that were known before if the disk fails."""
 
     def partition(self, directory: str) -> Partition:
         """The partition in the directory of that name."""
@@ -33,7 +33,7 @@ class DisksTogether:
     """See the module. The references are weak, else none of the disks would ever be closed."""
 
     def __init__(self, disk: SiblingDirectory) -> None:
-        """That one is read alone, until `replace`."""
+        """Read this disk alone, until `replace`."""
         self._disks = [ref(disk)]
 
     def replace(self, disks: Sequence[SiblingDirectory]) -> None:

@@ -94,7 +94,7 @@ class _Side:
         return self.rows[: np.searchsorted(self.rows["base_offset"], limit, "right")]
 
     def pass_over(self, limit: int) -> None:
-        """Those that end at or before an offset are done."""
+        """Drop the batches that end at or before an offset: they are done."""
         self.rows = self.rows[np.searchsorted(self.rows["last_offset"], limit, "right") :]
         self._damaged = [each for each in self._damaged if each[1] > limit]
 

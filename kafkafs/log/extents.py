@@ -60,7 +60,7 @@ class Extent(NamedTuple):
         return found
 
     def hold(self) -> "Extent":
-        """The same, with its file held open if descriptors allow."""
+        """The extent with its file held open, if descriptors allow."""
         return Extent(self.segment, self.position, self.end, self.last_batch, self.segment.hold())
 
     def is_followed_by(self, other: "Extent") -> bool:

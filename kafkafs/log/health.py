@@ -52,7 +52,7 @@ def segments_health(segments: Sequence[Segment]) -> list[SegmentHealth]:
 
 
 def _side_by_side(look: Callable[[Segment], SegmentHealth], segments: Sequence[Segment]) -> list[SegmentHealth]:
-    """The same looks by several threads, which have this thread's patience: each look waits for requests."""
+    """Look at segments with several threads, which have this thread's patience: each look waits for requests."""
     until = time.monotonic() + patience_left()
 
     def patient(segment: Segment) -> SegmentHealth:

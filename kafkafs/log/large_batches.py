@@ -38,7 +38,7 @@ class SoundBatches(NamedTuple):
 
 
 def pieces(file: DataFile, batch: Batch) -> Iterator[memoryview]:
-    """Its bytes."""
+    """The bytes of a batch, in pieces."""
     may_block()
     for position in range(batch.position, batch.end, PIECE):
         size = min(PIECE, batch.end - position)

@@ -99,7 +99,7 @@ class Log:
 
     @made_once
     def high_watermark(self) -> int | None:
-        """That of the checkpoint, if it has one."""
+        """The high watermark of the checkpoint, if it has one."""
         return self._late.high_watermark()
 
     @made_once
@@ -163,7 +163,7 @@ class Log:
         return self.segments[self.number_at(offset) :]
 
     def readable_from(self, offset: int) -> Iterator[Segment]:
-        """The same, without those that may not be read: each is a gap."""
+        """The segments that may hold `offset` or something behind it, and that may be read: each other one is a gap."""
         return filter(Segment.is_readable, self.segments_from(offset))
 
     def visible_segments(self) -> tuple[Segment, ...]:

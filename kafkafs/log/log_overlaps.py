@@ -21,18 +21,19 @@ _FEW, _NAMED = 16, 5
 
 
 class LogOverlaps:
-    """Those of one log, for all that decode it."""
+    """The overlaps of one log, for all that decode it."""
 
     def __init__(self, log: Log, limit: int, memory: Memory) -> None:
         """`limit` and `memory`: see `decode`."""
         self._log, self._limit, self._memory = log, limit, memory
 
     def of(self, segment: Segment) -> Overlaps:
-        """Those that matter to the batches of a segment: its own, and what reaches into it from the one before."""
+        """The overlaps that matter to a segment's batches: its own, and those that reach into it from the segment
+        before."""
         return self.at(segment.base_offset)
 
     def at(self, offset: int) -> Overlaps:
-        """Those that matter to the segment in which the offset is."""
+        """The overlaps that matter to the segment in which the offset is."""
         segments = self._log.segments
         if not segments:
             return NONE

@@ -166,7 +166,7 @@ class Look:
 
     @property
     def uncommitted(self) -> Reader:
-        """The same without regard to transactions; control records are left out here, too."""
+        """The records without regard to transactions; control records are left out here, too."""
         if self._uncommitted is None:
             same = self._options.isolation == "read_uncommitted"
             options = dataclasses.replace(self._options, isolation="read_uncommitted")

@@ -151,7 +151,7 @@ class Lookup:
     def _at_in(
         self, segment: Segment, timestamp: int, outcomes: Outcomes | None, trace: Trace
     ) -> tuple[Segment, Batch, Records | TooLarge | None] | None:
-        """The same, of one segment; without a record if nothing from that batch on shows."""
+        """The record of `_at` in one segment; the batch without a record if nothing from that batch on shows."""
         log, lenient = self.log, self.visible.options.corrupt_skip
         end = log.walk_end(segment)
         largest = stored_limit(self.visible.options.max_batch)

@@ -28,7 +28,7 @@ def cluster_ids(directories: Iterable[DataDirectory]) -> tuple[list[str], list[s
 
 
 def of_one_cluster(directories: Sequence[DataDirectory]) -> Sequence[DataDirectory]:
-    """Those that tell of the cluster: all of them, but none if they are of several clusters."""
+    """The directories that tell of the cluster: all of them, but none if they are of several clusters."""
     return directories if len(cluster_ids(directories)[0]) < 2 else ()
 
 

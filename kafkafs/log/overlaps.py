@@ -41,7 +41,8 @@ class Overlaps(NamedTuple):
         return int(self.reaches[-1]) if self else -1
 
     def since(self, offset: int) -> "Overlaps":
-        """Those that a reader gets who begins at `offset`, the log start: a fetch asks for no batch that ends below."""
+        """The overlaps for a reader that begins at `offset`, the log start: a fetch asks for no batch that ends
+        below."""
         first = int(self.lasts.searchsorted(offset))
         return overlaps_of(*(column[first:] for column in self[:-1])) if first else self
 
@@ -58,7 +59,7 @@ class Overlaps(NamedTuple):
 
 
 def overlaps_of(positions: Offsets, bases: Offsets, lasts: Offsets, held: Offsets) -> Overlaps:
-    """Those in these columns."""
+    """The overlaps with these columns."""
     return Overlaps(positions, bases, lasts, held, np.maximum.accumulate(held))
 
 

@@ -112,7 +112,7 @@ class Partition:
         return self.look().log
 
     def look(self) -> Look:
-        """The same, as the options show it."""
+        """The current log as the options show it, with all segments of a tier. NotFound if the directory is gone."""
         look = self._look.fresh() or self._look_now()
         if self._remote.ask():
             self.look_again()
@@ -179,7 +179,8 @@ class Partition:
         return any(segment.object is not None or segment.listed["log"].size for segment in segments)
 
     def answer(self, question: Callable[[Log], Answer]) -> Answer:
-        """`question` asked of the log; asked again of a newer one if files vanished under it."""
+        """The answer to a question about the log. If files vanish meanwhile, the question is asked again about a newer
+        log."""
         return self.ask(lambda look: question(look.log))
 
     def ask(self, question: Callable[[Look], Answer]) -> Answer:

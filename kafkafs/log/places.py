@@ -105,7 +105,7 @@ class AtTime(NamedTuple):
     time: Time
 
     def batch(self, look: Look, trace: Trace = no_trace) -> LocatedBatch:
-        """That of the first record at or after the time, under whatever isolation level; NotFound without one."""
+        """The batch of the first record at or after the time, under any isolation level; NotFound if there is none."""
         found = look.uncommitted.lookup.batch_at(look.milliseconds(self.time), trace)
         if found is None:
             look.check_nothing_follows()
@@ -134,7 +134,7 @@ class BeforeTime(NamedTuple):
     time: Time
 
     def batch(self, look: Look, trace: Trace = no_trace) -> LocatedBatch:
-        """That of the record, under whatever isolation level; NotFound without one."""
+        """The batch of the last record before the time, under any isolation level; NotFound if there is none."""
         found = self._found(look, look.uncommitted, trace)
         if isinstance(found, Found) and trace is no_trace:
             return found.segment, found.batch
@@ -212,7 +212,8 @@ class BetweenOffsets(NamedTuple):
         return _offset(look, self.begin)
 
     def offsets(self, look: Look, *, isolated: bool) -> tuple[int, int | None]:  # noqa: ARG002
-        """Both ends so, in or outside of the log, and perhaps the wrong way round, which is an empty range."""
+        """Begin and stop as offsets, in or outside of the log. They may be the wrong way round, which is an empty
+        range."""
         return _offset(look, self.begin), None if self.stop is None else _offset(look, self.stop)
 
     def check_end(self, look: Look, *, isolated: bool) -> None:

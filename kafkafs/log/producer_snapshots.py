@@ -37,7 +37,7 @@ def open_at(place: SmallFiles, offset: int) -> dict[int, int] | None:
 
 
 def open_among(producers: Iterable[ProducerState]) -> dict[int, int]:
-    """Those of them that have a transaction open, and its first offset."""
+    """The ids of producers that have a transaction open, each with the transaction's first offset."""
     return {each.producer_id: each.transaction_first_offset for each in producers if each.transaction_first_offset >= 0}
 
 

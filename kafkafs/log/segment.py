@@ -70,7 +70,7 @@ class Segment:
 
     @property
     def listed(self) -> dict[str, ListedFile]:
-        """Its files by kind, as they were listed."""
+        """The segment's files by kind, as they were listed."""
         return self.files.listed
 
     @property
@@ -128,7 +128,7 @@ class Segment:
         }
 
     def reopened(self) -> "Segment":
-        """The same files, with nothing remembered of them."""
+        """A segment of the same files that remembers nothing about them."""
         return Segment(self.files.reopened(), self.next_base, self.is_cut)
 
     def remember_end(self, last: Batch | None, size: int, mtime_ns: int) -> None:
@@ -156,7 +156,7 @@ class Segment:
         return (about.st_size, about.st_mtime_ns) == self.seen
 
     def sound_batches(self, file: DataFile) -> SoundBatches | None:
-        """Those that are known; None if `file`, the open `.log`, was written since the last look."""
+        """The batches that are known to be sound; None if `file`, the open `.log`, was written since the last look."""
         known = SoundBatches(self.generation, file.hints.sound_batches)
         return known if self.is_as_seen(file) else None
 

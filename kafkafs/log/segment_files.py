@@ -99,7 +99,7 @@ class Files(Protocol):
         """True if a handle may hold a file open for as long as it lives."""
 
     def reopened(self) -> "Files":
-        """The same files, none of them open."""
+        """An object for the same files, none of them open."""
 
 
 Stamp = tuple[int, ...]
@@ -178,12 +178,12 @@ class SegmentFiles:
         return file if file.inode == listed.inode else None
 
     def inside(self) -> AbstractContextManager[Inside]:
-        """Their directory, for a look at many segments."""
+        """The directory of the files, for a look at many segments."""
         return self._root.inside(self._partition)
 
     def log_attributes(self, inside: Inside) -> LogAttributes | None:
-        """Those of the log, which is opened for them only where it has changed. None if its name is another file's
-        by now, or it cannot be opened."""
+        """The attributes of the log, which is opened only if it has changed. None if its name is another file's by now,
+        or if it cannot be opened."""
         listed = self.listed["log"]
         try:
             about = inside.stat(listed.name)
@@ -253,7 +253,7 @@ class SegmentFiles:
         return self._root.may_hold_more()
 
     def reopened(self) -> "SegmentFiles":
-        """The same files, none of them open."""
+        """An object for the same files, none of them open."""
         return SegmentFiles(self._root, self._partition, self.base_offset, self.listed, self._indexes)
 
     def _root_of(self, file: ListedFile) -> Directory:

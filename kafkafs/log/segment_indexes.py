@@ -112,8 +112,8 @@ class SegmentIndexes:
         return largest
 
     def shown_largest(self) -> int:
-        """The same, where it is only shown: -1 also where a tier has lost what tells it. A reader of that part gets the
-        error."""
+        """The largest timestamp as `indexed_largest` has it, only to be shown: -1 also if a tier has lost it. A reader
+        of that part gets the error."""
         try:
             return self.indexed_largest()
         except Lost:

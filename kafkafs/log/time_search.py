@@ -50,7 +50,8 @@ class TimeSearch(NamedTuple):
     largest: int = ANY_SIZE
 
     def batches(self) -> Iterator[Candidate | Damage]:
-        """Those batches in order, and the damage between them, which may come twice, where the scan starts over."""
+        """The batches of this search in order, and the damage between them. Damage may come twice if the scan starts
+        over."""
         segment, entry = self.segment, self._entry()
         start = scan_start(segment, max(entry.offset, self.min_offset), self.trace)
         is_used = entry.slot >= 0 and entry.offset > self.min_offset

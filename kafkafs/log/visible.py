@@ -78,7 +78,7 @@ class Visible:
                 raise error
 
     def _reaching(self, segment: Segment, rows: Batches, start: int) -> Batches:
-        """Those that hold `start` or more, by their header or in truth."""
+        """The batches that hold `start` or a later offset, by their header or in truth."""
         if not len(rows) or rows["last_offset"][0] >= start or not (overlaps := self.overlaps.of(segment)):
             return rows
         return chosen(rows, (rows["last_offset"] >= start) | np.isin(rows["base_offset"], overlaps.bases))
@@ -97,7 +97,8 @@ class Visible:
             del piece  # and with it a large batch's memory, before the next is unpacked
 
     def records(self, segment: Segment, run: BatchRun) -> Iterator[Records]:
-        """The same; CorruptData and TooLarge if a batch cannot be decoded."""
+        """All records of a run, in pieces, as `decoded` has them. CorruptData or TooLarge if a batch cannot be
+        decoded."""
         for piece in self.decoded(segment, run):
             if isinstance(piece, Refusal):
                 self._pass_refusal(piece)

@@ -156,7 +156,7 @@ def _usage(counted: CountedPartition, settings: TopicSettings, has_replicas: boo
 
 
 def together(usages: Sequence[Usage], are_replicas: bool = False) -> Usage:
-    """Their sum. Records of replicas are the same ones: those of the longest count."""
+    """The sum of usages. Records of replicas are the same records: those of the longest replica count."""
     if len(usages) == 1:
         return usages[0]
     found = Usage()

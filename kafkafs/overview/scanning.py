@@ -91,7 +91,7 @@ class DirectoryCount:
         return self._denied(place, ".log", "their records are unknown", _READ_BY_CLUSTER)
 
     def times_denied(self, place: object) -> list[str]:
-        """The same about time indexes."""
+        """A sentence about the time indexes that may not be read, if there are some."""
         return self._denied(place, ".timeindex", "the times of these segments are unknown")
 
     def _denied(self, place: object, end: str, lacking: str, but: Container[str] = ()) -> list[str]:

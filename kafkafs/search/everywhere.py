@@ -114,7 +114,7 @@ def _is_end(file: RecordFile, opened: DataFile, damage: Damage, size: int) -> bo
 
 
 def _within(records: Records, window: Between) -> Records:
-    """Those in the window, each by its own offset and time."""
+    """The records in the window, each by its own offset and time."""
     rows = records.rows
     kept = np.ones(len(rows), bool)
     bounds = (

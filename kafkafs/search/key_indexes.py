@@ -58,8 +58,8 @@ class KeyIndex(NamedTuple):
     file: DataFile | None = None
 
     def offsets(self, hash_: int) -> Iterator[int | None]:
-        """Those of the records whose key has this hash, the largest first. None if the index is damaged, which then
-        has no more information."""
+        """The offsets of the records whose key has this hash, the largest first. None if the index is damaged, which
+        then has no more information."""
         if self.file is None:
             yield from _offsets_in(self.rows, self.base, hash_)
             return
@@ -178,7 +178,7 @@ class KeyIndexes:
         self._files: CachedValue[_Files] = CachedValue(fresh_s, directory.options.clock)
 
     def of(self, segment: Segment) -> KeyIndex | None:
-        """That of a closed segment; None if there is no index that can be relied on."""
+        """The key index of a closed segment; None if there is no index that can be relied on."""
         names, bases = self._files.fresh() or self._files.store(self._look())
         if segment.next_base is None or segment.base_offset not in bases:
             return None

@@ -39,7 +39,7 @@ class RecordFile(NamedTuple):
 
     @property
     def key(self) -> tuple[int, int, str]:
-        """The same for one file, whatever it is called by now."""
+        """A value that identifies the file, whatever it is called by now."""
         return id(self.directory), self.inode, self.below if self.remote is not None else ""
 
     def open(self) -> DataFile | None:
@@ -155,7 +155,7 @@ class LeftOut(NamedTuple):
         return cls(len(some), sum(some))
 
     def and_more(self, other: "LeftOut") -> "LeftOut":
-        """Both together."""
+        """The sum of two counts."""
         return LeftOut(self.files + other.files, self.size + other.size)
 
 

@@ -49,11 +49,11 @@ class Searched:
         self._log, self._start, self._end = partition.ask_as(OPTIONS, lambda look: (look.log, *window.offsets(look)))
 
     def units(self) -> Iterator[SearchUnit]:
-        """All of it, cut; nothing if it holds nothing."""
+        """The whole window, cut into units; nothing if it holds nothing."""
         return resume(lambda start: ((unit.end, unit) for unit in self._units_from(start)), self._start, self._renew)
 
     def whole(self) -> SearchUnit | None:
-        """All of it in one unit; None if it is larger than the first of several."""
+        """The whole window in one unit; None if it is larger than the first of several units."""
         size = self.size()
         return None if size > self._sizes.first else SearchUnit(self._partition, self._start, self._end, size)
 

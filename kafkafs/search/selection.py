@@ -42,7 +42,8 @@ class Needle:
         self._text, self._other = (text.lower(), text.upper()) if ignore_case else (text, text)
 
     def batches(self, data: Bytes, position: int, batches: Batches) -> Batches:
-        """Those that may hold it: the compressed ones all. `data` begins at `position` of the segment."""
+        """The batches that may hold the needle: all compressed batches are among them. `data` begins at `position` of
+        the segment."""
         table, found = np.ascontiguousarray(batches), np.empty(len(batches), np.int64)
         made = kernels.needle_batches(table, len(table), data, position, self._text, self._other, found)
         return chosen(table, found[:made])
@@ -158,7 +159,7 @@ class Selection:
         return run.rows if needle is None else needle.batches(run.data, run.position, run.rows)
 
     def of(self, records: Records, maker: FieldMaker | None = None) -> Records:
-        """Those of them; `maker` decodes where that is asked for."""
+        """The selected ones of these records; `maker` decodes if the selection is by decoded fields."""
         if self.decoded:
             assert maker is not None
             numbers = self._decoded(records, maker)

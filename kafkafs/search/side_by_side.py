@@ -87,7 +87,7 @@ class _Jobs:
         self._large.extend(looked.large)
 
     def all(self) -> Iterator[Job[_Sent] | Ready[_Heard] | None]:
-        """All of them; None while there may be more, and a look has to end first."""
+        """All jobs; None while there may be more, and a look has to end first."""
         while self._large or self._left or self._looks:
             if self._large:
                 yield from self._cut(self._large.popleft())

@@ -59,7 +59,7 @@ class AboutDirectory:
         return TextFile(self._files[name], self._texts)
 
     def entries(self) -> Sequence[Entry]:
-        """All of them, README first."""
+        """All entries, README first."""
         return [Entry(name, "file") for name in self._files]
 
 
@@ -73,7 +73,7 @@ class Top:
         self._about = about
 
     def attributes(self) -> Attributes:
-        """Those of the tree's root."""
+        """The attributes of the tree's root."""
         return self._tree.attributes()
 
     def child(self, name: str) -> Node:

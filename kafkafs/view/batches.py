@@ -65,7 +65,7 @@ class BatchesPoint(PointView):
         return PointAnswer(segment, found.max_timestamp, line)
 
     def xattrs(self) -> Mapping[str, bytes]:
-        """Those of the raw batch: see `RawPoint`."""
+        """The extended attributes of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
 

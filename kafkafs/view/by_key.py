@@ -78,7 +78,7 @@ class AtKey(NamedTuple):
         return self.view.keys.last(look.visible, self.key)
 
     def leads_to(self, look: Look) -> int | None:
-        """That record's offset."""
+        """The offset of the key's last visible record."""
         try:
             return self.record(look).offset
         except (NotFound, CorruptData, TooLarge):
@@ -94,7 +94,7 @@ class ByKey(ViewDirectory):
     has_long_names = True  # see `DirectoryNode`: keys have any length
 
     def entries(self) -> Sequence[Entry]:
-        """None: a hundred million names help nobody."""
+        """An empty listing: a hundred million names help nobody."""
         return []
 
     def child(self, name: str) -> FileNode:

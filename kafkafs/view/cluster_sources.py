@@ -133,7 +133,7 @@ class ClusterNode:
         return self._attributes(self._sources.granted(self._topics))
 
     def _attributes(self, granted: Granted, kind: Kind | None = None) -> Attributes:
-        """Those of a node of this kind, of what is `granted`."""
+        """The attributes of a node of this kind, with the rights that are `granted`."""
         kind = self.kind if kind is None else kind
         uid, gid, mode = granted.access
         mode &= 0o444

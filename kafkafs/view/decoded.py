@@ -178,7 +178,7 @@ class _OneRecord(PointView):
         raise NotImplementedError
 
     def xattrs(self) -> Mapping[str, bytes]:
-        """Those of the record's batch, and the record's own offset."""
+        """The extended attributes of the record's batch, with the record's own offset."""
         found = self._view.ask(self._last_answer)
         assert found.batch is not None
         return batch_xattrs(found.segment, found.batch, found.offset)

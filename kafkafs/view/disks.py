@@ -76,8 +76,8 @@ class DiskView:
         return self._latest
 
     def last_known(self) -> KnownPartitions:
-        """The same. If the disk fails, or descriptors are short, it is what was known before: the root stays, and
-        `.kafkafs`."""
+        """The partitions that were found last. If the disk fails, or descriptors are short, these are the partitions
+        that were known before: the root stays, and `.kafkafs`."""
         with suppress(Denied, DiskError, Exhausted, NotFound, StoreError, Vanished):
             return self.known()
         return self._latest

@@ -124,7 +124,7 @@ class _Files:
         return before
 
     def files(self) -> Iterator[DataFile]:
-        """All of them."""
+        """All open files."""
         return (file.file for file in reversed(self._opened.values()))
 
     def dump(self, position: int) -> Pieces:
@@ -156,7 +156,7 @@ class _OpenedFile:
         self.segment = segment
 
     def up_to(self, size: int) -> "_OpenedFile":
-        """The same file, when it was no longer than that."""
+        """The file as it was when it had this size."""
         before = copy(self)
         before.size = size
         return before

@@ -109,7 +109,7 @@ def covering(log: Log, start: int, end: int) -> tuple[Segment, ...]:
 
 
 def span_of(log: Log, start: int, end: int, made_by: object) -> LogSpan:
-    """Those offsets, as they are in the log now."""
+    """The span of offsets [start, end), as they are in the log now."""
     return LogSpan(start, end, covering(log, start, end), made_by, log)
 
 
@@ -182,7 +182,7 @@ class ExactText(Stream, Generic[From]):
         return self._make(place)
 
     def kept(self, offset: int, size: int) -> bytes | memoryview | None:
-        """These bytes if all of them are kept."""
+        """The bytes at `offset` if all of them are in memory."""
         with self._state:
             return self._kept.cut(offset, size) if self._kept.has(offset, size) else None
 

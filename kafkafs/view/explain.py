@@ -26,7 +26,7 @@ class Explanation(PointView):
         self._asked = asked
 
     def xattrs(self) -> Mapping[str, bytes]:
-        """Those of the raw batch: see `RawPoint`."""
+        """The extended attributes of the raw batch: see `RawPoint`."""
         return RawPoint(self._view, self._target).xattrs()
 
     def _find(self, look: Look) -> PointAnswer:

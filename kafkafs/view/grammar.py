@@ -151,7 +151,7 @@ def is_of_open_ranges_only(suffix: Suffix) -> bool:
 
 
 def _parse_range(text: str, parse: Callable[[str], Point | None]) -> tuple[Point, Point | None] | None:
-    """Both ends of a range, cut at the first `..` that leaves a well-formed point on each side."""
+    """The two ends of a range, cut at the first `..` that leaves a well-formed point on each side."""
     at = text.find("..")
     while at >= 0:
         start, rest = parse(text[:at]), text[at + 2 :]

@@ -64,8 +64,8 @@ class GroupDirectory(_GroupNode):
     """`groups/<group>/`."""
 
     def entries(self) -> Sequence[Entry]:
-        """The same five for each group, though it may have no offsets. Only the history of a deleted one; NotFound
-        without that."""
+        """Five entries for each group, though it may have no offsets. A deleted group has only its history; NotFound
+        without a history."""
         is_there, is_known = self._sources.ask(
             lambda cluster: (cluster.groups.at(self._path) is not None, _has_history(cluster, self._path))
         )
@@ -161,7 +161,7 @@ class LinksDirectory(_GroupNode):
         return OffsetLink(self._sources, self._topics, name, self._links)
 
     def _links(self, only: str | None = None) -> Links:
-        """All of them, or the one of a name alone."""
+        """All links, or only the link with this name."""
         found: Links = {}
         for commit in self._ask(lambda cluster, found: cluster.groups.commits(found)):
             if commit.producer_id is not None or commit.offset < 0:

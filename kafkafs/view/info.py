@@ -66,7 +66,7 @@ def _local(log: Log) -> list[Segment]:
 
 
 def _logs(segments: Sequence[Segment]) -> Iterator[DataFile]:
-    """Their logs. Logs that cannot be read are left out."""
+    """The logs of segments. Logs that cannot be read are left out."""
     for segment in segments:
         with suppress(Denied, NotFound):
             yield segment.log()

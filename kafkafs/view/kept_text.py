@@ -49,7 +49,7 @@ class KeptText:
         self.end += len(text)
 
     def cut(self, offset: int, size: int) -> bytes | memoryview | None:
-        """These bytes, as far as they are kept; None without any."""
+        """The bytes at `offset`, as far as they are in memory; None if none are."""
         parts: list[bytes | memoryview] = []
         for position, text in self._pieces:
             if size and position <= offset < position + len(text):
@@ -71,7 +71,7 @@ class KeptText:
         self.end = end
 
     def copy(self) -> "KeptText":
-        """The same pieces, to be added to."""
+        """A copy with the same pieces, to be added to."""
         other = copy(self)
         other._pieces = self._pieces.copy()
         return other

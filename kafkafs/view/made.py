@@ -72,7 +72,7 @@ class MadeFile(NoXattrs):
         raise NotImplementedError
 
     def _about(self) -> Attributes:
-        """Its attributes but for the size."""
+        """The attributes of the file, except the size."""
         raise NotImplementedError
 
     def attributes(self) -> Attributes:

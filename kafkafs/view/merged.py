@@ -47,7 +47,7 @@ class _Part(NamedTuple):
 
     @property
     def span(self) -> LogSpan:
-        """The same, of the log at that time."""
+        """The part as a span of the log at the time of the look."""
         return span_of(self.look.log, self.start, self.end, None)
 
 
@@ -197,7 +197,7 @@ def gone(topic: str) -> NotFound:
 
 
 def all_of(topic: str, views: Callable[[], Sequence[PartitionView]]) -> Sequence[PartitionView]:
-    """Its partitions, for questions to many of them. NotFound without any."""
+    """The partitions of a topic, for questions to many of them. NotFound without any."""
     may_block()
     found = views()
     if not found:
@@ -206,7 +206,7 @@ def all_of(topic: str, views: Callable[[], Sequence[PartitionView]]) -> Sequence
 
 
 def settled(views: Sequence[PartitionView], time: Bound | FromEnd) -> Bound | int:
-    """That time. If it counts back from the newest record, that is the newest of all partitions."""
+    """The time as a bound. If it counts back from the newest record, this is the newest record of all partitions."""
     if not isinstance(time, FromEnd):
         return time
     return time.before(max(asked_of_each(views, lambda _, look: look.milliseconds(FromEnd(0))), default=0))
@@ -229,7 +229,7 @@ def each_there(views: Sequence[PartitionView], ask: Callable[[PartitionView], An
 
 
 def asked_of_each(views: Sequence[PartitionView], ask: Callable[[PartitionView, Look], Answer]) -> list[Answer]:
-    """The same, each asked of the partition's log as it is."""
+    """The answers of all partitions that are there, each asked about the partition's present log."""
     return each_there(views, lambda view: view.ask(partial(ask, view)))
 
 
@@ -255,7 +255,7 @@ def _part(view: PartitionView, look: Look, target: BetweenTimes) -> _Part:
 
 
 def _records(part: _Part) -> Iterator[Records]:
-    """Its records; what goes wrong with them names the partition, also in the log."""
+    """The records of a part; an error names the partition, also in the log."""
     try:
         yield from part.look.visible.records(part.start, part.end)
     except (CorruptData, DiskError, TooLarge, Vanished) as error:
@@ -265,7 +265,8 @@ def _records(part: _Part) -> Iterator[Records]:
 
 
 def _merged(lines: Lines, parts: Sequence[_Part]) -> Iterator[tuple[Callable[[], tuple[int, ...]] | None, memoryview]]:
-    """Their text; with a piece that ends with a line, the source of the offsets at which the next piece begins."""
+    """The text of all parts. Each piece that ends with a line has the source of the offsets at which the next piece
+    begins."""
     there = [number for number, part in enumerate(parts) if part.start < part.end]
     merged = MergedLines([(lines.maker(parts[number].look.log.name), _records(parts[number])) for number in there],
                          [parts[number].start for number in there])  # fmt: skip

@@ -56,7 +56,7 @@ class MergedPoint:
         return self._last_shown().open()
 
     def xattrs(self) -> Mapping[str, bytes]:
-        """Those of the record, as in its partition."""
+        """The extended attributes of the record, as in its partition."""
         return self._last_shown().xattrs()
 
     def _last_shown(self) -> JsonPoint:

@@ -52,7 +52,7 @@ class Attributes(NamedTuple):
         return Access(self.uid, self.gid, self.mode)
 
     def granting(self, access: Access) -> "Attributes":
-        """The same, with those rights."""
+        """The attributes with these rights."""
         return self._replace(uid=access.uid, gid=access.gid, mode=access.mode)
 
 
@@ -111,10 +111,10 @@ class Growing(Protocol):
 
     @property
     def version(self) -> Hashable:
-        """That of the attributes that lead to it: see `Attributes`."""
+        """The version in the attributes of its name: see `Attributes`."""
 
     def grow(self) -> int:
-        """Its size by now."""
+        """The content's present size."""
 
 
 class DirectoryNode(Protocol):
@@ -139,7 +139,7 @@ class FileNode(Protocol):
         `open`: a mount looks the name up with `child` first."""
 
     def open(self) -> Content:
-        """Its content as of now, which the caller closes. Raises what a read would where that is known already."""
+        """The file's present content, which the caller closes. Raises what a read would where that is known already."""
 
     def xattrs(self) -> Mapping[str, bytes]:
         """Extended attributes by full name, `user.kafkafs.…`."""
@@ -149,7 +149,7 @@ class NoXattrs:
     """The common part of files without extended attributes."""
 
     def xattrs(self) -> Mapping[str, bytes]:
-        """None at all."""
+        """No extended attributes."""
         return {}
 
 

@@ -276,5 +276,5 @@ class ViewDirectory:
         return self.view.lane
 
     def attributes(self) -> Attributes:
-        """Those of the partition's directory on disk, less writing; NotFound if it is gone."""
+        """The attributes of the partition's directory on disk, without write permission; NotFound if it is gone."""
         return self.view.directory_attributes()

@@ -100,7 +100,7 @@ class RealContent(ReadAhead):
         return self._file.size if self._file else 0
 
     def grow(self) -> int:
-        """The same."""
+        """The file's present size; 0 once it is closed."""
         return self.size
 
     def read(self, offset: int, size: int) -> bytes | memoryview:

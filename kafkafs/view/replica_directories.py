@@ -87,7 +87,7 @@ class PartitionNames:
             self._chosen = {places: chosen for places, chosen in self._chosen.items() if places in known}
 
     def _of_one_cluster(self, places: Sequence[ReplicaPlace], own: str | None = None) -> tuple[ReplicaPlace, ...]:
-        """Those of that cluster, or of the first one that any of them names."""
+        """The replicas of one cluster: `own`, or the first cluster that a replica names."""
         if len(places) < 2:
             return tuple(places)
         cluster = own or next(filter(None, map(self.cluster, places)), None)

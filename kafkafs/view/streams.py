@@ -109,7 +109,7 @@ class Marks:
         return bisect_right(self._bytes, at) - 1
 
     def copy(self) -> "Marks":
-        """The same, to be added to."""
+        """A copy of the marks, to be added to."""
         other = Marks(0, self._every)
         other._bytes, other._places = self._bytes[:], self._places[:]
         return other

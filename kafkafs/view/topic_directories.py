@@ -134,7 +134,7 @@ class TopicDirectory:
         self._topic = topic
 
     def attributes(self) -> Attributes:
-        """Those of the root, which shows the same partitions; NotFound if none of them is there any more."""
+        """The attributes of the root, which shows the same partitions; NotFound if none of them is there any more."""
         self._topics.partitions(self._topic)
         return self._topics.attributes()
 

@@ -47,8 +47,8 @@ class Layout(Protocol):
         """The partitions that the tier has something of."""
 
     def uploads(self, partition: TierPartition, finished: Container[str] = ()) -> list[Upload]:
-        """Those of a partition that are complete, as far as names tell, or that have an id of `finished`: those that
-        the metadata topic calls complete. Sorted by base offset."""
+        """The uploads of a partition that are complete, sorted by base offset: complete as far as names tell, or with
+        an id of `finished`, the uploads that the metadata topic calls complete."""
 
     def completed(self, upload: Upload) -> Upload:
         """The upload with all that can be read of it. DiskError, NotFound if that cannot be had."""
@@ -144,7 +144,7 @@ class Plain(_BrokersFiles):
 
 
 class Aiven:
-    """Those of Aiven's plug-in, in a bucket or in files. Manifests are read when they are asked for."""
+    """The layout of Aiven's plug-in, in a bucket or in files. Manifests are read when they are asked for."""
 
     def __init__(self, files: ObjectFiles, keys: "Keys | None") -> None:
         self._files = files

@@ -34,7 +34,7 @@ _LONGEST_S = 16.0  # a moment longer than one question: its end tells others tha
 
 
 class LostPartitions:
-    """Those of one tier. `_lock` is held during a look."""
+    """The partitions of one tier that no disk has. `_lock` is held during a look."""
 
     def __init__(self, tier: Tier, disks: DisksTogether, metadata: RemoteLogMetadata) -> None:
         self._tier = tier

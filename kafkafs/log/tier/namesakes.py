@@ -21,9 +21,9 @@ counts was written."""
 def shown(
     partitions: Iterable[TierPartition], layout: Layout, recorded: "Callable[[TierPartition], RecordedUploads | None]"
 ) -> dict[str, TierPartition]:
-    """Those partitions that have an upload which counts, by the name of their directory: of topics of the same name,
-    those of the topic that the metadata topic mentions, else of the one with the newest upload. One of which nothing is
-    left comes last."""
+    """The partitions that have an upload which counts, by the name of their directory. Among topics of the same name,
+    the topic that the metadata topic mentions is shown, else the one with the newest upload. A topic of which nothing
+    is left comes last."""
     ranks: dict[TierPartition, Rank] = {}
     topics: dict[tuple[str, str], Rank] = {}
     for each in partitions:

@@ -137,7 +137,7 @@ class ObjectFiles(NamedTuple):
 
 
 def _twice(fetch: Fetch, before_the_second: Callable[[], object] = lambda: None) -> Fetch:
-    """The same, tried again if it is Lost: a piece that arrived damaged may be sound in the store."""
+    """A `fetch` that tries again after Lost: a piece that arrived damaged may be sound in the store."""
 
     def tried(first: int, count: int) -> list[bytes]:
         try:
@@ -170,6 +170,6 @@ def _unpacked(piece: bytes, size: int) -> bytes:
 
 
 def _sized(about: os.stat_result, size: int) -> os.stat_result:
-    """The same attributes of a file of another size."""
+    """The attributes `about`, with another size."""
     place, owner = (about.st_ino, about.st_dev), (about.st_uid, about.st_gid)
     return attributes(about.st_mode, size, about.st_mtime_ns, place, owner, about.st_ctime_ns)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PartitionFacts:
-    """Those of a partition that is in a tier alone, where nothing else tells of it. Subclasses ask disks, each time
+    """The facts about a partition that is only in a tier, if nothing else tells of it. Subclasses ask disks, each time
     as of now."""
 
     def __init__(self, partition: TierPartition) -> None:
@@ -34,7 +34,7 @@ class PartitionFacts:
         return self._partition
 
     def identified(self, partition: TierPartition) -> TierPartition:
-        """The same with a topic id that the disk has lost. It may wait."""
+        """The partition with a topic id that the disk has lost. This call may wait."""
         return partition
 
     def lineage(self) -> Epochs:

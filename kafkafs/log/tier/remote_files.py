@@ -16,7 +16,8 @@ _KINDS = ("log", *INDEX_KINDS)
 
 
 class RemoteFiles:
-    """Those of one piece. `completed` is what has been read of its upload; None before a file of it was opened.
+    """The files of one piece of an upload. `completed` is what has been read of its upload; None before a file of it
+    was opened.
 
     Any thread opens: two that do so together open the same, and the later one's stays.
     """
@@ -159,7 +160,7 @@ class RemoteFiles:
         """Nothing takes the place of an object."""
 
     def read_small_file(self, name: str) -> bytes:
-        """Its transaction index; NotFound for all else: nothing is beside it that a reader needs."""
+        """The transaction index; NotFound for all other names: a reader needs no other file beside a remote segment."""
         if name != self.name_of("txnindex"):
             raise NotFound(f"{name!r} is not in the tier")
         file = self.open("txnindex")
@@ -175,12 +176,12 @@ class RemoteFiles:
         return True
 
     def reopened(self) -> "RemoteFiles":
-        """The same files, none of them open."""
+        """An object for the same files, none of them open."""
         return RemoteFiles(self._layout, self._piece, self._lineage, self._doubted)
 
 
 class UnlistedFiles(RemoteFiles):
-    """Those of all the offsets of a tier that was not asked yet what it has there: who needs one of them asks it."""
+    """The files of all offsets of a tier that was not asked yet. A reader that needs one of them asks the tier."""
 
     def __init__(self, piece: Piece, ask: Callable[[], object]) -> None:
         """`ask` lists what is there; from then on these are no files of the log's any more."""

@@ -42,7 +42,7 @@ class RemotePartitions:
 
 
 class _OnNoDisk(PartitionFacts):
-    """Those of a partition that is on no disk."""
+    """The facts about a partition that is on no disk."""
 
     def __init__(self, partition: TierPartition, metadata: RemoteLogMetadata, checkpoints: CheckpointFiles) -> None:
         super().__init__(partition)
@@ -54,12 +54,12 @@ class _OnNoDisk(PartitionFacts):
         return self._metadata.recorded(partition)
 
     def log_start(self) -> int | None:
-        """That of a checkpoint."""
+        """The log start of a checkpoint."""
         return self._checkpoints.read().of(self._partition.name)[0]
 
 
 class _OnDisk(PartitionFacts):
-    """Those of a partition of a disk, by its small files and the broker's."""
+    """The facts about a partition of a disk, from its small files and the broker's."""
 
     def __init__(self, here: RemotePartitions, name: PartitionName) -> None:
         super().__init__(TierPartition(name.topic, name.partition, ""))

@@ -29,7 +29,7 @@ class TierDirectory:
         may lead out of the tier."""
 
     def names(self) -> dict[str, PartitionName]:
-        """Those that something was uploaded of."""
+        """The partitions that have uploads, by the name of their directory."""
         partitions = self._tier.layout.partitions()
         self.unserved = frozenset(
             f"the topic {each.topic!r} has a name that Kafka does not allow" for each in partitions
@@ -41,7 +41,7 @@ class TierDirectory:
         return {name: partition.name for name, partition in self._found.items()}
 
     def topic_id(self, directory: str) -> str | None:
-        """That of a partition; None if the tier's layout has none, or the partition is gone."""
+        """The topic id of a partition; None if the tier's layout has none, or the partition is gone."""
         found = self._found.get(directory)
         return found.topic_id or None if found is not None else None
 
