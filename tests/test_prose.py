@@ -27,7 +27,7 @@ MOST_INVERTED_DOCSTRINGS = 0.2
 
 MOST_INVERTED_COMMENTS = 15
 MOST_CLAUSES_IN_TABLES = 14
-MOST_DANGLING = 118
+MOST_DANGLING = 3
 """Counts over the whole package. These numbers only fall: lower each one when the package has fewer."""
 
 PACKAGE = ROOT / "kafkafs"

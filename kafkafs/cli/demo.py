@@ -127,7 +127,7 @@ def _mount(data: Path, place: Path) -> bool:
 
 
 def without_mount(command: str, data: str) -> str:
-    """The same question, asked of the data directory."""
+    """The command that asks the data directory the same question, without a mount."""
     for word, ours in WITHOUT_MOUNT.items():
         if command.startswith(f"{word} "):
             return f"{ours} {data}{command.removeprefix(word)}"

@@ -215,7 +215,7 @@ class _Partitions(Mapping[str, Partition]):
         return len(self._directories)
 
     def left(self) -> Iterator[Partition]:
-        """Those that are still there."""
+        """The partitions that are still there."""
         for name in self:
             with suppress(NotFound):
                 yield self[name]

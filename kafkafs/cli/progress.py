@@ -36,7 +36,7 @@ class FileProgress:
         self.clear()
 
     def of(self, name: str, data: ReadableFile) -> ReadableFile:
-        """The same bytes; reading them moves the bar."""
+        """The bytes of a file; reading them moves the bar."""
         return _Watched(self, name, data) if self.is_shown else data
 
     def show(self, name: str, position: int, size: int) -> None:
@@ -76,7 +76,7 @@ class _Watched:
 
     @property
     def size(self) -> int:
-        """That of the file."""
+        """The size of the file."""
         return self._data.size
 
     def read(self, position: int, size: int) -> bytes:

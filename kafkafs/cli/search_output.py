@@ -37,7 +37,7 @@ class SearchOutput:
         self.is_progress_shown = self._progress.is_shown
 
     def expect(self, size: int) -> None:
-        """So many bytes more are to be searched."""
+        """Expect `size` more bytes to be searched."""
         self._size += size
 
     def keep_error(self, sentence: str) -> None:

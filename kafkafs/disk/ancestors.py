@@ -16,7 +16,7 @@ from kafkafs.errors import DiskError
 
 
 class Ancestors:
-    """Those of one directory, up to the root."""
+    """The directories above one directory, up to the root."""
 
     def __init__(self, path: Path) -> None:
         self._paths = [] if bucket_of(path) else list(path.resolve().parents)

@@ -24,7 +24,7 @@ _TAGS = ("ETag", "Generation", "VersionId")
 
 
 class ArrowStore:
-    """That of an address. `_lock` is held while `_handles` is looked at, `_opening` while the client is made."""
+    """The store of an address. `_lock` is held while `_handles` is looked at, `_opening` while the client is made."""
 
     def __init__(self, uri: str, limits: StoreLimits) -> None:
         self._uri, self._limits = uri, limits
@@ -59,7 +59,8 @@ class ArrowStore:
         return found._replace(is_there=is_there)
 
     def read_versioned(self, key: str, position: int, size: int) -> VersionedBytes:
-        """Those bytes, and the object's version before and after: a request each, but for the first if it was open."""
+        """The bytes, and the object's version before and after. Each takes a request, except the first if it was
+        open."""
         before = self._handle(key)
         data = _read_fully(before, position, size)
         return VersionedBytes(data, _version(before), _version(self._handle(key, reopen=True)))

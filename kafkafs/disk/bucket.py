@@ -34,7 +34,8 @@ Answer = TypeVar("Answer")
 
 
 class BucketObjects(Objects):
-    """Those of a bucket. `_lock` is held while `_begun` is looked at, `_opening` while it is found out how to ask."""
+    """The objects of a bucket. `_lock` is held while `_begun` is looked at, `_opening` while it is found out how to
+    ask."""
 
     def __init__(self, uri: str, kind: str = "the tier ", *, is_beside_disks: bool = False) -> None:
         """`kind` precedes the address in messages. `is_beside_disks`: callers may need the disk alone, see
@@ -88,8 +89,8 @@ class BucketObjects(Objects):
         return True
 
     def stream(self, key: str, position: int, size: int, check: Callable[[Version], None]) -> SignedStream | None:
-        """Those bytes, asked for now and received by whoever reads the stream, which tells `check` of what version they
-        are. None if pyarrow has to be asked, or if the store gives reason not to wait for it."""
+        """A stream of the bytes, which are asked for now and received by its reader. It tells `check` the version of
+        the bytes. None if pyarrow has to be asked, or if the store gives reason not to wait for it."""
         if patience_left() < inf:
             return None
         signed = self._asked(self._signed_reads, key) if self._process != os.getpid() else self._signed
@@ -101,7 +102,8 @@ class BucketObjects(Objects):
         return None if begun is None else SignedStream(signed, begun, self._limits.question_s, check)
 
     def read_versioned(self, key: str, position: int, size: int) -> VersionedBytes:
-        """Those bytes, maybe fewer, with the object's version before and after: if both are equal, they are of it."""
+        """The bytes, maybe fewer, with the object's version before and after. If both are equal, the bytes are of
+        it."""
 
         def question() -> VersionedBytes:
             """One request, or by pyarrow one for the bytes, one behind it for the version, and at first one before."""
@@ -175,7 +177,7 @@ class BucketObjects(Objects):
         return self._asked(listing, folder, limit_s)
 
     def _signed_reads(self) -> SignedReads | None:
-        """Those of this bucket, made by the first question; None if pyarrow has to be asked."""
+        """The signed reads of this bucket, made by the first question; None if pyarrow has to be asked."""
         with self._opening:
             if not self._is_begun and self._uri.startswith("s3://"):
                 place = place_of(self._uri)

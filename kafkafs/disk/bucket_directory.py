@@ -166,7 +166,7 @@ class BucketDirectory(Directory):
         self.listings.sweep()
 
     def _read(self, found: Object, position: int, size: int) -> Bytes:
-        """Those bytes of the object that was listed. StoreError if it is another one, before the read or behind it."""
+        """The bytes of the object that was listed. StoreError if it is another one, before the read or behind it."""
         seen = self._before.files.get(found.key)
         if seen is not None and seen[0] == found and size == found.size:
             self._versions[found.key] = seen[:2]

@@ -50,8 +50,8 @@ class BucketListing:
 
 
 class BucketListings:
-    """Those of the folders of a bucket. `_lock` is held while a folder is listed, `_relisting` while the top is listed
-    again."""
+    """The listings of a bucket's folders. `_lock` is held while a folder is listed, `_relisting` while the top is
+    listed again."""
 
     def __init__(self, objects: BucketObjects, address: str, clock: Callable[[], float], seen: SeenFolders) -> None:
         """The store is asked nothing yet. `seen`: what another process has listed."""

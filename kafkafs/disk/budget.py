@@ -61,7 +61,7 @@ class DescriptorBudget:
         self._keepers: tuple[ReferenceType[FileKeeper], ...] = ()
 
     def share_with(self, keeper: FileKeeper) -> None:
-        """It takes part from now on, for as long as it lives."""
+        """Let `keeper` take part from now on, for as long as it lives."""
         with self._lock:
             self._keepers = (*(known for known in self._keepers if known() is not None), ref(keeper))
 
@@ -117,8 +117,8 @@ class Budget:
         return 2 * self.total < self._limit
 
     def hold(self, holder: Holder, size: int) -> bool:
-        """It holds `size` bytes now, 0 if it holds nothing any more, and is the last that should let go. True if
-        there is room for that, once others have released theirs."""
+        """Note that `holder` holds `size` bytes now, 0 if it holds nothing any more. It is the last that has to release
+        its bytes. True if there is room for that, once others have released theirs."""
         mine = ref(holder)
         self._note(mine, size)
         with self._lock:

@@ -45,7 +45,7 @@ class ValidatedValue(Generic[Value]):
 
 
 class CachedValue(ValidatedValue[Value]):
-    """The same; and for a moment after it was stored it is fresh, which takes no look at the validator."""
+    """A `ValidatedValue` that is fresh for a moment after it was stored, which takes no look at the validator."""
 
     __slots__ = ("_clock", "_good_for_s", "fresh_until")
 

@@ -104,13 +104,14 @@ class DataFile(ABC):
         """`position`, or the next one that is not in a hole; the end of the file where only holes follow."""
 
     def fetch(self, position: int, size: int) -> None:  # noqa: B027 (a file on the disk has nothing to do)
-        """These bytes will be read, one after the other: where each read is a request, one for all."""
+        """Announce that these bytes will be read, one after the other. If each read is a request, send one for all."""
 
     def fetch_soon(self) -> None:  # noqa: B027
-        """This file will be read from its start: where each read is a request, one is sent now, and not waited for."""
+        """Announce that the file will be read from its start. If each read is a request, send one now, without
+        waiting."""
 
     def straight(self, position: int, end: int, *, is_whole: bool = False) -> "DataFile":  # noqa: ARG002
-        """The same file for a reader of its own that goes straight from there to about `end`. `is_whole`: it will read
+        """The file, for a reader of its own that goes straight from `position` to about `end`. `is_whole`: it will read
         all of that, else it may stop before."""
         return self
 
@@ -124,7 +125,7 @@ class DataFile(ABC):
         return self._about.fresh() or self._about.store(self.stat())
 
     def note(self, about: os.stat_result) -> None:
-        """These are its attributes now."""
+        """Store the file's present attributes."""
         self._about.store(about)
 
     def idle_s(self, now: float) -> float:

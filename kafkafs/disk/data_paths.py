@@ -36,11 +36,11 @@ class BucketPath(PosixPath):
         return str(self)
 
     def absolute(self) -> "BucketPath":
-        """The same."""
+        """The path itself: an address is absolute."""
         return self
 
     def resolve(self, strict: bool = False) -> "BucketPath":  # noqa: ARG002 (as in Path)
-        """The same: there are no links."""
+        """The path itself: there are no links."""
         return self
 
 
@@ -56,12 +56,12 @@ def _unpickled(address: str, named_ns: int, listed: tuple[str, int] | None) -> B
 
 
 def with_listing(path: BucketPath, folder: str, stamp: int | None) -> BucketPath:
-    """The same path for another process, in which the folder has to have that stamp."""
+    """A path for another process, in which the folder has to have that stamp."""
     return _unpickled(str(path), path.named_ns, None if stamp is None else (folder, stamp))
 
 
 def named_now(path: Path) -> Path:
-    """The same path; of a bucket, one that a process lists again."""
+    """The path; if it is of a bucket, a path that a process lists again."""
     return _unpickled(str(path), store_session.current.named_ns(), None) if isinstance(path, BucketPath) else path
 
 

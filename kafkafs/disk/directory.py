@@ -33,7 +33,7 @@ class Inside:
         return self._root.stat(f"{self._folder}/{name}")
 
     def attributes(self, name: str) -> tuple[os.stat_result, Access]:
-        """Those of a file, and who may read it."""
+        """The attributes of a file, and its access rights."""
         return self._root.attributes(f"{self._folder}/{name}")
 
     def open(self, name: str) -> DataFile:

@@ -28,7 +28,7 @@ class KeptFiles:
             return known
 
     def held(self, name: str, inode: int) -> LocalFile | None:
-        """The same, if anybody holds it open."""
+        """The file of that name and inode, if anybody holds it open."""
         with self._lock:
             return self._open.get((name, inode))
 

@@ -297,7 +297,7 @@ def _is_deleted(file: LocalFile) -> bool:
 
 
 def _attributes_in_memory(path: str) -> os.stat_result:
-    """Those of what is at an absolute path, through links too; BlockingIOError where the disk has to be asked."""
+    """The attributes of an absolute path, through links too; BlockingIOError if the disk has to be asked."""
     descriptor = open_in_memory(path, os.O_PATH | os.O_CLOEXEC)
     try:
         return os.fstat(descriptor)

@@ -84,7 +84,7 @@ class Objects(ABC):
 
     @abstractmethod
     def read(self, key: str, position: int, size: int) -> bytes:
-        """Those bytes of an object, all of them: NotFound if there is no object, DiskError if it is shorter."""
+        """The bytes of an object, all of them: NotFound if there is no object, DiskError if it is shorter."""
 
     @abstractmethod
     def stat(self, found: Object) -> os.stat_result:
@@ -92,7 +92,7 @@ class Objects(ABC):
 
 
 class DirectoryObjects(Objects):
-    """Those of a directory, opened below it as a broker's files are: never through a link."""
+    """The objects of a directory, opened below it as a broker's files are: never through a link."""
 
     def __init__(self, path: str, options: DiskOptions) -> None:
         """UsageError if `path` is no directory that may be read."""

@@ -38,7 +38,7 @@ class S3Requests:
 
     @classmethod
     def of(cls, place: Place, region: str) -> "S3Requests | None":
-        """Those to that bucket; None if keys or the way to it are not known for sure."""
+        """The requests to a bucket; None if keys or the way to it are not known for sure."""
         environment = os.environ
         key, secret = environment.get("AWS_ACCESS_KEY_ID", ""), environment.get("AWS_SECRET_ACCESS_KEY", "")
         token = environment.get("AWS_SESSION_TOKEN", "")

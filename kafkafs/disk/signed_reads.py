@@ -68,7 +68,7 @@ class SentRead(NamedTuple):
 
 
 class SignedReads:
-    """Those of one bucket. Threads share the connections that are open and not in use."""
+    """The signed reads of one bucket. Threads share the connections that are open and not in use."""
 
     def __init__(self, place: Place, requests: S3Requests, silent_s: float) -> None:
         self._place, self._requests, self._silent_s = place, requests, silent_s
@@ -82,7 +82,7 @@ class SignedReads:
         return None if requests is None else cls(place, requests, silent_s)
 
     def read(self, key: str, position: int, size: int) -> VersionedBytes:
-        """Those bytes, in one request. AskArrow if they do not come so, OSError if the store is silent.
+        """The bytes of an object, in one request. AskArrow if they do not come so, OSError if the store is silent.
 
         A place that refuses its first read is not asked again: it may take requests of another form."""
         if self._is_unfit:

@@ -66,7 +66,7 @@ AtOnce = Callable[[float], Answer | None]
 
 
 class StoreCalls:
-    """Those to the store of an address. Each attribute is assigned at once, so no lock is needed."""
+    """The calls to the store of an address. Each attribute is assigned at once, so no lock is needed."""
 
     def __init__(self, uri: str, called: str, limits: StoreLimits) -> None:
         """`called`: the address in messages."""

@@ -33,7 +33,7 @@ class AskedRange(Protocol):
         """Fill `view` with the next bytes. False if they do not come."""
 
     def close(self) -> None:
-        """It is of no use any more."""
+        """Close the range: nobody needs it any more."""
 
 
 class _Asked(NamedTuple):
@@ -101,7 +101,7 @@ class StraightFile(DataFile):
         return dropped
 
     def _view(self, position: int, size: int) -> memoryview | None:
-        """Those bytes; None if this is not the place for them."""
+        """A view of the bytes at `position`; None if this reader does not pass there."""
         stop = min(position + size, self._file.stat().st_size)
         if not self._from <= position <= self._at or position < 0:
             if size <= _SHORT or position < self._from or position >= self._end:

@@ -63,7 +63,7 @@ def hint(path: Path, is_data_directory: IsDataDirectory) -> str:
 
 
 def hint_in_bucket(root: Directory, address: str, is_data_directory: Callable[[str], bool]) -> str:
-    """The same for a folder of a bucket, which `root` lists: what is above it, or one level down."""
+    """A hint for a folder of a bucket, which `root` lists: data directories above it, or one level down."""
     place, mark, query = address.partition("?")
     with root.scan() as found:
         entries = [(each.name, each.is_dir()) for each in found]
@@ -92,7 +92,7 @@ def _above(place: Path, path: Path) -> str:
 
 
 def partitions_of(topic: str, names: list[str]) -> str:
-    """Those of the names that are partitions of a topic: `orders-0 to orders-5`, `orders-0`, or ""."""
+    """The names that are partitions of a topic: `orders-0 to orders-5`, `orders-0`, or ""."""
     parsed = filter(None, map(parse_partition_name, names))
     numbers = sorted(name.partition for name in parsed if name.topic == topic and not name.mark)
     if len(numbers) < 2:

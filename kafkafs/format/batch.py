@@ -163,7 +163,7 @@ def crc_holds(batch: Batch, data: bytes | memoryview) -> bool:
 
 
 def crc_holds_in(batch: Batch, pieces: Iterable[bytes | memoryview]) -> bool:
-    """The same of a batch whose bytes come in pieces. The first has the whole header."""
+    """True if the CRC of a batch holds. Its bytes come in pieces. The first has the whole header."""
     size, made, start = 0, 0, _CRC_START_V2 if batch.magic == 2 else _CRC_START_LEGACY
     checksum = kernels.crc32c if batch.magic == 2 else crc32
     for piece in pieces:

@@ -141,7 +141,7 @@ class _Counter:
         self.limit, self._window, self.size = limit, memoryview(bytearray()), 0
 
     def space(self) -> memoryview:
-        """The same window each time: what was written there is not kept."""
+        """A window of memory, the same one each time: bytes that were written there are lost."""
         if not self._window:
             self._window = np.empty(_WINDOW, np.uint8).data
         return self._window

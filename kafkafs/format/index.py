@@ -164,7 +164,7 @@ class AbstractIndex(Generic[Entry]):
         return self.entry(page.first - 1 + bisect_right(page.numbers, target), page)
 
     def _read_page(self, number: int, column: int) -> IndexPage:
-        """That page, remembered if it is whole; zeros where the file was cut meanwhile or cannot be read."""
+        """A page of the index, remembered if it is whole; zeros if the file was cut meanwhile or cannot be read."""
         first, stop = self._slots_of(number)
         size = (stop - first) * self.entry_size
         read = self._read(first * self.entry_size, size)

@@ -163,7 +163,7 @@ def is_of_data_directory(name: str) -> bool:
 
 
 def is_of_partition(name: str) -> bool:
-    """The same of a partition's directory. Sources: UnifiedLog, LogFileUtils, Snapshots, FileQuorumStateStore,
-    RemoteLogMetadataSnapshotFile; Confluent's names as they are seen on its brokers."""
+    """True if Kafka makes a file of this name in a partition's directory. Sources: UnifiedLog, LogFileUtils, Snapshots,
+    FileQuorumStateStore, RemoteLogMetadataSnapshotFile; Confluent's names as they are seen on its brokers."""
     known = parse_segment_file(name) or parse_transitional_file(name) or _OF_PARTITION.fullmatch(name)
     return known is not None

@@ -42,7 +42,7 @@ class Records:
         return len(self.rows)
 
     def between(self, start: int, stop: int) -> "Records":
-        """Those with start <= offset < stop; no copy."""
+        """The records with start <= offset < stop; no copy."""
         offsets = self.rows["offset"]
         if not len(offsets) or (offsets[0] >= start and offsets[-1] < stop):
             return self
@@ -64,7 +64,7 @@ class Records:
         return self._bytes(int(self.rows["value_at"][index]), int(self.rows["value_size"][index]))
 
     def headers(self, index: int) -> list[tuple[bytes, bytes | None]]:
-        """Its headers in order, with repeated names; a null value is None."""
+        """The headers of a record in order, with repeated names; a null value is None."""
         row, found = self.rows[index], []
         at = int(row["headers_at"])
         for _ in range(int(row["header_count"])):

@@ -17,7 +17,7 @@ def compact_json(value: object) -> str:
 
 
 def shown_json(value: object) -> bytes:
-    """The same, for a terminal: with controls escaped."""
+    """A value as JSON for a terminal: with controls escaped."""
     return escape_controls(compact_json(value)).encode()
 
 

@@ -23,7 +23,7 @@ def chosen(table: Table, which: Flags | Numbers) -> Table:
 
 
 def copied(table: Table) -> Table:
-    """The same rows, to be changed."""
+    """A copy of the rows, to be changed."""
     return _as_bytes(table).copy().view(table.dtype)
 
 

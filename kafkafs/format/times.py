@@ -55,7 +55,7 @@ _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 class FromEnd(NamedTuple):
-    """That many milliseconds back from the largest timestamp of the partition."""
+    """A point `ago_ms` milliseconds back from the largest timestamp of the partition."""
 
     ago_ms: int
 

@@ -46,7 +46,8 @@ def offsets_beyond(
 def _share_groups(
     partitions: Iterable[Partition], topics: Sequence[RevivedTopic], ends: Mapping[tuple[str, int], int]
 ) -> Iterator[str]:
-    """The same of share groups, whose first offset is in `__share_group_state`: `partitions` are that topic's."""
+    """Sentences about share groups that have read too far. Their first offset is in `__share_group_state`: `partitions`
+    are that topic's."""
     names = {each.topic_id: each.name for each in topics}
     starts: dict[tuple[str, str, int], int] = {}
     for partition in partitions:

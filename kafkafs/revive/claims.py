@@ -66,14 +66,13 @@ class Claim:
         return self.directory.partition(self.name)
 
     def replica(self) -> Replica:
-        """The same, as one that may count."""
+        """The directory as a replica that may count."""
         source = self.directory.options.tiered if self.directory.is_lost(self.name) else None
         return Replica(self.directory, self.partition(), None if source is None else source.shown_as)
 
 
 def find_claims(directories: Sequence[DataDirectory], image: WholeImage | None) -> dict[str, list[Claim]]:
-    """All of them, by topic; but for the metadata log. A directory that is set aside is of the topic that has its
-    id."""
+    """All claims by topic, without the metadata log. A directory that is set aside is of the topic that has its id."""
     there = [(each, name, parsed) for each in directories for name, parsed in sorted(_names(each, image).items())]
     ids = {each.topic_id(name): parsed.topic for each, name, parsed in there if not parsed.mark}
     ids |= {topic_id: topic.name for topic_id, topic in (image.topics if image else {}).items()}

@@ -58,7 +58,7 @@ def make_log(
 
 
 def link_log(root: LocalDirectory, source: DataFile, target: Target, name: str) -> None:
-    """The same file under another name. UsageError if that cannot be; Vanished if the name is another's now."""
+    """Link a log under another name. UsageError if that is impossible; Vanished if the name is another file's now."""
     try:
         os.link(source.name, name, src_dir_fd=root.descriptor, dst_dir_fd=target.descriptor, follow_symlinks=False)
     except OSError as error:
@@ -95,7 +95,7 @@ def _copy(source: DataFile, position: int, length: int, descriptor: int) -> None
 
 
 def write_past(descriptor: int, parts: Sequence[bytes | memoryview], at: int) -> None:
-    """All of them in order. On Linux 6.14 and later, the disk writes at once, and no page stays in memory."""
+    """Write all parts in order. On Linux 6.14 and later, the disk writes at once, and no page stays in memory."""
     left, flags = deque(parts), RWF_DONTCACHE
     while left:
         try:

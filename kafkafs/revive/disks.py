@@ -37,8 +37,9 @@ class Disks:
 
 
 def open_disks(paths: Sequence[Path], options: ReadOptions) -> Disks:
-    """All of them, each once. UsageError if they are of several clusters, or a broker runs on one; Unanswered if
-    a tier that was named does not answer; CorruptData if the cluster has an id that Kafka does not make."""
+    """Open all data directories, each once. UsageError if they are of several clusters, or a broker runs on one;
+    Unanswered if a tier that was named does not answer; CorruptData if the cluster has an id that Kafka does not
+    make."""
     directories = [open_data_directory(path, options) for path in dict.fromkeys(map(without_links, paths))]
     refuse_running(directories)
     for directory in directories:

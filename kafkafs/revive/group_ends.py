@@ -149,7 +149,7 @@ class LostGroupEnds:
         self._scan = scan
 
     def between(self, first: int, last: int) -> list[GroupEnd]:
-        """Those that stood between these offsets, both included, in order."""
+        """The ends that stood between these offsets, both included, in order."""
         return [each for each in self._found if first <= each.offset <= last]
 
     @cached_property

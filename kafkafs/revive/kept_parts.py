@@ -36,7 +36,7 @@ Piece = tuple[int, int] | bytes | Borrowed
 
 
 def size_of(piece: Piece) -> int:
-    """Its bytes."""
+    """The size of a piece in bytes."""
     return piece.size if isinstance(piece, Borrowed) else len(piece) if isinstance(piece, bytes) else piece[1]
 
 

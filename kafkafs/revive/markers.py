@@ -24,8 +24,8 @@ IsOver = Callable[[int], bool]
 
 
 class AskCoordinators(Protocol):
-    """The same, as coordinators know it of one partition. `ended_ms`: when the producer's transaction before that ended
-    there, 0 for never."""
+    """Says if a producer's transaction has had an end, as the coordinators know it of one partition. `ended_ms`: when
+    the producer's transaction before that ended there, 0 for never."""
 
     def __call__(self, producer_id: int, ended_ms: int = 0) -> bool:
         """True if no replica has it."""
@@ -52,8 +52,8 @@ def lost_between(
     behind: Mapping[int, Event],
     is_over: IsOver,
 ) -> list[Marker]:
-    """Those among the lost offsets `first` to `last`. `begun`: the transactions open before, producer to first offset;
-    `behind`: what follows of them, see `next_events`."""
+    """The markers among the lost offsets `first` to `last`. `begun`: the transactions open before, producer to first
+    offset; `behind`: what follows of them, see `next_events`."""
     found = {each.last_offset: Marker(each.last_offset, each.producer_id, is_abort=True)
              for each in aborted if first <= each.last_offset <= last}  # fmt: skip
     still = dict(begun)

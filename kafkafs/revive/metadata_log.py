@@ -129,7 +129,7 @@ class _Reading:
         self._reported = len(tally.losses)
 
     def _lacks(self, first: int, last: int, reason: str) -> None:
-        """Those offsets are taken from other replicas, or reported as missing."""
+        """Take these offsets from other replicas, or report them as missing."""
         for each in batches_of_other_replicas(first, last, self._others, self._epochs, is_dense=True):
             if isinstance(each, OtherBatches):
                 self._take(each.run.data, each.run.position, each.run.rows)

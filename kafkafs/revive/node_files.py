@@ -105,7 +105,8 @@ def cluster_of(place: NewDirectory) -> Cluster:
 
 
 def _producer_ids(place: NewDirectory) -> list[int]:
-    """Those of transactions. The metadata of a cluster that started again do not know the ids of what it set aside."""
+    """The producer ids of transactions. The metadata of a cluster that started again do not know the ids of what it set
+    aside."""
     cluster = cluster_of(place)
     cluster.look()
     return [each for transaction, _ in cluster.transactions.all() for each in transaction.producer_ids]

@@ -110,7 +110,7 @@ def _first_offset(item: BatchRun | Damage) -> int:
 
 
 def _between(rows: Batches, first: int, last: int) -> Batches:
-    """Those wholly between the offsets; they are back to back."""
+    """The batches wholly between the offsets; they are back to back."""
     return chosen(rows, (rows["base_offset"] >= first) & (rows["last_offset"] <= last))
 
 

@@ -118,7 +118,7 @@ class PartitionScans:
         return report
 
     def move(self, size: int) -> None:
-        """So many more bytes are done."""
+        """Count `size` more bytes as done."""
         self._moved += size
         self._progress(self._moved, self._plan.size)
 

@@ -46,7 +46,7 @@ class PartitionWriter:
         self._growing: dict[int, NewLog] = {}
 
     def write(self, scan: PartitionScan, moved: Moved) -> None:
-        """All of it. If the scan finds damage that it may not pass over, nothing more is written."""
+        """Write the whole partition. If the scan finds damage that it may not pass over, nothing more is written."""
 
         def kept_bytes(base: int, data: bytes | memoryview) -> None:
             """Bytes of a segment that are copied, and not made to be shared or renamed."""

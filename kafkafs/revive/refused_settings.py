@@ -92,7 +92,7 @@ _POOLS = frozenset((
 
 
 def is_taken_of_broker(setting: str, value: str) -> bool:
-    """The same of a broker's setting."""
+    """True if Kafka takes this value of a broker's setting."""
     if setting in _POOLS:
         return _between(1, _MOST_THREADS)(value.strip())
     return is_taken(setting.removeprefix(_OF_BROKERS), value)

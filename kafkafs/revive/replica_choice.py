@@ -62,7 +62,7 @@ class RankedReplica:
 
     @cached_property
     def span(self) -> tuple[int, int]:
-        """Its log start and end; nothing if it cannot be read."""
+        """The replica's log start and end; nothing if it cannot be read."""
         try:
             log = self.replica.partition.log()
             return log.start_offset, log.end_offset
@@ -71,7 +71,7 @@ class RankedReplica:
 
     @cached_property
     def lineage(self) -> tuple[EpochSpan, ...]:
-        """Its epochs in order; the last one may have no offsets."""
+        """The replica's epochs in order; the last one may have no offsets."""
         start, end = self.span
         try:
             epochs = _epochs(self.replica, self.replica.partition.log())
@@ -91,7 +91,7 @@ class RankedReplica:
         return max((each.epoch for each in self.lineage), default=_NO_EPOCH)
 
     def shown(self) -> str:
-        """Its place, offsets and epochs, in words."""
+        """The replica's place, offsets and epochs, in words."""
         start, end = self.span
         if self.progress == _UNREADABLE:
             return f"{self.replica.place!r} (which cannot be read)"

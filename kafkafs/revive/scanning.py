@@ -58,7 +58,7 @@ class PartitionScan:
 
     @property
     def rules(self) -> Rules:
-        """Those that were given."""
+        """The rules that were given."""
         return self._state.rules
 
     @property

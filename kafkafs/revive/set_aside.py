@@ -91,8 +91,8 @@ def _way(claim: Claim, name: str) -> str:
 def of_unknown_topic(
     claims: Sequence[Claim], image: WholeImage | None, marks: Collection[str], sentences: list[str]
 ) -> list[Claim]:
-    """Those of a topic that the metadata do not know, without those of one that was deleted. If no directory counts,
-    none is returned."""
+    """The claims of a topic that the metadata do not know, without the claims of a deleted topic. If no directory
+    counts, none is returned."""
     gone = [each for each in claims if image and each.topic_id in image.removed]
     in_use = [each for each in gone if not each.mark]
     if in_use:

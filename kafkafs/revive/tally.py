@@ -29,7 +29,7 @@ class Loss:
 
 
 class GroupEnd(NamedTuple):
-    """That groups, or members of them, are gone, which was lost: keys without a value, from an offset on."""
+    """A lost end of groups, or of their members: keys without a value, from an offset on."""
 
     offset: int
     keys: tuple[bytes, ...]
@@ -100,7 +100,7 @@ class Tally:
 
 
 def count_records(run: BatchRun, start: int) -> int:
-    """Those of a run from offset `start` on, without what brokers wrote for themselves."""
+    """The number of records of a run from offset `start` on, without the records that brokers write for themselves."""
     rows = run.rows
     if rows["base_offset"][0] >= start and not rows["attributes"].any() and rows["magic"].min() >= 2:
         return int(rows["count"].sum())  # most are like that

@@ -82,7 +82,7 @@ class RevivedTopic:
     partitions: tuple[RevivedPartition, ...]
 
     def segments(self) -> Iterator[Segment]:
-        """Those that are to be read."""
+        """The segments that are to be read."""
         for each in self.partitions:
             if each.replica is not None:
                 partition = each.replica.partition
@@ -197,13 +197,13 @@ class Chosen:
         self.topics.append(RevivedTopic(name, topic_id, configs, partitions))
 
     def _made_by_then(self, claims: Sequence[Claim]) -> list[Claim]:
-        """Those of partitions that there were at the moment that was asked for."""
+        """The claims of partitions that existed at the moment that was asked for."""
         later = [each for each in claims if self._image and (each.topic_id, each.number) in self._image.later]
         self.sentences += [each.left_out("it was made after the moment that was asked for") for each in later]
         return [each for each in claims if each not in later]
 
     def _of_topic(self, claims: Sequence[Claim], topic_id: str) -> list[Claim]:
-        """Those of this very topic: one of the same name was deleted, and a disk that was away did not hear of it."""
+        """The claims of this very topic: a disk that was away may still have a deleted topic of the same name."""
         mine, image = [], self._image
         for each in claims:
             if each.topic_id in (None, topic_id):

@@ -175,5 +175,5 @@ class NewLog:
             self._size, taken = self._size + count, taken + count
 
     def finish(self, mtime_ns: int, beside: tuple[tuple[str, bytes], ...]) -> None:
-        """All of it was appended. It was last changed at that time, and these files belong to it."""
+        """Finish the log: it was last changed at `mtime_ns`, and the files `beside` belong to it."""
         self._writing.give(WriteTask(self._partition, self._name, self._at, self._slot, self._size, mtime_ns, beside))

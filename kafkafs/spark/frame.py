@@ -155,14 +155,14 @@ def _registered(options: SourceOptions, name: FieldName, given: DataType | None)
 
 
 def _with_one_kind(found: Mapping[str, ReaderSchema]) -> dict[str, ReaderSchema]:
-    """The same, those of JSON with the type that all their values have."""
+    """The reader schemas; those of JSON get the type that all their values have."""
     kind = reduce(merged, (reader.kind for reader in found.values()), None)
     return {topic: replace(reader, kind=kind) if reader.type == "JSON" else reader for topic, reader in found.items()}
 
 
 def _fitting(readers: Iterable[ReaderSchema], given: DataType) -> Iterator[ReaderSchema]:
-    """Those whose columns are of that type: of several versions the one that a query was written for. Queries that
-    were written for an earlier release have the times of Protobuf as text."""
+    """The reader schemas whose columns have the type `given`: among several versions the one that a query was written
+    for. Queries that were written for an earlier release have the times of Protobuf as text."""
     every = list(readers)
     for reader in [*every, *(replace(each, times=()) for each in every if each.times)]:
         if reader.type == "JSON":

@@ -86,7 +86,7 @@ def check_target(target: Path, data_directories: Sequence[Path]) -> None:
 def segments_to_index(
     paths: Sequence[Path], replicas: Replicas = "furthest", topics: TopicChoice = ALL_TOPICS
 ) -> list[SegmentUnit]:
-    """Those of each partition's one replica, and of what is marked as deleted, future or stray."""
+    """The segments of each partition's one replica, and of directories that are marked as deleted, future or stray."""
     named = ((unit, parse_partition_name(unit.partition_directory)) for unit in segments_of(paths, topics))
     marked = [unit for unit, name in named if name is not None and name.mark]
     return [*live_segments(paths, replicas, topics), *marked]

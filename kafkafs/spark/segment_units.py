@@ -45,7 +45,7 @@ class SegmentLook:
         return self.of(self.segment)
 
     def of(self, segment: Segment) -> Iterator[BatchRun | Damage]:
-        """The same of another segment of this log."""
+        """All batches of another segment of this log."""
         return segment.walk_whole(self.log.walk_end(segment))
 
     def check(self) -> None:
@@ -88,7 +88,7 @@ class SegmentUnit:
 
     @property
     def partition(self) -> Partition:
-        """Its partition, of the process that asks."""
+        """The segment's partition, as an object of the process that asks."""
         return data_directory(self.data_directory, self.tiered).partition(self.partition_directory)
 
     def _answer(self, question: Callable[[SegmentLook], Answer]) -> Answer | None:

@@ -69,7 +69,7 @@ def rows_and_bytes(batch: pa.RecordBatch) -> tuple[int, int]:
 
 
 def together(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same rows, small batches in one: a task can have hundreds of partitions of a few records."""
+    """The rows with small batches combined: a task can have hundreds of partitions of a few records."""
     return map(_one, grouped(batches, rows_and_bytes, ROWS, BYTES))
 
 

@@ -53,7 +53,7 @@ class ReadRequest:
     fail_on_data_loss: bool = True
 
     def without(self, gone: Container[TopicPartition]) -> Self:
-        """The same, with limits that do not name the partitions that are `gone`."""
+        """The request with limits that do not name the partitions that are `gone`."""
         return replace(self, starting=without(self.starting, gone), ending=without(self.ending, gone))
 
 

@@ -111,7 +111,8 @@ def data_directories(paths: Iterable[Path], tiered: Tiered | None = None) -> lis
 
 
 def with_their_tier(paths: Iterable[Path], source: TierSource | None) -> list[DataDirectory]:
-    """All of them, with the partitions that only the tier of that source has. Unanswered if it does not tell them."""
+    """All data directories, with the partitions that only the tier of that source has. Unanswered if it does not tell
+    them."""
     paths = tuple(paths)
     directories = data_directories(paths, None if source is None else Tiered(source, paths))
     for directory in directories:

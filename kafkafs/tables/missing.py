@@ -41,7 +41,7 @@ def unknown(paths: Iterable[Path], source: TierSource | None = None) -> list[str
 
 
 def missing_of(asked: ReadRequest) -> list[TopicPartitions]:
-    """The same for what a read chooses; of partitions that `assign` names, those alone."""
+    """The missing partitions of the topics that a read chooses; with `assign`, only of the partitions that it names."""
     choice = asked.choice
     found = missing_topics(asked.paths, takes(choice), asked.tiered)
     if not choice.assign:
@@ -53,7 +53,7 @@ def missing_of(asked: ReadRequest) -> list[TopicPartitions]:
 
 
 def only(found: TopicPartitions, numbers: Sequence[int]) -> TopicPartitions:
-    """The same comparison, with some of its missing partitions alone."""
+    """The comparison with only some of its missing partitions."""
     replaced = {number: found.replaced[number] for number in numbers if number in found.replaced}
     return found._replace(missing=tuple(numbers), replaced=replaced)
 

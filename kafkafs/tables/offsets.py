@@ -58,7 +58,7 @@ Limit = AllAt | Specific | Timestamps
 
 
 def without(limit: Limit, gone: Container[TopicPartition]) -> Limit:
-    """The same limit, which does not name the partitions that are `gone`."""
+    """The limit without the partitions that are `gone`."""
     match limit:
         case Specific(offsets):
             return Specific({name: at for name, at in offsets.items() if name not in gone})

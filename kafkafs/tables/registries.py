@@ -19,7 +19,7 @@ def registry_of(paths: Sequence[str | Path]) -> Registry:
 
 
 def registry_with_schemas(paths: Sequence[str | Path]) -> Registry:
-    """The same; UsageError if there is none, or it is empty."""
+    """The schema registry of data directories; UsageError if there is none, or if it is empty."""
     found = registry_of(paths)
     if not len(found):
         raise UsageError("there is no schema: name the data directories that have _schemas-0 too")

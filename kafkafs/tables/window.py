@@ -35,7 +35,7 @@ class TopicWindow(NamedTuple):
     end: Bound = None
 
     def without(self, gone: Container[int]) -> "TopicWindow":
-        """The same, with bounds that do not name the partitions that are `gone`."""
+        """The window with bounds that do not name the partitions that are `gone`."""
         return TopicWindow(*(
             {number: at for number, at in bound.items() if number not in gone} if isinstance(bound, Mapping) else bound
             for bound in self

@@ -146,7 +146,7 @@ def null(name: str, is_nullable: bool, at: int) -> tuple[None, int]:
 
 
 def check(data: bytes, at: int, size: int) -> None:
-    """That `size` bytes are there."""
+    """Raise CorruptMessage if `size` bytes are not there."""
     if size > len(data) - at:
         raise CorruptMessage(f"Error reading byte array of {size} byte(s): only {len(data) - at} byte(s) available")
     if size < 0:
@@ -167,7 +167,7 @@ def several(read_one: Reader) -> Callable[[bytes, int, int], tuple[Value, int]]:
 
 
 def several_numbers(code: str) -> Callable[[bytes, int, int], tuple[Value, int]]:
-    """The same for numbers of one size."""
+    """A reader of several numbers of one size."""
     one = struct.calcsize(">" + code)
 
     def read(data: bytes, at: int, count: int) -> tuple[Value, int]:

@@ -52,7 +52,7 @@ class Versions:
         return self.lowest <= version <= self.highest
 
     def nearest(self, version: int) -> int:
-        """That version, or the end of the range that is nearest to it."""
+        """The version itself, or the end of the range that is nearest to it."""
         return min(max(version, self.lowest), self.highest)
 
 

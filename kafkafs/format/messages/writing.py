@@ -44,7 +44,7 @@ class _Writer:
         self._is_flexible = version in found.flexible
 
     def structure(self, fields: Sequence[Field], given: Mapping[str, Any]) -> bytes:
-        """These fields one after the other, and behind them the tagged ones that are not at their default."""
+        """The bytes of the fields one after the other, then of the tagged fields that are not at their default."""
         made, tagged = bytearray(), list[tuple[int, bytes]]()
         for field in fields:
             if self._version not in field.versions:

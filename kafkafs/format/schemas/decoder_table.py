@@ -122,7 +122,7 @@ class DecoderTable:
 
     @property
     def literals(self) -> Array:
-        """Their pools."""
+        """The pools of all decoders."""
         return self._literals.array
 
     @property

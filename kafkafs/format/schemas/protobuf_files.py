@@ -346,7 +346,7 @@ _OTHERWISE = re.compile(
 
 
 def plain_text(text: str) -> str:
-    """The same schema in words that the parser knows. Strings stay as they are; lines do not.
+    """The schema `text` in words that the parser knows. Strings stay as they are; lines do not.
 
     The parser follows the language of 2023: comments in an option's brackets, numbers that are not decimal, and words
     that came with later editions are beyond it. It leaves out, or rewrites, what it does not know and no payload needs.

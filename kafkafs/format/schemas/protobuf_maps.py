@@ -27,7 +27,7 @@ class MapOrder:
         self._known: dict[str, int] = {}
 
     def of(self, message: Message, made: Any) -> Any:
-        """The same, in order."""
+        """The library's output for a message, with maps in the order of their keys."""
         name = message.DESCRIPTOR.full_name
         if name in _FREE:
             return json.loads(json.dumps(made, sort_keys=True))

@@ -150,7 +150,7 @@ class Inodes:
         return list(islice((leaf for leaf in self._leaves.values() if not leaf.opened), excess))
 
     def note_read(self, inode: Inode, size: int) -> None:
-        """So many bytes were read of it; 0 once it was closed."""
+        """Note that `size` bytes of an inode were read; 0 once it was closed."""
         if isinstance(inode.kept_as, PagesWhileOpen):
             inode.read_since += size
             if inode.read_since > _MOST_PASSING or not (size or inode.opened):

@@ -118,7 +118,7 @@ class LateAnswer:
 
 
 class LateAnswers:
-    """Those of one mount."""
+    """The late answers of one mount."""
 
     def __init__(self) -> None:
         self._answers: dict[Key, LateAnswer] = {}

@@ -261,7 +261,7 @@ class Operations(pyfuse3.Operations):
         return node, attributes
 
     async def _looked_up_later(self, parent: Inode, name: bytes, child: str, pid: int, within_s: float) -> Found:
-        """The same by a worker thread."""
+        """Look a name up in a worker thread."""
         late = self.late.known((parent.node_id, name))
         if late is None:
             lane = parent.lane

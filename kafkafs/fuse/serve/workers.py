@@ -302,7 +302,8 @@ class Workers:
         return [job for lane in self._lanes.values() for job in lane.calls()]
 
     def _give_up(self, job: _Job) -> None:
-        """Its time is over: the caller gets an error, and the thread counts as stuck until it is back."""
+        """Give a job up because its time is over: the caller gets an error, and the thread is stuck until it is
+        back."""
         if job.task is not None and job.kind is not CallKind.CANARY:
             logger.error("no answer from the disk of %r in time", job.lane.key)
             error = DiskError(f"the disk of {job.lane.key!r} does not answer")

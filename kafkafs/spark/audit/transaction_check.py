@@ -32,8 +32,8 @@ class SegmentTransactions:
 
 
 def read_index(segment: Segment, where: CheckedFile) -> tuple[bytes | None, list[Finding]]:
-    """Its bytes, read after the log; the first abort makes the file, after the segment was listed perhaps. Or None, and
-    why it is not read."""
+    """The transaction index's bytes, read after the log: the first abort makes the file, perhaps after the segment was
+    listed. Or None, and findings that say why it is not read."""
     try:
         data = segment.read_small_file(segment.name_of("txnindex"))
     except NotFound:

@@ -74,7 +74,7 @@ def _equal(count: int) -> ComparisonStep:
 
 
 def _walked(old: Reader | None, new: Reader | None, start: int, end: int, tell: Tell) -> Iterator[ComparisonStep]:
-    """The same, batch by batch."""
+    """The comparison of a window, batch by batch."""
     if start >= end:
         return
     sides = _Side(old, start, end, tell), _Side(new, start, end, tell)

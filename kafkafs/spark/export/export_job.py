@@ -37,7 +37,7 @@ class Exported:
     without_time: int = 0  # records whose timestamp no column can hold: it is null
 
     def __add__(self, other: "Exported") -> "Exported":
-        """Both together."""
+        """The sum of two results."""
         return Exported(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
 
 

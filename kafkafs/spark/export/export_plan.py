@@ -96,7 +96,7 @@ class FileUnit:
         return self.partition.topic
 
     def moved(self, location: Location) -> "FileUnit":
-        """The same unit, to be read from another place."""
+        """The unit, to be read from another place."""
         return replace(self, range=replace(self.range, location=location))
 
 

@@ -56,7 +56,8 @@ class Output:
 
     @property
     def location(self) -> str:
-        """Its address for a table's metadata: without keys and passwords, which each reader has by itself."""
+        """The directory's address for a table's metadata: without keys and passwords, which each reader has by
+        itself."""
         system, root = self._opened()
         schemes = {"local": "file", "s3": "s3", "gcs": "gs"}
         if system.type_name not in schemes or set("?#%") & set(root):

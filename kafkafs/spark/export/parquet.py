@@ -124,7 +124,7 @@ class Counts(NamedTuple):
 
 
 def counts(out: Output, name: str) -> Counts:
-    """Those of a file, by its footer."""
+    """The counts of a file, from its footer."""
     with out.open(name) as file:
         footer = pq.ParquetFile(file).metadata
     columns = [footer.schema.column(number).path for number in range(footer.num_columns)]

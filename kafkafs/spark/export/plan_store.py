@@ -36,7 +36,7 @@ class FirstPass:
         return self.request.value != "bytes" and bool(plan.new_units())
 
     def remembered(self, out: Output) -> "FirstPass":
-        """The same pass, without the ranges whose results are in `out`."""
+        """The pass without the ranges whose results are in `out`."""
         return replace(self, mapped=partial(learned.remembered, out, self.mapped))
 
     def types(self, plan: ExportPlan) -> dict[str, object]:

@@ -69,7 +69,7 @@ class TopKeys:
         self._found: dict[int, HeavyKey] = {}
 
     def heaviest(self, count: int) -> list[HeavyKey]:
-        """So many at most, the heaviest first; of equals the smaller key."""
+        """The `count` heaviest keys, the heaviest first; among equals the smaller key."""
         return sorted(self._found.values(), key=lambda each: (-each.size, each.shown))[:count]
 
     def add(self, other: "TopKeys") -> None:
@@ -212,7 +212,7 @@ class Figures:
 
 
 def sum_of(some: Iterable[Figures]) -> Figures:
-    """All of them together."""
+    """The sum of all figures."""
     total = Figures()
     for each in some:
         total.add(each)

@@ -101,7 +101,7 @@ class JsonColumn:
         return pa.concat_arrays(read.chunks) if len(read) == len(values) else None
 
     def _converted(self, values: Sequence[bytes | None]) -> list[pa.Array]:
-        """Both columns, by Python's parser."""
+        """The two columns, by Python's parser."""
         objects, others = [], []
         for value, document in zip(values, all_parsed(values), strict=True):
             try:

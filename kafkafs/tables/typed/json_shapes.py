@@ -29,7 +29,7 @@ class Shapes:
         self._seed = os.urandom(16)
 
     def of(self, piece: Records) -> Numbers:
-        """Those of a piece; SHAPE_ODD for values that Python's parser has to see."""
+        """The shapes of a piece; SHAPE_ODD for values that Python's parser has to see."""
         rows = np.ascontiguousarray(piece.rows)
         shapes = np.empty(len(rows), np.int64)
         longest = max(int(rows[f"{self._field}_size"].max(initial=0)), 0)

@@ -80,7 +80,7 @@ def _kind_of_all(values: Sequence[Any]) -> Kind:
 
 
 def _kind_of_one_type(kind: type, values: Sequence[Any]) -> Kind:
-    """The same of values of one type of Python's, of which some may be null."""
+    """The kind of values that have one type in Python; some of them may be null."""
     present = [each for each in values if each is not None]
     if kind is int and (min(present) < -_LONGEST or max(present) >= _LONGEST):
         return reduce(merged, map(kind_of, present), None)
@@ -168,7 +168,7 @@ def _text(value: Any) -> str | None:
 
 
 def shape_of(kind: Kind) -> Shape:
-    """The same type as that of a column. A field that was always null is text, an object without fields too."""
+    """The type of a kind's column. A field that was always null is text, an object without fields too."""
     match kind:
         case "boolean" | "long" | "double":
             return Shape(kind)

@@ -47,7 +47,7 @@ class Pass:
         return kind_of_records(records_of(self.range, self.isolation, self.lost), self.field)
 
     def registered_kind(self, registry: Registry) -> json_values.Kind:
-        """The same of those that name a schema of the registry."""
+        """The type of all JSON objects that name a schema of the registry; None without any."""
         kind: json_values.Kind = None
         for piece in records_of(self.range, self.isolation, self.lost):
             payloads = [each.payload for each in named_payloads(piece, registry, self.topic, self.field)]
@@ -85,7 +85,7 @@ def kinds(mapped: Mapped, passes: Sequence[Pass], infer: Infer) -> dict[str, jso
 def reader_schemas(
     mapped: Mapped, registry: Registry, topics: Iterable[str], field: FieldName, passes: Sequence[Pass], infer: Infer
 ) -> dict[str, ReaderSchema]:
-    """That of each topic, the first of its `candidates`; JSON takes a pass over all that is there."""
+    """The reader schema of each topic, the first of its `candidates`; JSON takes a pass over all records."""
     some = candidates(registry, topics, field, passes)
     found = {topic: next(each, ReaderSchema()) for topic, each in some.items()}
     types = kinds(mapped, [each for each in passes if found[each.topic].type == "JSON"], infer)
@@ -95,7 +95,7 @@ def reader_schemas(
 def candidates(
     registry: Registry, topics: Iterable[str], field: FieldName, passes: Sequence[Pass]
 ) -> dict[str, Iterator[ReaderSchema]]:
-    """Those that each topic could have, by its subject, or by what its first records name."""
+    """The reader schemas that each topic could have, by its subject, or by the schemas that its first records name."""
     return {
         topic: reader_schemas_of(
             registry, topic, field, _first_named(registry, [each for each in passes if each.topic == topic])
@@ -114,7 +114,7 @@ def named_payloads(piece: Records, registry: Registry, topic: str, name: FieldNa
 
 
 def _first_named(registry: Registry, passes: Iterable[Pass]) -> Iterator[NamedPayload]:
-    """Those of the first records of some ranges, in order."""
+    """The payloads, with their schemas' names, of the first records of some ranges, in order."""
     for each, _ in zip(passes, range(_MOST_ASKED), strict=False):
         piece = next(records_of(each.range, each.isolation, each.lost), None)
         if piece is not None:

@@ -115,8 +115,8 @@ class NamedPayload(NamedTuple):
 def reader_schemas_of(
     registry: Registry, topic: str, field: FieldName, named: Iterable[NamedPayload]
 ) -> Iterator[ReaderSchema]:
-    """Those that a topic could have, by all versions of its subject, the newest first, deleted ones last. If it has no
-    subject, that of the first of its `named` keys or values counts."""
+    """The reader schemas that a topic could have, by all versions of its subject, the newest first, deleted ones last.
+    If it has no subject, the subject of the first of its `named` keys or values counts."""
     first = next(iter(named), None)
     own = f"{topic}-{field}"
     subjects = {schema.subject for schema in registry if split_subject(schema.subject)[1] == own}
