@@ -1,6 +1,7 @@
 """The door of `log`: what the layers above import of it is counted, and may only get less."""
 
 import ast
+import re
 import tomllib
 from pathlib import Path
 
@@ -16,6 +17,22 @@ LEFT = 1
 
 LOOPS = {"kafkafs/log/retries.py": 2}
 """The loops that try again if files vanish (`Vanished`)."""
+
+COMPARISONS = {
+    "kafkafs/log/extents.py": 2,
+    "kafkafs/log/health.py": 2,
+    "kafkafs/log/lineage.py": 3,
+    "kafkafs/log/listing.py": 1,
+    "kafkafs/log/partition.py": 2,
+    "kafkafs/log/segment.py": 4,
+    "kafkafs/log/segment_files.py": 5,
+    "kafkafs/log/tail.py": 3,
+    "kafkafs/revive/copying.py": 1,
+    "kafkafs/view/dumped_file.py": 1,
+    "kafkafs/view/info.py": 1,
+}
+"""Comparisons of inodes, and of a batch with what is at its place: numbers that only get smaller. Whether a log is
+the same is asked of `lineage`."""
 
 REPAIRS = (
     "kafkafs.revive",
@@ -63,6 +80,22 @@ def test_only_two_loops_try_again():
         if count:
             found[str(path.relative_to(ROOT.parent))] = count
     assert found == LOOPS
+
+
+def test_comparisons_of_files_only_get_fewer():
+    found = {}
+    for path in sorted(ROOT.rglob("*.py")):
+        count = sum(_compares_files(node) for node in ast.walk(ast.parse(path.read_text())))
+        if count and path.relative_to(ROOT).parts[0] not in ("disk", "fuse"):
+            found[str(path.relative_to(ROOT.parent))] = count
+    assert found == COMPARISONS
+
+
+def _compares_files(node: ast.AST) -> bool:
+    """True if it compares an inode, or asks whether a batch is at its place."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func) == "is_at_its_place"
+    return isinstance(node, ast.Compare) and re.search(r"inode\b|st_ino\b", ast.unparse(node)) is not None
 
 
 def _tries_again(node: ast.AST) -> bool:
