@@ -1,7 +1,8 @@
 """The two loops that try again if the broker deletes or replaces files under a reader (Vanished).
 
 `ask_again` repeats a question as a whole. `resume` goes on behind the last item that it handed out. Both give up after
-`ATTEMPTS` attempts in a row without a result, and raise the last error.
+`ATTEMPTS` attempts in a row without a result, and raise the last error. If one loop is inside another, each counts its
+own attempts.
 """
 
 from collections.abc import Callable, Iterator

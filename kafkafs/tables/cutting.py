@@ -47,7 +47,8 @@ def planned_tasks(
 ) -> list[list[PartitionRange]]:
     """The ranges for each task, of the range of each partition: see `splits`.
 
-    If files vanish while a few partitions are cut by their indexes, all is asked again. Many are cut without indexes.
+    If files vanish while a few partitions are cut by their indexes, all is asked again, since the cuts of one partition
+    depend on the sizes of all. Many are cut without indexes. Before that, `planned` asks each partition again alone.
     """
 
     def measured(look: PartitionLook) -> MeasuredRange | None:

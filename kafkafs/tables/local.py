@@ -2,6 +2,9 @@
 
 A process for each processor takes the next bundle of units; results come in the order of the units, as soon as they and
 all before them are there.
+
+A unit under which files vanish is worked on again as a whole, as Spark tries a task again (`spark/session.py`). An
+export's write needs that: it cannot go on in another log. A unit that asks questions has attempts of its own for each.
 """
 
 import os
