@@ -148,11 +148,11 @@ class Look:
     A reader is made, without a lock, when it is first asked for: two threads may make one each, and either is right.
     """
 
-    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions | None = None) -> None:
-        """`transactions` are those of the log's partition; without them, `read_committed` looks for them itself."""
+    def __init__(self, log: Log, options: ReadOptions, transactions: OpenTransactions) -> None:
+        """`transactions` are those of the log's partition. `Partition.look_as` puts them together."""
         self.log = log
         self._options = options
-        self._transactions = transactions or OpenTransactions()
+        self._transactions = transactions
         self._visible: Reader | None = None
         self._uncommitted: Reader | None = None
         self._newest_ms: int | None = None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kafkafs.errors import KafkafsError
 from kafkafs.format.records import Records
 from kafkafs.log.log import Log
-from kafkafs.log.look import Reader
+from kafkafs.log.look import Look, Reader
 from kafkafs.log.lookup import Lookup
 from kafkafs.log.outcomes import OpenTransactions
 from kafkafs.log.read_options import ReadOptions
@@ -23,9 +23,14 @@ class Row(NamedTuple):
     value: bytes | None
 
 
+def look(log: Log, **options: object) -> Look:
+    """A look of its own, with the mount's defaults."""
+    return Look(log, ReadOptions(**options), OpenTransactions())  # type: ignore[arg-type]
+
+
 def reader(log: Log, **options: object) -> Reader:
     """A reader of its own, with the mount's defaults."""
-    return Reader(log, ReadOptions(**options), OpenTransactions())  # type: ignore[arg-type]
+    return look(log, **options).visible
 
 
 def lookup_of(log: Log, **options: object) -> Lookup:

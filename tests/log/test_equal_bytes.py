@@ -10,9 +10,9 @@ import pytest
 
 from kafkafs.format.differences import SAME
 from kafkafs.log import equal_bytes
-from kafkafs.log.look import Look, Reader
-from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.look import Reader
 from kafkafs.spark.diff.comparison import steps
+from tests.log import reading
 from tests.log.making import Made, log_of, made, spread, write_partition
 from tests.log.old_clients import batch as old_batch
 
@@ -20,7 +20,7 @@ CONTROL = 0x20
 
 
 def reader(data: Path) -> Reader:
-    return Look(log_of(data), ReadOptions()).visible
+    return reading.reader(log_of(data))
 
 
 @pytest.fixture

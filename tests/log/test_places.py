@@ -6,17 +6,16 @@ import pytest
 
 from kafkafs.errors import CorruptData, NotFound
 from kafkafs.format.times import FromEnd
-from kafkafs.log.look import Look
 from kafkafs.log.places import Anchor, AtOffset, AtTime, BeforeTime, BetweenOffsets, BetweenTimes
-from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.grammar import parse_offset_name
+from tests.log import reading
 from tests.log.making import log_of, made, spread, write_partition
 from tests.log.reading import rows
 from tests.log.transactional import data, marker
 
 
 def look(path, **options):
-    return Look(log_of(path), ReadOptions(**options))
+    return reading.look(log_of(path), **options)
 
 
 def point(name: str):

@@ -6,16 +6,16 @@ import numpy as np
 
 from kafkafs.format.batch import walk
 from kafkafs.format.records import Records, decode
-from kafkafs.log.look import Look, Reader
-from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.look import Reader
 from kafkafs.search.cleaned import candidates, cleaned_offsets, together
 from tests.format.batch_maker import v2_batch
 from tests.format.golden import Record
+from tests.log import reading
 from tests.log.making import Made, log_of, write_partition
 
 
 def reader(data: Path) -> Reader:
-    return Look(log_of(data), ReadOptions()).visible
+    return reading.reader(log_of(data))
 
 
 def records(*pairs: tuple[int, bytes | None, bytes | None]) -> tuple[Record, ...]:

@@ -15,14 +15,13 @@ from kafkafs.disk.local_directory import LocalDirectory
 from kafkafs.format.batch import walk
 from kafkafs.format.key_index import Identity, encode, hashed
 from kafkafs.log.log import Log
-from kafkafs.log.look import Look
-from kafkafs.search.key_indexes import COMMITTED, KeyIndex, KeyIndexes, build, identity, places
+from kafkafs.search.key_indexes import KeyIndex, KeyIndexes, build, identity, places
 from kafkafs.search.partition_keys import KEY_MEMORY, PartitionKeys
 from tests.counting import counted
 from tests.format.batch_maker import v2_around
 from tests.kafka.dataset import Dataset
 from tests.log.making import Made, partition_of, write_partition
-from tests.log.reading import reader
+from tests.log.reading import look, reader
 from tests.log.transactional import TRANSACTIONAL, data, marker
 from tests.search.test_partition_keys import ISOLATIONS, assert_like_a_dictionary, batch, last_of
 
@@ -116,7 +115,7 @@ def write_indexes(log: Log, place: Path) -> list[str]:
     (place / log.name.directory).mkdir(parents=True, exist_ok=True)
     for segment in log.segments:
         own = identity(segment)
-        made = build(Look(log, COMMITTED), segment, own)
+        made = build(look(log, isolation="read_committed"), segment, own)
         if made is not None:
             (place / log.name.directory / own.file_name).write_bytes(made)
             names.append(own.file_name)

@@ -5,16 +5,16 @@ import random
 import pytest
 
 from kafkafs.format.differences import SAME
-from kafkafs.log.look import Look, Reader
-from kafkafs.log.read_options import ReadOptions
+from kafkafs.log.look import Reader
 from kafkafs.spark.diff.comparison import count_records, steps
+from tests.log import reading
 from tests.log.making import log_of, made, spread, write_partition
 from tests.log.old_clients import batch as old_batch
 from tests.spark.diff_model import random_sides, write
 
 
 def reader(data) -> Reader:
-    return Look(log_of(data), ReadOptions()).visible
+    return reading.reader(log_of(data))
 
 
 def compared(old, new, start=0, end=1 << 40):
