@@ -22,14 +22,6 @@ MOST_INVERTED = 2.0  # % of a page's sentences
 MOST_LONG = 12.0  # % of a page's sentences with more than `LONG_WORDS` words
 MOST_COMMAS = 1.1  # a sentence, on average over a page
 LONG_WORDS = 30
-MOST_INVERTED_DOCSTRINGS = 0.2
-"""Percent, over the whole package."""
-
-MOST_INVERTED_COMMENTS = 15
-MOST_CLAUSES_IN_TABLES = 14
-MOST_DANGLING = 3
-"""Counts over the whole package. These numbers only fall: lower each one when the package has fewer."""
-
 PACKAGE = ROOT / "kafkafs"
 SUBJECT_CHARACTERS = 72
 FIRST_OF_THE_RULE = "5c61ff7aabf2"
@@ -40,8 +32,12 @@ PAGES = [*sorted(DOCS.glob("*.md")), ROOT / "README.md", ROOT / ".github/CONTRIB
 _INVERTED = re.compile(r"(What|Who|Whoever|Whose|Of|Which|Whether|Where)\b")
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 _NO_PROSE = re.compile(r"```.*?```|<!--.*?-->", re.S)
-_CLAUSE = re.compile(r"\b(what|which|who|whoever|whose|those|where)\b", re.I)
-_DANGLING = re.compile(r"(The same|Those|That|It|Its|Their|So many|These|All of (it|them)|None|Both|Another one)\b")
+_CLAUSE = re.compile(
+    r"\b(what|who|whoever|whose|those|where)\b|(?<!\bat )(?<!\bfrom )(?<!\bin )(?<!\bto )\bwhich\b", re.I
+)
+_DANGLING = re.compile(
+    r"(The same|Those|That|It|Its|Their|So many|These|All of (it|them)|None|Both|Another one|See the module)\b"
+)
 _ROW = re.compile(r"^ {0,4}[a-z]\w*\b(?:.*? {2,}| )\S.*(?:\n {6,}\S.*)*", re.M)
 _FRAGMENT_WORDS = 3
 
@@ -116,6 +112,13 @@ def test_a_long_sentence_is_found():
     assert measures(list(sentences(" ".join(["word"] * (LONG_WORDS + 1)) + "."))).long == 100
 
 
+def test_prose_inside_of_code_is_found(tmp_path):
+    source = 'LIMIT = 1\n"""Of a batch."""\n\ndone = 2  # where it ends\n# One comment\n# in two lines.\n'
+    (tmp_path / "module.py").write_text(source)
+    assert list(docstrings(tmp_path)) == ["Of a batch."]
+    assert list(comments(source)) == ["Where it ends", "One comment in two lines."]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_reads_plainly(page):
     """An operator at night cannot hold half a sentence in mind."""
@@ -129,16 +132,14 @@ def test_a_page_reads_plainly(page):
 
 
 def test_docstrings_read_plainly():
-    found = measures([each for text in docstrings(PACKAGE) for each in sentences(text)])
-    assert found.inverted <= MOST_INVERTED_DOCSTRINGS
+    assert [each for text in docstrings(PACKAGE) for each in sentences(text) if is_inverted(each)] == []
 
 
 def test_comments_read_plainly():
     """A comment is read beside its line of code, which is no place for half a sentence."""
     sources = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
     found = [each for source in sources for comment in comments(source) for each in sentences(comment)]
-    inverted = [each for each in found if is_inverted(each)]
-    assert len(inverted) <= MOST_INVERTED_COMMENTS, inverted
+    assert [each for each in found if is_inverted(each)] == []
 
 
 def test_the_tables_of_packages_read_plainly():
@@ -147,9 +148,8 @@ def test_the_tables_of_packages_read_plainly():
         ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in PACKAGE.rglob("__init__.py")
     ]
     rows = [row[0] for table in tables for row in _ROW.finditer(table)]
-    clauses = [row for row in rows if _CLAUSE.search(row)]
     assert len(rows) > 250
-    assert len(clauses) <= MOST_CLAUSES_IN_TABLES, clauses
+    assert [row for row in rows if _CLAUSE.search(row)] == []
 
 
 def test_a_first_line_is_understood_alone():
@@ -157,8 +157,7 @@ def test_a_first_line_is_understood_alone():
     kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     modules = [ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")]
     nodes = [node for module in modules for node in ast.walk(module) if isinstance(node, kinds)]
-    dangling = [text for node in nodes if _DANGLING.match(text := ast.get_docstring(node) or "")]
-    assert len(dangling) <= MOST_DANGLING, dangling
+    assert [text for node in nodes if _DANGLING.match(text := ast.get_docstring(node) or "")] == []
 
 
 def test_subjects_of_commits_are_short():

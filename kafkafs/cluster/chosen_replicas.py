@@ -14,7 +14,8 @@ from kafkafs.log.replicas import furthest, replicas
 
 
 class ChosenReplicas:
-    """See the module. It asks the data directories, and of the metadata topic ids alone, so any thread may call it."""
+    """The partitions here, each as the replica that counts. It asks the data directories, and of the metadata topic ids
+    alone, so any thread may call it."""
 
     def __init__(self, directories: Sequence[DataDirectory], topics: TopicNames) -> None:
         self._directories = directories

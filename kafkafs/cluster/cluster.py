@@ -23,7 +23,7 @@ from kafkafs.log.read_options import ReadOptions
 
 
 class Cluster:
-    """See the module. A caller holds `lock` while it asks."""
+    """A cluster, as its internal topics on these disks tell it. A caller holds `lock` while it asks."""
 
     def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None = None) -> None:
         """`until_ms`: the time for which the state is wanted; None for now."""

@@ -111,7 +111,7 @@ Partition = TypeVar("Partition", GroupPartition, TransactionPartition)
 
 
 class CoordinatorTopic(Generic[Partition]):
-    """See the module. For the thread that holds the cluster's lock."""
+    """A coordinator's topic, with its partitions that are here. For the thread that holds the cluster's lock."""
 
     def __init__(
         self,

@@ -129,8 +129,8 @@ Result = TypeVar("Result", bound=Replay, covariant=True)
 
 
 class Following(Generic[Result]):
-    """See the module. Not for several threads at once. `unread`: why the last `look` could not read it; "" if it
-    could."""
+    """One internal partition, read once and then followed. Not for several threads at once. `unread`: why the last
+    `look` could not read it; "" if it could."""
 
     def __init__(self, partition: Partition, replay: Result, options: ReadOptions, until_ms: int | None = None) -> None:
         """`until_ms`: the moment up to which it is read, if one is given."""

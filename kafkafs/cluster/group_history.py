@@ -66,7 +66,7 @@ class _Event(NamedTuple):
 
 
 class HistoryReplay(Replay):
-    """See the module."""
+    """The replay that collects the history of one group."""
 
     def __init__(self, name: bytes) -> None:
         prefix = struct.pack(">h", len(name)) + name

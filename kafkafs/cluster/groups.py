@@ -28,7 +28,7 @@ class FoundGroup(NamedTuple):
 
 
 class Groups(CoordinatorTopic[GroupPartition]):
-    """See the module. Groups are read on demand, by the thread that holds the cluster's lock."""
+    """The groups of a cluster. Groups are read on demand, by the thread that holds the cluster's lock."""
 
     def __init__(self, names: TopicNames, histories: Histories, options: ReadOptions, until_ms: int | None) -> None:
         topics = Topics(names.name_of, names.partition_count)

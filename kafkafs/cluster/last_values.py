@@ -39,7 +39,7 @@ MANY = 10_000
 
 
 class LastValues(Replay):
-    """See the module. `kept` has, by name, the last value of each key."""
+    """The last value of each key of a coordinator's partition. `kept` has, by name, the last value of each key."""
 
     def __init__(self, topic: InternalTopic, where: str) -> None:
         self.topic = topic

@@ -46,8 +46,9 @@ class AsOf(NamedTuple):
 
 
 class Metadata(Replay):
-    """See the module. `image` is None if nothing is known: the log does not begin at 0, and no snapshot is whole.
-    `is_dynamic`: a record of the quorum's voters was found (kraft.version 1)."""
+    """The metadata log: the newest whole snapshot, and the log behind it. `image` is None if nothing is known: the log
+    does not begin at 0, and no snapshot is whole. `is_dynamic`: a record of the quorum's voters was found
+    (kraft.version 1)."""
 
     def __init__(
         self,

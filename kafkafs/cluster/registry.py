@@ -135,7 +135,7 @@ def _guid(text: str, references: Iterable[ReferenceTo], metadata: Mapping[str, o
 
 
 class Registry:
-    """See the module."""
+    """The schemas of the registry, by name, id and GUID."""
 
     def __init__(self, schemas: Iterable[RegisteredSchema] = ()) -> None:
         """If several texts have the same id in a context, the id means the first one."""

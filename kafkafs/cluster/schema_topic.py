@@ -117,7 +117,8 @@ def load_decoders() -> None:
 
 
 class SchemaTopic:
-    """See the module. One for all data directories that are looked at together; any thread may ask."""
+    """The topic `_schemas`, followed. There is one for all data directories that are looked at together; any thread may
+    ask."""
 
     def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions) -> None:
         self._directories = directories

@@ -14,7 +14,7 @@ from kafkafs.log.read_options import ReadOptions
 
 
 class TopicNames:
-    """See the module."""
+    """The names and ids of topics."""
 
     def __init__(self, directories: Sequence[DataDirectory], options: ReadOptions, until_ms: int | None) -> None:
         self._directories = directories

@@ -13,7 +13,7 @@ from kafkafs.log.read_options import ReadOptions
 
 
 class TransactionalIds(CoordinatorTopic[TransactionPartition]):
-    """See the module. For the thread that holds the cluster's lock."""
+    """The transactional ids of a cluster. For the thread that holds the cluster's lock."""
 
     def __init__(self, names: TopicNames, options: ReadOptions, until_ms: int | None) -> None:
         super().__init__(TRANSACTIONS_TOPIC, TransactionPartition, names, options, until_ms)

@@ -14,7 +14,7 @@ MOST_SOUND = 1 << 14
 
 
 class Hints:
-    """See the module."""
+    """Findings that save the readers of one tree a look at the disk."""
 
     def __init__(self, page_cache: PageCache | None = None) -> None:
         self.page_cache = page_cache or PageCache()

@@ -38,7 +38,7 @@ class StoreLimits:
 
 
 class StoreSession:
-    """See the module."""
+    """The state of this process about object stores."""
 
     def __init__(self, limits: StoreLimits = StoreLimits()) -> None:
         self.limits = limits

@@ -30,7 +30,8 @@ class SiblingDirectory(Protocol):
 
 
 class DisksTogether:
-    """See the module. The references are weak, else none of the disks would ever be closed."""
+    """The data directories that are read together. The references are weak, else none of the disks would ever be
+    closed."""
 
     def __init__(self, disk: SiblingDirectory) -> None:
         """Read this disk alone, until `replace`."""

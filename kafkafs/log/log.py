@@ -69,8 +69,8 @@ class Late(NamedTuple):
 
 
 class Log:
-    """See the module. `start_offset` is the log start offset. The methods, in order: the end, and what may be behind
-    it; which segments have an offset; reading; times."""
+    """A partition's log at one moment. `start_offset` is the log start offset. The methods, in order: the end, and what
+    may be behind it; which segments have an offset; reading; times."""
 
     def __init__(
         self,

@@ -23,9 +23,9 @@ docs/revive.md shows how to use it. If several disks have a partition, the direc
     partitions   makes its new directory: `writing` writes logs there, from bytes that were just read, in a process of
                  its own; `copying` makes logs that are shared with the old file, or have another source
     beyond       the end of the report: groups that have read too far; `staleness` detects metadata older than the logs
-    node_files   all other files: checkpoints, metadata and settings, and the last files, without which no broker starts
+    node_files   all other files: checkpoints, metadata and settings, and, last, the files that a broker needs to start
     metadata_snapshot   the snapshot from which the new controller starts: `kept_configs` and `kept_rights` choose the
                  configurations and ACLs that go along
     settings     server.properties, and the files that identify the directory
-    place        the new directory; `target`: one below which files are made. Only these, `writing` and `copying` write
+    place        the new directory; `target`: a directory for new files. Only these, `writing` and `copying` write
 """

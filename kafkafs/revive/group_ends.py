@@ -142,7 +142,8 @@ class _Room:
 
 
 class LostGroupEnds:
-    """See the module. A scan of its own finds the missing records of a partition, once something is lost."""
+    """The ends of groups, and of their members, in lost records. A scan of its own finds the missing records of a
+    partition, once something is lost."""
 
     def __init__(self, scan: Callable[[], PartitionScan]) -> None:
         """`scan` begins one of the same partition."""

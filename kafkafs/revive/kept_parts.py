@@ -74,7 +74,7 @@ class KeptSegment:
 
 
 class KeptParts:
-    """See the module. `pieces` are those until now."""
+    """The kept parts of one segment, as they grow. `pieces` are the pieces until now."""
 
     def __init__(
         self,

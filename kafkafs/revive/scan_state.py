@@ -35,8 +35,8 @@ class Rules:
 
 
 class ScanState:
-    """See the module. `is_over`: nothing further is kept. `transactions`: those open at the end of what is kept.
-    `ended_ms`: the time of each producer's last marker, if the partition ends at a moment."""
+    """The state of a partition's scan. `is_over`: nothing further is kept. `transactions`: those open at the end of
+    what is kept. `ended_ms`: the time of each producer's last marker, if the partition ends at a moment."""
 
     def __init__(self, partition: Partition, log: Log, rules: Rules) -> None:
         self.partition, self.log, self.rules = partition, log, rules

@@ -38,7 +38,7 @@ _GONE = "no segment has them"
 
 
 class PartitionScan:
-    """See the module. `gaps`: those that compaction may have left."""
+    """One pass over a partition, from its log start to its end. `gaps` are those that compaction may have left."""
 
     def __init__(
         self,

@@ -169,7 +169,7 @@ class _Files(NamedTuple):
 
 
 class KeyIndexes:
-    """See the module. Nothing is opened before the first question."""
+    """The key indexes of one partition, by segment. Nothing is opened before the first question."""
 
     def __init__(self, directory: Directory, partition: str, fresh_s: float = 1.0) -> None:
         """`fresh_s`: for so long the names in the directory count as those of now."""

@@ -24,7 +24,7 @@ _PUBLISHED = 1 << 19
 
 
 class SegmentKeys:
-    """See the module. One thread at a time scans; any may look at `indexes`."""
+    """The keys of one segment, as far as it was scanned. One thread at a time scans; any may look at `indexes`."""
 
     def __init__(self, segment: Segment, start: int) -> None:
         """The scan begins at the offset `start`, below which nothing is visible."""

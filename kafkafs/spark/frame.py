@@ -40,7 +40,7 @@ _FIELDS: tuple[FieldName, ...] = ("key", "value")
 
 @dataclass(frozen=True)
 class Frame:
-    """See the module. `names` are the columns that a schema of one's own names, all where there is none."""
+    """The columns of a read. `names` are the columns that a schema of one's own names, all where there is none."""
 
     headers: bool = False
     typed: Mapping[FieldName, TypedField] = field(default_factory=dict)

@@ -50,7 +50,8 @@ class PartitionCache:
 
 
 class PartitionView:
-    """See the module. One for each partition directory, under the name that the mount shows it by.
+    """One partition as the mount shows it. There is one for each partition directory, under the name that the mount
+    shows it by.
 
     The kernel may hold thousands of them, so a view itself remembers next to nothing.
     """

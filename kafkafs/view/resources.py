@@ -32,7 +32,7 @@ WARNINGS = 64
 
 
 class Resources:
-    """See the module."""
+    """The options, caches and budgets that all views of one tree share."""
 
     def __init__(self, options: ReadOptions, directories: Sequence[DataDirectory], limits: TextLimits = USUAL) -> None:
         """`directories` are all that the tree shows."""

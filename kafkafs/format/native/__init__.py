@@ -5,13 +5,13 @@ outside of its buffers, whatever they hold. Python calls the functions that are 
 take the spans of buffers, release the interpreter lock, and hold the outermost loop. All that `primitives` and `layout`
 have is imported everywhere: it is the language that kernels are written in.
 
-    primitives             what kernels are written with, in Python; the same in C (`.h`), declared to Cython (`.pxi`)
-    layout                 tables and constants that kernels share with what calls them
+    primitives             the operations of kernels, in Python; the same in C (`.h`), declared to Cython (`.pxi`)
+    layout                 tables and constants that kernels share with their callers
     varint, checksum, siphash   numbers of variable length; the CRCs; a hash with a key
-    headers                batches to rows of BATCH, and which of those are decoded alike
+    headers                batches to rows of BATCH; finds rows that are decoded alike
     indexing               rows of BATCH to the entries of a segment's indexes
-    v2_records, legacy_records   those batches to rows of RECORD, of v2 and of v0 and v1
-    columns, needle, differences, keys   what is done with rows: Arrow, searches, comparisons, indexes
+    v2_records, legacy_records   batches of v2, and of v0 and v1, to rows of RECORD
+    columns, needle, differences, keys   work on rows: Arrow, searches, comparisons, indexes
     text, json_lines, batch_lines, dump_lines   rows to lines
     merging                lines of several partitions to one text
     avro (avro_values), json_text, decoded_lines   keys and values by their schemas

@@ -329,7 +329,7 @@ def put_avro(
         elif op in (AVRO_ARRAY, AVRO_MAP, AVRO_CALL):
             if top >= _FRAMES:
                 return AVRO_TOO_DEEP, seen
-            store_64(scratch, top, pc if op == AVRO_CALL else 0)  # of a block: its elements that are left,
+            store_64(scratch, top, pc if op == AVRO_CALL else 0)  # a block has its elements that are left,
             store_64(scratch, top + 8, 0)  # and whether there was one
             top += AVRO_FRAME
             if op != AVRO_CALL:

@@ -149,7 +149,7 @@ def put_decimal(out: Span, to: Int, data: Span, at: Int, size: Int, scale: Int, 
 
 _LEAST, _MOST = -292, 324  # the powers of ten that are kept
 _HIDDEN, _FRACTION = 1 << 52, (1 << 52) - 1
-_BIAS = 1075  # of the exponent, with the 52 bits of the fraction
+_BIAS = 1075  # the bias of the exponent, with the 52 bits of the fraction
 _ONE = 1
 
 

@@ -45,7 +45,7 @@ def _fill_v2(row: Batch, data: Span, at: Int) -> None:
 
 @inlined
 def _fill_legacy(row: Batch, data: Span, at: Int) -> None:
-    """The same of a message; what it does not have is -1."""
+    """Parse the header of a v0 or v1 message at `at`; fields that it does not have are -1."""
     timestamp = load_i64be(data, at + MESSAGE.timestamp) if load_i8(data, at + MESSAGE.magic) else -1
     row.last_offset = load_i64be(data, at + MESSAGE.offset)
     row.base_timestamp = timestamp

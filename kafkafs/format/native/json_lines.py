@@ -91,7 +91,7 @@ def json_lines(
     """
     rows, data, prefix, out = span(record_table), span(source), span(beginning), room(target)
     to: Int = 0
-    times: Int = 0  # where the line before has what follows its offset, up to `"key`; neighbours often share it
+    times: Int = 0  # the previous line's text behind its offset, up to `"key`; neighbours often share it
     times_size: Int = 0
     timestamp: Int = 0
     kind: Int = -9

@@ -8,7 +8,7 @@ from kafkafs.format.native.layout import *
 from kafkafs.format.native.primitives import *
 from kafkafs.format.native.text import character, put_control
 
-JSON_VALUE, JSON_FIRST, JSON_NAME, JSON_BEHIND = range(4)  # what comes next; JSON_FIRST: anything behind a bracket
+JSON_VALUE, JSON_FIRST, JSON_NAME, JSON_BEHIND = range(4)  # the next token; JSON_FIRST: anything behind a bracket
 JSON_OBJECT, JSON_ARRAY, JSON_CLOSED = 0x7B, 0x5B, 2  # opening brackets, and how far the closing ones are behind them
 STRING_TO_CLEAN, STRING_ESCAPES, STRING_SURROGATES = 1, 2, 4
 _TRUE, _FALSE, _NULL = b"true", b"false", b"null"

@@ -28,7 +28,7 @@ class HeaderV2(NamedTuple):
 
 
 class LegacyHeader(NamedTuple):
-    """The same of a v0 or v1 message, which has no timestamp in v0. Source: LegacyRecord."""
+    """The place of each field of a v0 or v1 message, as in `HeaderV2`. v0 has no timestamp. Source: LegacyRecord."""
 
     offset: int = 0  # int64; of a wrapper its last one
     length: int = 8  # int32, of all that follows
@@ -77,7 +77,7 @@ RECORD = np.dtype(
         ("headers_size", "i4"),
         ("batch", "i4"),  # row of its batch in the table that was decoded
         ("timestamp_type", "i1"),  # NO_TIMESTAMP_TYPE, CREATE_TIME or LOG_APPEND_TIME
-        ("magic", "i1"),  # of the record itself: v0 can stand inside v1
+        ("magic", "i1"),  # the record's own: v0 can be inside v1
         ("padding", "V2"),
     ]
 )
@@ -89,7 +89,7 @@ RECORD_ALONE, RECORD_SAME, RECORD_UNLIKE = 0, 1, 2
 
 RECORD_ROW = RECORD.itemsize
 
-# What a dump's lines show of a record: two bits, then two each for the decoders of key and value.
+# The parts of a record in a dump's lines: two bits, then two each for the decoders of key and value.
 DUMP_METADATA, DUMP_CONTENTS = 1, 2
 DUMP_KEY, DUMP_VALUE = 2, 4
 DUMP_STRING, DUMP_LONG, DUMP_INTEGER, DUMP_BYTES = range(4)
@@ -99,18 +99,18 @@ DUMP_ODD = -1  # a record that its kernel does not know
 COLUMN_ENDS, COLUMN_BYTES, COLUMN_BITS, COLUMN_ROWS, COLUMN_USED, COLUMN_NULLS = range(0, 48, 8)
 COLUMN_NUMBERS = 48
 
-# What the making of indexes goes on with (native.indexing): places in bytes. And the sizes of entries.
+# The state between two calls that make indexes (native.indexing): places in bytes. And the sizes of entries.
 INDEXED_AT, LARGEST_TIME, LARGEST_TIME_OFFSET, LAST_TIME_ENTRY = range(0, 32, 8)
 OFFSET_ENTRY, TIME_ENTRY = 8, 12
 
 # How a walk over batches ends.
 WALK_END, WALK_CUT, WALK_CORRUPT, WALK_FULL = range(4)
 
-# What kind of batch it is for who decodes it; OUTSIDE: its row and the data do not belong together.
+# The kind of a batch for its decoder; OUTSIDE: its row and the data do not belong together.
 KIND_PLAIN_V2, KIND_PLAIN_LEGACY, KIND_PACKED_V2, KIND_PACKED_LEGACY = range(4)
 KIND_INVALID, KIND_TOO_LARGE, KIND_OUTSIDE = range(4, 7)
 
-# What is wrong inside a batch. `records` has a sentence for each.
+# The faults inside a batch. `records` has a sentence for each.
 (
     SOUND,
     COUNT_NEGATIVE,
@@ -131,7 +131,7 @@ KIND_INVALID, KIND_TOO_LARGE, KIND_OUTSIDE = range(4, 7)
     MESSAGE_OFFSETS,
 ) = range(17)
 
-# What a check of a JSON text says, and how deep one may be nested: Python's json reads 990 levels, jq 1.6 only 256.
+# Results of a check of a JSON text, and its deepest nesting: Python's json reads 990 levels, jq 1.6 only 256.
 JSON_NONE, JSON_AS_IS, JSON_TO_CLEAN = range(3)
 JSON_DEPTH = 500
 
@@ -169,7 +169,7 @@ CODE_WORDS = 5
     AVRO_NEXT,  # a: first instruction of the body; b: least bytes of an element, times four, and one of AVRO_...
     AVRO_CALL,  # a: instruction
     AVRO_RETURN,
-    AVRO_REFUSE,  # what columns have no place for
+    AVRO_REFUSE,  # columns have no place for it
     AVRO_END,
 ) = range(28)
 AVRO_ITEMS, AVRO_ENTRIES, AVRO_PAIRS = range(3)  # an array; a map, as an object or as an array of keys and values
@@ -201,14 +201,14 @@ class FieldRow(NamedTuple):
     """The facts about a key or a value on its way to a decoded line: int64, two fields a record, the key's first."""
 
     kind: int  # one of those below
-    id: int  # of the schema, or the first half of its GUID
+    id: int  # the id of the schema, or the first half of its GUID
     guid_rest: int
     payload_at: int  # in the data, without a prefix
     payload_size: int
-    text_in: int  # where the JSON text is that it became: NOWHERE, IN_DATA, IN_TEXTS or IN_HELD,
+    text_in: int  # the place of the JSON text made of it: NOWHERE, IN_DATA, IN_TEXTS or IN_HELD,
     text: int  # at which byte there
     text_size: int
-    tail_in: int  # where that is which follows it (`,"valueSchema":...`, `,"valueError":...`): IN_HELD or IN_TAILS
+    tail_in: int  # the place of the text behind it (`,"valueSchema":...`, `,"valueError":...`): IN_HELD or IN_TAILS
     tail: int
     tail_size: int
     decoder: int  # row in the table of decoders; -1: none
@@ -216,7 +216,7 @@ class FieldRow(NamedTuple):
     indexes_size: int
     error: int  # AVRO_... or JSON_MISFIT where the payload does not fit; 0: none
     error_at: int  # byte of the payload
-    size: int  # of the whole key or value; -1 for null
+    size: int  # bytes of the whole key or value; -1 for null
     at: int
 
 

@@ -127,7 +127,7 @@ def put_character(out: Span, to: Int, data: Span, at: Int, length: Int) -> Int:
 
 @inlined
 def _put_shown(out: Span, to: Int, data: Span, at: Int, length: Int) -> Int:
-    """The same, but U+0080 to U+009F are escaped."""
+    """Copies a character of 2 to 4 bytes, but escapes U+0080 to U+009F."""
     if load_u8(data, at) == 0xC2 and load_u8(data, at + 1) < 0xA0:
         return put_control(out, to, load_u8(data, at + 1))
     return put_character(out, to, data, at, length)

@@ -98,7 +98,7 @@ class _Bytes:
 
 
 class DecoderTable:
-    """See the module. `find` looks a schema up by name, and whether it is a key's."""
+    """The decoders of one partition's keys and values. `find` looks a schema up by name, and whether it is a key's."""
 
     def __init__(self, find: Callable[[SchemaName, bool], FoundSchema | None]) -> None:
         self._find = find
