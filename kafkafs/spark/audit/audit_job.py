@@ -134,5 +134,6 @@ def joined(
             ends |= beside.ends
         report.add(check_names(directory, names))
         report.add(check_data_directory(directory, ends, directory.is_clean()))
-    assert next(coming, None) is None  # this also lets the engine end its work
+    left = next(coming, None)  # also lets the engine end its work
+    assert left is None
     return report
