@@ -33,7 +33,7 @@ from kafkafs.search.side_by_side import search
 
 _MakeLines = Callable[[PartitionName, str], LineMaker]
 _MakeFields = Callable[[PartitionName, str], FieldMaker]
-"""They get the partition, and the members that come first in a line."""
+"""Makers of lines, each from the partition and the members that come first in a line."""
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -232,7 +232,7 @@ def add_umount(commands: Commands) -> None:
 
 
 def add_demo(commands: Commands) -> None:
-    """Nothing but whether the sample stays mounted."""
+    """Add the arguments of `demo`: only whether the sample stays mounted."""
     parser = commands.add_parser(
         "demo",
         help="see it work",

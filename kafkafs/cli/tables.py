@@ -19,7 +19,7 @@ def aligned(table: Sequence[Sequence[str]], numbers: Collection[int]) -> Iterabl
 
 
 def human(size: int) -> str:
-    """With a unit of 1024, rounded up: a decimal below ten, none above."""
+    """A size with a unit of 1024, rounded up: one decimal below ten, none above."""
     if size < 1024:
         return str(size)
     unit = 0

@@ -96,7 +96,7 @@ def _offset(flag: str, text: str | None) -> int | None:
 
 
 def _time(flag: str, text: str | None, now_ms: int) -> Time | None:
-    """As in `by-time/`."""
+    """The time that an option gives, written as in `by-time/`."""
     if text is None:
         return None
     found = parse_time(text, now_ms)

@@ -27,7 +27,7 @@ class ListFile(NamedTuple):
     topics: tuple[str, ...]
     rows: Callable[[Cluster], Iterable[Row] | None]
     version: Callable[[Cluster], object] = lambda _: None
-    """Another one whenever the rows may be others; None if nobody can tell."""
+    """A value that changes whenever the rows may be others; None if nobody can tell."""
 
     sources: Callable[[Cluster], Sequence[Partition]] | None = None
     """The partitions that tell it, where their topics have any name: it is there if there are some."""

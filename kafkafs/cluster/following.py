@@ -219,7 +219,7 @@ def follow(
 
 
 def problem_of(record: Unreadable) -> str:
-    """In words that follow the record's offset."""
+    """The reason why a record cannot be read, in words that follow the record's offset."""
     if record.problem is Problem.UNKNOWN_TYPE:
         return f"it is of type {record.number}, which only a newer Kafka knows"
     kind = "the metadata" if record.number is None else f"type {record.number}"

@@ -45,7 +45,7 @@ _STABLE = {"consumer": 0, "streams": 1}
 """The state of a member, on disk, that has all it was assigned and nothing to give back."""
 
 _FIRST_EPOCH = 1
-"""That of a newer group of which no record tells one, as of a share group whose offsets were reset before anybody
+"""The epoch of a newer group if no record tells it, as of a share group whose offsets were reset before anybody
 joined. Sources: ModernGroup, TargetAssignmentMetadata."""
 
 _PREFIXES: Mapping[GroupKind, str] = {"consumer": "ConsumerGroup", "share": "ShareGroup", "streams": "StreamsGroup"}

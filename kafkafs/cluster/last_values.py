@@ -45,7 +45,7 @@ class LastValues(Replay):
         self.topic = topic
         self.where = where
         self.version = 0
-        """Another one whenever something has changed."""
+        """A value that changes whenever something has changed."""
 
         self._types = names_by_number(topic.value, "Key")
         super().__init__()

@@ -23,7 +23,7 @@ _MOST_REFERENCES = 500
 
 
 class ReferenceTo(NamedTuple):
-    """Another schema that one uses, by the name under which it does."""
+    """A reference of a schema to another schema, with the name that it uses for it."""
 
     name: str
     subject: str

@@ -157,5 +157,5 @@ def patience(seconds: float) -> AbstractContextManager[None]:
 
 
 def patience_left() -> float:
-    """For how long this thread would still wait for what is far [s]; infinite, unless it said otherwise."""
+    """The time that this thread would still wait for a far store or disk [s]; infinite, unless it said otherwise."""
     return max(0.0, _state.patient_until - time.monotonic())

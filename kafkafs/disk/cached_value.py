@@ -74,7 +74,7 @@ class CachedValue(ValidatedValue[Value]):
         return value
 
     def expire(self) -> None:
-        """From now on it is not fresh."""
+        """Make the value count as no longer fresh."""
         self.fresh_until = 0.0
 
 

@@ -129,7 +129,7 @@ class DataFile(ABC):
         self._about.store(about)
 
     def idle_s(self, now: float) -> float:
-        """For how long sweeps have found it unused [s]: 0 if it was used since the last one."""
+        """The time for which sweeps have found the file unused [s]: 0 if it was used since the last one."""
         if self.is_used:
             self.is_used, self._unused_since = False, now
         return now - self._unused_since

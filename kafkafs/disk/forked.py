@@ -76,7 +76,7 @@ def _alive() -> Iterator[None]:
 
 
 def _served(pipe: Connection, serve: Serve[Task, Message], parent: int) -> None:
-    """In the new process."""
+    """The main function of the new process."""
     signal_at_parents_end(signal.SIGKILL)
     with suppress(EOFError, *_LEFT):
         while os.getppid() == parent:

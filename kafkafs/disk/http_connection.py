@@ -55,7 +55,7 @@ class HttpConnection:
         return not (self._left or self._is_chunked or self._closes or self._from < self._to)
 
     def close(self) -> None:
-        """For good."""
+        """Close the connection for good."""
         self._socket.close()
 
     def send(self, request: bytes) -> None:

@@ -40,7 +40,7 @@ class _Given(Generic[Message]):
 
 
 def _nothing() -> None:
-    """For callers who wait in silence."""
+    """Do nothing: for callers who wait in silence."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class _Blocks:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def and_then(self, block: memoryview, read_to: int) -> "_Blocks":
-        """With one block more, and without those that are behind the reader."""
+        """The blocks with one more, and without those that are behind the reader."""
         blocks, position = self.blocks, self.position
         while blocks and position + len(blocks[0]) <= read_to:
             blocks, position = blocks[1:], position + len(blocks[0])

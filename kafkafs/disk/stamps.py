@@ -12,7 +12,7 @@ _IS_KNOWN = 1 << 32
 
 
 class Stamps:
-    """By folder, numbers of 32 bits. A slot is written at once, so no process waits for another."""
+    """Stamps by folder, numbers of 32 bits. A slot is written at once, so no process waits for another."""
 
     def __init__(self, near: int = 16) -> None:
         """`near`: slots in which a folder may be. If they are taken, its stamp is known to this process only."""

@@ -78,7 +78,7 @@ class StoreCalls:
         self.restart()
 
     def restart(self) -> None:
-        """In a forked process none of the questions is open that are open in its parent."""
+        """Forget all open questions in a forked process: they are open in its parent only."""
         self._free = threading.BoundedSemaphore(AT_ONCE)
 
     def answer(

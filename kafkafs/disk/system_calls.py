@@ -94,7 +94,7 @@ def is_remote(descriptor: int) -> bool:
 
 
 def signal_at_parents_end(number: int) -> None:
-    """From now on this process is sent that signal when its parent ends; 0 for none. A change of user takes it back."""
+    """Let the kernel send this process a signal when its parent ends; 0 for none. A change of user takes it back."""
     if libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0):
         raise last_error()
 

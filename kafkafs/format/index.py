@@ -312,7 +312,7 @@ class TimestampOffset(NamedTuple):
 
 
 class TimeIndex(AbstractIndex[TimestampOffset]):
-    """Before which offset no record is newer than a timestamp. Source: TimeIndex.
+    """Entries of a timestamp and an offset: no record before the offset is newer. Source: TimeIndex.
 
         int64  timestamp [ms]: the largest so far in the segment
         int32  relative offset of the record or batch that has it

@@ -38,7 +38,7 @@ class DisksTogether:
         self._disks = [ref(disk)]
 
     def replace(self, disks: Sequence[SiblingDirectory]) -> None:
-        """From now on, these are read together."""
+        """Read these disks together from now on."""
         self._disks = [ref(disk) for disk in disks]
 
     def __iter__(self) -> Iterator[SiblingDirectory]:

@@ -13,7 +13,7 @@ class HiddenMarkers(NamedTuple):
     place: str
     last_offset: int
     producers: frozenset[int] | None
-    """Those whose transactions these are; None if they may be anybody's."""
+    """The producers whose markers may be here; None if they may be anybody's."""
 
     def may_be_of(self, producer: int) -> bool:
         """True if a marker of that producer may be there."""

@@ -113,7 +113,7 @@ def _prefer_rebuilt(listing: Listing, indexes: Directory, partition: str) -> Non
 
 
 def _look(root: Directory, partition: str, stamp: tuple[int, int]) -> Listing:
-    """There can be 100,000 names: of each as little is asked as can be, and once.
+    """List the directory once. There can be 100,000 names, so as little as possible is asked about each.
 
     They come in the order of hashes, and are taken in their own: what is kept of one segment then is together in
     memory, and of neighbours side by side, which saves whoever asks all of 20,000 segments a tenth of the time.

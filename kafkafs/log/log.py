@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
     @property
     def timestamp(self) -> int:
-        """In milliseconds; -1 for none."""
+        """The record's timestamp in milliseconds; -1 for none."""
         return int(self.record.rows["timestamp"][0])
 
 
@@ -141,7 +141,7 @@ class Log:
             self.pass_lost(self.tail.lost.with_traceback(None), lenient)
 
     def pass_lost(self, error: Lost, lenient: bool) -> None:
-        """Goes on behind what a tier has lost if `lenient`, or raises."""
+        """Go on behind offsets that a tier has lost if `lenient`, or raise the error."""
         if not lenient or isinstance(error, Unopenable):
             raise error
         logger.warning("%s: passing over what a tier has lost: %s", self.name.directory, error)

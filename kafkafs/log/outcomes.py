@@ -176,7 +176,7 @@ class Outcomes:
         )
 
     def _fates_of(self, producer: int, offsets: Numbers, ahead: Iterator[BatchRun | HiddenMarkers]) -> Fates:
-        """For a producer's batches in offset order: as the next of its ends tells."""
+        """The fates of a producer's batches in offset order: the next end of the producer decides."""
         found, known = np.full(len(offsets), Fate.SHOWN, np.int8), 0
         for ends in self._ends_behind(producer, int(offsets[0]), ahead):
             at = np.searchsorted(ends.offsets, offsets[known:], "right")

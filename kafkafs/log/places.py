@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Anchor(enum.Enum):
-    """From where an offset counts."""
+    """The place from which an offset counts."""
 
     ABSOLUTE = "absolute"
     EARLIEST = "earliest"  # the first visible record
@@ -60,7 +60,7 @@ class AtOffset(NamedTuple):
     value: int = 0
 
     def batch(self, look: Look, trace: Trace = no_trace) -> LocatedBatch:
-        """As a fetch finds it, or the damage in its place; NotFound outside the log."""
+        """The batch that a fetch finds at the offset, or the damage in its place; NotFound outside the log."""
         try:
             return look.log.locate(self._offset(look), trace)
         except NotFound as error:

@@ -93,7 +93,7 @@ class ProducerStates:
 
 
 def _last_sequence(base: int, delta: int) -> int:
-    """They go round: 0 follows the largest int32."""
+    """The last sequence number of a batch. The numbers go round: 0 follows the largest int32."""
     return -1 if base < 0 else (base + delta) % (_LARGEST_SEQUENCE + 1)
 
 

@@ -45,8 +45,8 @@ class Rebuilding:
         self._aborted: list[Aborted] = []
 
     def add(self, run: BatchRun) -> BatchRun:
-        """More valid batches, right behind those before: those that were taken, all but where an offset no longer fits
-        in the index. There recovery cuts the log, and nothing may follow."""
+        """Add valid batches, right behind those before. Return those that were taken: all, unless an offset no longer
+        fits in the index. There recovery cuts the log, and nothing may follow."""
         kept = run
         if run.last_offset - self._base > LARGEST_RELATIVE:  # offsets rise
             fit = run.rows["last_offset"] - self._base <= LARGEST_RELATIVE
@@ -77,7 +77,7 @@ class _Indexing:
         self._offsets, self._times = list[bytes | bytearray](), list[bytes | bytearray]()
 
     def add(self, rows: Batches) -> None:
-        """More batches, right behind those before."""
+        """Add batches, right behind those before."""
         count = len(rows)
         if not count:
             return

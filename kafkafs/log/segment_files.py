@@ -22,7 +22,7 @@ entries that were looked at."""
 
 
 class LogAttributes(NamedTuple):
-    """For a log on the disk: who may read it, and when it was last written."""
+    """The access rights of a log on the disk, and the time at which it was last written."""
 
     access: Access
     mtime_ns: int

@@ -160,13 +160,13 @@ class Visible:
         return None
 
     def _pass_refusal(self, refusal: Refusal) -> None:
-        """Goes on behind a corrupt batch under `corrupt=skip`, or raises. One too large to unpack is never skipped."""
+        """Go on behind a corrupt batch under `corrupt=skip`, or raise. A batch too large to unpack is never skipped."""
         if not (self.options.corrupt_skip and isinstance(refusal.error, CorruptData)):
             raise refusal.error
         logger.warning("%s: passing over a corrupt batch: %s", self.log.name.directory, refusal.error)
 
     def pass_damage(self, segment: Segment, damage: Damage) -> None:
-        """Goes on behind the damage under `corrupt=skip`, or raises CorruptData."""
+        """Go on behind the damage under `corrupt=skip`, or raises CorruptData."""
         message = f"{self.log.name.directory}: {segment.log_name}: {damage}"
         if not self.options.corrupt_skip:
             raise CorruptData(message)

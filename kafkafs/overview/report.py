@@ -43,7 +43,7 @@ class Usage:
     contents: Contents | None = None
 
     def row(self, topic: str | None, partition: int | None, path: str | None) -> Row:
-        """As a line of JSON has it."""
+        """The usage as a line of JSON has it."""
         row = {
             "topic": topic, "partition": partition, "path": path, "bytes": self.size, "logBytes": self.log_bytes,
             "indexBytes": self.index_bytes, "records": self.records, "oldest": self.oldest_ms, "newest": self.newest_ms,

@@ -80,7 +80,7 @@ class CountedPartition(NamedTuple):
 
 @dataclass
 class DirectoryCount:
-    """All of a data directory. `checkpoints`: sentences about those of its files that cannot be parsed."""
+    """The counts of a whole data directory. `checkpoints`: sentences about those of its files that cannot be parsed."""
 
     partitions: list[CountedPartition] = field(default_factory=list)
     leftovers: list[Leftover] = field(default_factory=list)

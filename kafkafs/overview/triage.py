@@ -74,7 +74,7 @@ class Triage:
     problems: list[str] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        """As one object."""
+        """The report as one JSON object."""
         return {
             "clusterId": self.cluster_id, "brokers": self.brokers, "registeredBrokers": self.registered,
             "cleanShutdown": self.clean, "metadataAsOf": self.metadata_ms, "topics": self.topics,

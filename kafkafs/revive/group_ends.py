@@ -137,7 +137,7 @@ class _Room:
 
     @property
     def keys(self) -> list[bytes]:
-        """In an order in which a coordinator can take their tombstones."""
+        """The keys, in an order in which a coordinator can take their tombstones."""
         return sorted(self._keys, key=lambda key: (_RANKS[kind_of(key)], key))
 
 

@@ -22,7 +22,7 @@ from kafkafs.revive.writing import Writing
 
 
 def no_progress(done: int, size: int) -> None:
-    """For callers that show none."""
+    """Report nothing: for callers that show no progress."""
 
 
 def planned(paths: Sequence[Path], choices: Choices, progress: Progress = no_progress) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class AskCoordinators(Protocol):
 
 
 def no_coordinator(producer_id: int, ended_ms: int = 0) -> bool:  # noqa: ARG001
-    """Without coordinators."""
+    """The answer without coordinators."""
     return False
 
 

@@ -69,7 +69,7 @@ class PartitionWriter:
         self._writing.finish()
 
     def _fetch(self, segment: Segment) -> None:
-        """If a remote segment cannot be fetched as a whole, the scan reads what it can."""
+        """Fetch a remote segment. If it cannot be fetched as a whole, the scan reads as much as it can."""
         if segment.object is None or isinstance(source := segment.log(), LocalFile):
             return
         from kafkafs.log.tier.remote_files import RemoteFiles  # only a tier takes what it imports

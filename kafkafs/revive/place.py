@@ -215,5 +215,5 @@ def check_apart(path: Path, sources: Iterable[Path]) -> None:
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:
-    """As people read it."""
+    """JSON as people read it."""
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")

@@ -30,7 +30,7 @@ from kafkafs.revive.other_replicas import Replica
 from kafkafs.revive.tally import Tally
 
 _NO_EPOCH = -1
-"""That of batches of older formats."""
+"""The epoch of batches of older formats."""
 
 _UNREADABLE = (-2, -1)
 """How far a replica got that cannot be read. Source: `log.partition.progress`."""

@@ -133,7 +133,7 @@ def _file(about: Iterable[str], values: Mapping[str, str]) -> bytes:
 
 
 def _escaped(value: str) -> str:
-    """As java.util.Properties reads it: in Latin-1, with backslashes for what is not."""
+    """The value as java.util.Properties reads it: in Latin-1, with backslashes for all other characters."""
     units = value.replace("\\", "\\\\").encode("utf-16-be", "surrogatepass")
     pairs = (units[at] << 8 | units[at + 1] for at in range(0, len(units), 2))
     return "".join(chr(unit) if 0x20 <= unit < 0x7F else f"\\u{unit:04x}" for unit in pairs)

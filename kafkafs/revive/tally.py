@@ -75,7 +75,7 @@ class Tally:
         return self.epochs[-1].epoch if self.epochs else 0
 
     def follow_epochs(self, rows: Batches) -> None:
-        """More batches are kept: the leaders' epochs that begin with them."""
+        """Count kept batches: the leaders' epochs that begin with them."""
         before = self.epochs[-1].epoch if self.epochs else -1
         if rows["leader_epoch"].max() <= before:
             return
@@ -85,7 +85,7 @@ class Tally:
             self.epochs.append(LeaderEpoch(int(highest[row]), int(rows["base_offset"][row])))
 
     def follow(self, run: BatchRun, now_ms: int) -> None:
-        """More batches are kept: their epochs, their records and the newest of these that is not of a time to come."""
+        """Count kept batches: their epochs, their records, and the newest record that is not in the future."""
         self.follow_epochs(run.rows)
         self.records += count_records(run, self.start_offset)
         if run.rows["max_timestamp"].max() > self.newest:

@@ -32,10 +32,10 @@ from kafkafs.revive.set_aside import SetAside, of_unknown_topic
 from kafkafs.revive.whole_image import WholeImage
 
 _LARGEST_GAP = 10_000
-"""So many partitions that are on no disk may be between those that are."""
+"""Most missing partitions between two that are on a disk."""
 
 _MOST_NAMED, _LONGEST = 20, 249
-"""So many topics are named in one sentence; so many characters of a name are."""
+"""Most topics that one sentence names, and most characters of a topic's name."""
 
 _MOST_MISSPELT = 4
 """Letters of 22, each of which is another one in 63 of 64 ids that have nothing to do with each other."""

@@ -163,7 +163,7 @@ class NewLog:
         self._slot, self._memory = writing.slot()
 
     def append(self, data: bytes | memoryview) -> None:
-        """More of it. The caller may change the bytes afterwards."""
+        """Append bytes to the log. The caller may change the bytes afterwards."""
         taken = 0
         while taken < len(data):
             if self._size == SLOT:

@@ -32,7 +32,7 @@ class VanishedFile(NamedTuple):
 
 
 Event = FoundEvent | VanishedFile
-"""Their `partition` is the file's path."""
+"""The `partition` of an event is the file's path."""
 
 
 def search_files(files: Sequence[RecordFile], task: SearchTask, processes: int | None = None) -> Iterator[Event]:

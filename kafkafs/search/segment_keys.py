@@ -48,7 +48,7 @@ class SegmentKeys:
         return sum(part.rows.nbytes + part.checks.nbytes for part in self._parts)
 
     def use(self, index: KeyIndex, end: int) -> None:
-        """From an index: all keys below the offset `end`."""
+        """Take all keys below the offset `end` from an index."""
         self._parts = []
         self.indexes, self.reached = (index,), end
 
@@ -139,7 +139,7 @@ class SegmentKeys:
         self._parts.append(merged(earlier, later))
 
     def _close(self) -> None:
-        """Nothing comes any more: one part, and no need of its checks."""
+        """Join all parts and drop the checks: no more keys come."""
         while len(self._parts) > 1:
             self._join_last()
         self._parts = [part._replace(checks=part.checks[:0].copy()) for part in self._parts]

@@ -79,7 +79,7 @@ class _Jobs:
         self._left = deque(partitions)
         self._large = deque[str]()
         self._looks = 0
-        """Those that are not done."""
+        """Number of looks that are not done."""
 
     def take(self, looked: _Looked) -> None:
         """A process has looked."""

@@ -49,7 +49,7 @@ class Frame:
 
     @property
     def schema(self) -> StructType:
-        """As Spark asks for it."""
+        """The schema as Spark asks for it."""
         columns = self._columns(TopicPartition("", 0), Registry()).schema
         made = from_arrow_schema(columns, prefer_timestamp_ntz=True)
         return StructType([made[name] for name in self.names or columns.names])

@@ -124,7 +124,7 @@ LOOK_S = 0.1
 
 
 def nothing() -> None:
-    """For what is waited for without a word."""
+    """Report nothing: for a job that is waited for without a word."""
 
 
 def wait_for(call: Callable[[], Answer], meanwhile: Callable[[], None] = nothing) -> Answer:

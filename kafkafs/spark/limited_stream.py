@@ -46,12 +46,12 @@ class LimitedStreamReader(StreamReader, SupportsTriggerAvailableNow):
 
     @in_a_sentence()
     def prepareForTriggerAvailableNow(self) -> None:
-        """From now on the stream ends where the logs end now."""
+        """Let the stream end at the present end of the logs."""
         self._target = self._latest = self._now()
         self._report_unread()
 
     def initialOffset(self) -> dict[str, Any]:
-        """As of `StreamReader`; only a new stream is asked, twice."""
+        """The initial offset, as of `StreamReader`. Spark asks only a new stream for it, twice."""
         first = super().initialOffset()
         self._is_new = True
         self._report_unread()

@@ -49,12 +49,12 @@ class KafkafsDataSource(DataSource):
 
     @in_a_sentence()
     def reader(self, schema: StructType) -> DataSourceReader:
-        """For `spark.read`."""
+        """The reader for `spark.read`."""
         of_sail = schema if isinstance(schema, pa.Schema) else None
         return BatchReader(batch_options(self.options), self._frame_with(schema), of_sail)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """For `spark.readStream`."""
+        """The reader for `spark.readStream`."""
         try:
             return stream_reader(stream_options(self.options), self._frame_with(schema))
         except KafkafsError as error:

@@ -118,7 +118,7 @@ def wants_headers(given: Mapping[str, str]) -> bool:
 
 
 def _folded(given: Mapping[str, str]) -> dict[str, str]:
-    """By names in small letters: Spark's are of either case."""
+    """The options by names in small letters: Spark's names are of either case."""
     return {name.lower(): value for name, value in given.items()}
 
 

@@ -187,7 +187,7 @@ def numbers_column(numbers: "np.ndarray[tuple[int], np.dtype[np.signedinteger[An
 
 
 def _is_beyond(piece: Records) -> Flags:
-    """For each record whether its timestamp has no place in a column."""
+    """For each record, true if its timestamp has no place in a column."""
     times = piece.rows["timestamp"]
     return (times > _LAST_MS) | (times < -_LAST_MS)
 

@@ -41,7 +41,7 @@ Begin = Callable[[Work], None]
 
 
 def begin_nothing(_: object) -> None:
-    """For units whose bytes come at once."""
+    """Begin nothing: for units whose bytes come at once."""
 
 
 class _Outcome(NamedTuple, Generic[Result]):

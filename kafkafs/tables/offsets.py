@@ -140,7 +140,7 @@ def from_dict(tree: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:
 
 
 def names(partitions: Iterable[TopicPartition]) -> str:
-    """For messages: sorted names, the first few."""
+    """The first few names, sorted, for messages."""
     every = sorted(partitions)
     shown = ", ".join(map(str, every[:8]))
     return shown + (f" and {len(every) - 8} more" if len(every) > 8 else "") if every else "none"

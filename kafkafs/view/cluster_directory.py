@@ -37,7 +37,7 @@ class ClusterDirectory(ClusterNode):
         super().__init__(sources, ())
 
     def attributes(self) -> Attributes:
-        """As of the root of the mount: whoever may list that may list and enter this."""
+        """The attributes of the mount's root: a user that may list the root may list and enter this directory."""
         return self._attributes(self._sources.root())
 
     def entries(self) -> Sequence[Entry]:

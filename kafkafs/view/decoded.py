@@ -133,7 +133,7 @@ class PlainLines:
     """Lines as section "Lines" of docs/queries.md has them."""
 
     def __init__(self, _view: PartitionView) -> None:
-        """Only the log shows what they are."""
+        """Need nothing: the lines are made from the log alone."""
         self.made_by = None
 
     def maker(self, name: PartitionName) -> LineMaker:
@@ -158,7 +158,7 @@ class SchemaLines:
 
     @staticmethod
     def attributes(view: PartitionView, about: Attributes) -> Attributes:
-        """For those only who may read `_schemas-0` too, unless no value of the topic has a schema of it."""
+        """Attributes for those only who may read `_schemas-0` too, unless no value of the topic has a schema of it."""
         from kafkafs.format.messages.topic_records import internal_topic  # with Kafka's schemas
 
         if internal_topic(view.partition.name.topic) is not None:
@@ -192,7 +192,7 @@ class JsonPoint(_OneRecord):
         self._lines = lines
 
     def attributes(self) -> Attributes:
-        """As of each view of one record; decoded lines are for those only who may read the schemas too."""
+        """The attributes of a view of one record; decoded lines are for those only who may read the schemas too."""
         return self._lines.attributes(self._view, super().attributes())
 
     def _shown(self, found: Found, name: PartitionName) -> bytes:

@@ -173,8 +173,8 @@ class ExactText(Stream, Generic[From]):
         self.length = length
 
     def make_as(self, make: Callable[[Place], Pieces]) -> None:
-        """From now on it is made so, of a newer look at the same offsets: an older one may need files that are gone, of
-        what follows the text and shows how transactions in it ended."""
+        """Make the text from a newer look at the same offsets from now on. An older look may need files that are gone:
+        files behind the text, which show how its transactions ended."""
         self._make = make
 
     def pieces(self, place: Place) -> Pieces:

@@ -149,7 +149,7 @@ class LinksDirectory(_GroupNode):
         self._suffix = suffix
 
     def entries(self) -> Sequence[Entry]:
-        """By topic and partition; without offsets that are pending in a transaction."""
+        """The links by topic and partition, without offsets that are pending in a transaction."""
         links = self._links().items()
         listed = (name for name, (commit, _) in links if self._suffix or self._is_there(commit))
         return [Entry(name, "symlink") for name in listed]

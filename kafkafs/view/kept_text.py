@@ -66,7 +66,7 @@ class KeptText:
             self._pieces.popleft()
 
     def clear(self, end: int) -> None:
-        """Nothing is kept, and the text is made from that byte on."""
+        """Drop all pieces. The text is made from byte `end` on."""
         self._pieces.clear()
         self.end = end
 
@@ -78,7 +78,8 @@ class KeptText:
 
 
 def _joined(parts: list[bytes | memoryview]) -> bytes | memoryview:
-    """Much of it in memory that is used again: fresh pages would take longer than copying does."""
+    """The parts as one buffer. A large one is in memory that is used again: fresh pages would take longer than
+    copying."""
     size = sum(map(len, parts))
     if not _ROOMS.size // 16 < size <= _ROOMS.size:
         return b"".join(parts)

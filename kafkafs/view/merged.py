@@ -353,7 +353,7 @@ class _Followed:
         return _Part(view, look, start, max(look.visible.visible_end, start))
 
     def _note(self, place: int, number: int, offsets: tuple[int, ...]) -> None:
-        """Goes on, in a round, with these offsets from a place on."""
+        """Go on from a place, in a round, with these offsets."""
         for (_, follower), offset in zip(self._followers, offsets, strict=True):
             follower.give(offset)
         if place - self._mark >= self._mark_every:

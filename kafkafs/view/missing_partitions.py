@@ -59,7 +59,7 @@ class MissingPartitions:
         return [f"{problem}; so it is unknown if partitions are missing here"] if problem else []
 
     def restricted(self, about: Attributes) -> Attributes:
-        """For those only who may read the metadata, too."""
+        """Attributes for those only who may read the metadata, too."""
         return self._access.restricted(about)
 
     @made_once

@@ -231,7 +231,7 @@ class Disk(Protocol):
         """How much is there, asked of the disk."""
 
     def sweep(self) -> None:
-        """To be called a few times a second: looks what is there and lets go of files that are not read."""
+        """Look at the directory, and close files that nobody reads. Callers do so a few times a second."""
 
 
 class Tree(DirectoryNode, Protocol):

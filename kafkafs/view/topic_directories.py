@@ -188,7 +188,7 @@ class TopicByTime:
         self.attributes = TopicDirectory(topics, topic).attributes
 
     def entries(self) -> Sequence[Entry]:
-        """Nothing: `grep -r` shall find each record where its partition is."""
+        """An empty listing: `grep -r` shall find each record in its partition's directory."""
         return []
 
     def child(self, name: str) -> FileNode:

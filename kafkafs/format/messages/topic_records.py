@@ -67,7 +67,7 @@ class Message(NamedTuple):
 
 
 class Problem(Enum):
-    """In what way a record cannot be read."""
+    """The reason why a record cannot be read."""
 
     NO_KEY = "the record has no key"
     UNKNOWN_TYPE = "the type is unknown"

@@ -21,7 +21,7 @@ Int: TypeAlias = int
 """A number of 64 bits."""
 
 Word: TypeAlias = int
-"""The same without a sign; sums and products of them are cut by `& ALL`."""
+"""An `Int` without a sign; sums and products of words are cut by `& ALL`."""
 
 Record: TypeAlias = Any
 Batch: TypeAlias = Any

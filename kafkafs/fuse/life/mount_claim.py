@@ -61,7 +61,7 @@ class MountClaim:
         return int(about.partition("mnt_id:")[2].split()[0])
 
     def release(self) -> None:
-        """Others may look, in this process and those it was inherited by: what they find is a mount."""
+        """Release the claim, in this process and in those that inherited it: others may look now, and find a mount."""
         if self._descriptor >= 0:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)

@@ -211,7 +211,7 @@ _STEPS = (2_000, 10, 3)
 
 
 def collect_garbage_in_small_steps() -> None:
-    """From now on garbage is looked for often, and at little each time, since everybody waits meanwhile.
+    """Look for garbage often, and at few objects each time, since everybody waits meanwhile.
 
     Nearly all goes without being looked for. The names that the kernel knows stay, a quarter of a million objects. A
     look at all of them takes 200 ms of processor time, and a second on a busy machine (measured: a follower woke after

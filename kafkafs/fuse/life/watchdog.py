@@ -50,7 +50,7 @@ class Watchdog:
         self._beaten = True
 
     def stop(self) -> None:
-        """From now on no beat is missed."""
+        """Stop the watchdog: no beat is missed from now on."""
         self._stopped = True
 
     def _watch(self) -> None:

@@ -227,7 +227,7 @@ class Workers:
             await trio.sleep(PART_EVERY_S)
 
     async def _run_in_room(self, once: Callable[[], Awaitable[T]]) -> T:
-        """Made again whenever there is room, for one caller at a time."""
+        """Make a call, and again whenever there is room in memory, for one caller at a time."""
         try:
             return await once()
         except BatchMemoryFull as error:

@@ -58,7 +58,8 @@ class Layout(Protocol):
         them. DiskError, NotFound if that cannot be had."""
 
     def open(self, upload: Upload, kind: str) -> DataFile:
-        """One of its files: "log", "index", "timeindex", "txnindex". NotFound if there is no object any more."""
+        """Open one file of an upload: "log", "index", "timeindex", "txnindex". NotFound if there is no object any
+        more."""
 
 
 class _BrokersFiles:
@@ -169,8 +170,8 @@ class Aiven:
         return sorted(found)
 
     def _topic(self, folder: str, uploads: Iterable[Upload]) -> str:
-        """As the first manifest of the folder has it that can be read. If none can, the folder's name counts, with the
-        part that a prefix may have put in front. A reader there gets the reason."""
+        """The topic's name in the folder's first manifest that can be read. If none can, the folder's name counts, with
+        the part that a prefix may have put in front. A reader there gets the reason."""
         for upload in uploads:
             with suppress(Lost, Denied, NotFound):
                 return self._manifest(upload).topic
@@ -193,7 +194,7 @@ class Aiven:
         ]
 
     def _look_for(self, topic_id: str) -> None:
-        """By its name where it is at the top, else further down, where each folder is a request."""
+        """Look for a topic's folder: by its name at the top, else further down, where each folder is a request."""
         at_top = (folder for folder in self._objects.folders() if topic_id and folder.endswith(f"-{topic_id}"))
         below = (each for each in folders_with_ids(self._objects, DEEPEST) if each.endswith(f"-{topic_id}"))
         folder = next(at_top, None) or next(below, None)

@@ -52,7 +52,7 @@ class Upload(NamedTuple):
         return f"{name}.log" if found is None else found.key
 
     def completed(self, other: "Upload") -> "Upload":
-        """This one, with what is known of it elsewhere. Then nothing but its log may lack."""
+        """The upload, completed with the facts of `other`. Then only its log may be missing."""
         return self._replace(
             size=other.size, end_offset=other.end_offset, epochs=other.epochs, largest=other.largest,
             is_measured=other.is_measured, trouble=self.trouble if "log" not in self.files else "",

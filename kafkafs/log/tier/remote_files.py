@@ -157,7 +157,7 @@ class RemoteFiles:
         return self.open(kind)
 
     def check_names(self) -> None:
-        """Nothing takes the place of an object."""
+        """Check nothing: no other file takes the place of an object."""
 
     def read_small_file(self, name: str) -> bytes:
         """The transaction index; NotFound for all other names: a reader needs no other file beside a remote segment."""

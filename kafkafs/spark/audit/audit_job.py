@@ -30,7 +30,7 @@ from kafkafs.tables.missing import metadata_directory
 
 
 def ignore_finding(_: Finding) -> None:
-    """For a caller that waits for the whole report."""
+    """Ignore a finding: for a caller that waits for the whole report."""
 
 
 @dataclass(slots=True)

@@ -95,7 +95,7 @@ def _offset_entries_true(
     rising = rises(offsets, -1) & rises(positions, -1)
 
     def reason(slot: int) -> str:
-        """In words, for an entry that is not confirmed: the first of these that it fails."""
+        """The first of these checks that an entry fails, in words. The entry is not confirmed."""
         if not rising[slot]:
             return "it does not come after the entry before it"
         if not boundary[slot]:

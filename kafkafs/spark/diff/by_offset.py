@@ -169,7 +169,8 @@ class _Writer:
     def lines(
         self, step: ComparisonStep, cleaned_old: Numbers = _NONE, cleaned_new: Numbers = _NONE
     ) -> Iterator[bytes]:
-        """In the order of offsets, the old one before the new one. Cleaned records have none."""
+        """The lines of a step in the order of offsets, the old record before the new one. Cleaned records have no
+        line."""
         if not self._is_wanted or step.is_equal:
             return
         old, new = _left(step.old, step.old_marks, cleaned_old), _left(step.new, step.new_marks, cleaned_new)

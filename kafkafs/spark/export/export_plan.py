@@ -53,7 +53,7 @@ class Request(ReadRequest):
     for_iceberg: bool = False  # values that a table cannot hold get another column; no part of an export's identity
 
     def words(self) -> dict[str, str]:
-        """In a form to be written down and compared."""
+        """The request in a form to be written down and compared."""
         words = {
             "paths": ",".join(sorted(map(str, self.paths))),
             "choice": repr(replace(self.choice, topics=tuple(sorted(set(self.choice.topics))))),

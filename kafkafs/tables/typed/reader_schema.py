@@ -53,7 +53,7 @@ class ReaderSchema:
         return cls(**words | {"references": references, "times": tuple(words.get("times", ()))})
 
     def words(self) -> dict[str, Any]:
-        """In a form to be written down as JSON."""
+        """The schema in a form to be written down as JSON."""
         return asdict(self)
 
     def shape(self) -> Shape:
