@@ -193,11 +193,10 @@ class Connect:
 
     def connectors(self) -> list[Connector]:
         """All connectors, by config topic and name."""
-        before, self._followed = self._followed, {}
-        configs, status = (
-            [(each.name.topic, self._values(each, before)) for each in self._of_kind(kind)]
-            for kind in ("config", "status")
-        )
+        partitions = [self._of_kind("config"), self._of_kind("status")]
+        here = [each for of_kind in partitions for each in of_kind]
+        self._followed = {each.name.directory: self._following(each) for each in here}  # all, before one is asked
+        configs, status = ([(each.name.topic, self._values(each)) for each in of_kind] for of_kind in partitions)
         found = []
         for topic, latest in configs:
             for key, (value, _) in latest.items():
@@ -208,14 +207,13 @@ class Connect:
                     found.append(Connector(os.fsdecode(name), topic, latest, best[1]))
         return sorted(found, key=lambda each: (each.topic, each.name))
 
-    def _values(
-        self, partition: Partition, before: Mapping[str, Following[_LastValues]]
-    ) -> Mapping[bytes, tuple[Any, int]]:
-        """The last values in a partition, which is followed from now on, or has been before."""
+    def _following(self, partition: Partition) -> Following[_LastValues]:
         name = partition.name.directory
-        followed = follow(before.get(name), partition, partial(_LastValues, name), self._options)
-        self._followed[name] = followed
-        return dict(followed.look().values)
+        return follow(self._followed.get(name), partition, partial(_LastValues, name), self._options)
+
+    def _values(self, partition: Partition) -> Mapping[bytes, tuple[Any, int]]:
+        """The last values in a partition that is followed."""
+        return dict(self._followed[partition.name.directory].look().values)
 
     def problems(self) -> Iterator[str]:
         """Sentences about records and topics that could not be read."""

@@ -5,6 +5,11 @@ import shutil
 
 import pytest
 
+from kafkafs.cluster.cluster import Cluster
+from kafkafs.cluster.connect import _LastValues
+from kafkafs.cluster.following import Following, Replay
+from kafkafs.disk.blocking import StoreNeeded
+from kafkafs.log.data_directory import open_data_directory
 from kafkafs.log.read_options import ReadOptions
 from kafkafs.view.tree import Root
 from tests.cluster.reading import lines, names, node, read
@@ -174,3 +179,27 @@ def test_a_topic_that_was_deleted_is_no_problem_any_more(data):
 def test_owner_and_mode_are_those_of_connects_topics(data):
     (data.path / CONFIGS / f"{0:020}.log").chmod(0o600)
     assert node(Root([data.path], ReadOptions()), "connectors.jsonl").attributes().mode & 0o777 == 0o400
+
+
+def test_a_question_that_is_broken_off_loses_nothing_that_was_read(data, monkeypatch):
+    """A lookup asks the disk alone at first. If a store is needed, a worker asks again."""
+    data.write(STATUS, [record("status-connector-jdbc", status("RUNNING"))])
+    connect = Cluster([open_data_directory(data.path)], ReadOptions()).connect
+    connect.connectors()
+    starts = []
+
+    def noted(replay, log):
+        starts.append(log)
+        return Replay.reset(replay, log)
+
+    monkeypatch.setattr(_LastValues, "reset", noted)
+    with monkeypatch.context() as patched:
+        patched.setattr(Following, "catch_up", _needs_a_store)
+        with pytest.raises(StoreNeeded):
+            connect.connectors()
+    connect.connectors()
+    assert starts == []
+
+
+def _needs_a_store(_):
+    raise StoreNeeded
