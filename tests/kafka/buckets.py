@@ -113,6 +113,8 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def _answer(self, *, has_body: bool) -> None:
+        if self.store.ended.is_set():  # a client may have kept its connection
+            return self._reset()
         parts = urlsplit(self.path)
         key = unquote(parts.path).removeprefix(f"/{BUCKET}").strip("/")
         query = parse_qs(parts.query)

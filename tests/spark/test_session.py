@@ -121,8 +121,11 @@ def test_one_standalone_master_that_answers_is_enough(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as one:
         port = one.getsockname()[1]
         own.check_standalone(f"spark://127.0.0.1:1,127.0.0.1:{port}")
-    with pytest.raises(UsageError) as raised:
-        own.check_standalone(f"spark://127.0.0.1:{port},nowhere.invalid:7077,127.0.0.1:99999,host")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # so that nobody else listens there
+        port = taken.getsockname()[1]
+        with pytest.raises(UsageError) as raised:
+            own.check_standalone(f"spark://127.0.0.1:{port},nowhere.invalid:7077,127.0.0.1:99999,host")
     reported = str(raised.value)
     assert reported.startswith("no Spark master answers at 'spark://127.0.0.1:")
     assert all(
