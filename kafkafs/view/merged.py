@@ -34,7 +34,6 @@ what all streams may hold, or two that are read side by side would start again w
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
-Bound = TypeVar("Bound")
 
 
 class _Part(NamedTuple):
@@ -122,7 +121,11 @@ class _TopicRange(NoXattrs):
         """The partitions, and what the range means for each of them now."""
         views = all_of(self._topic, self._views)
         first, last, from_now = self._range
-        return views, BetweenTimes(settled(views, first), settled(views, last), from_now)
+        if isinstance(first, FromEnd) or isinstance(last, FromEnd):
+            newest = newest_ms(views)
+            first = first.before(newest) if isinstance(first, FromEnd) else first
+            last = last.before(newest) if isinstance(last, FromEnd) else last
+        return views, BetweenTimes(first, last, from_now)
 
 
 class MergedRange(_TopicRange, SizedFile[Sequence[_Part], _Spans]):
@@ -205,11 +208,9 @@ def all_of(topic: str, views: Callable[[], Sequence[PartitionView]]) -> Sequence
     return found
 
 
-def settled(views: Sequence[PartitionView], time: Bound | FromEnd) -> Bound | int:
-    """The time as a bound. If it counts back from the newest record, this is the newest record of all partitions."""
-    if not isinstance(time, FromEnd):
-        return time
-    return time.before(max(asked_of_each(views, lambda _, look: look.milliseconds(FromEnd(0))), default=0))
+def newest_ms(views: Sequence[PartitionView]) -> int:
+    """The time of the newest record of all partitions, from which a time counts back; 0 without a record."""
+    return max(asked_of_each(views, lambda _, look: look.milliseconds(FromEnd(0))), default=0)
 
 
 def granted_together(files: Sequence[Attributes], directories: Sequence[Attributes]) -> Access:

@@ -13,7 +13,7 @@ from kafkafs.format.times import time_text
 from kafkafs.log.look import Look
 from kafkafs.log.places import BeforeTime, BetweenTimes
 from kafkafs.view.decoded import JsonPoint, Lines
-from kafkafs.view.merged import all_of, each_there, granted_together, settled
+from kafkafs.view.merged import all_of, each_there, granted_together, newest_ms
 from kafkafs.view.node import Attributes, BytesContent
 from kafkafs.view.partition_view import PartitionView
 
@@ -66,7 +66,8 @@ class MergedPoint:
         return view.ask(lambda look: view.stream_attributes(look, look.log.start_offset, None))
 
     def _point(self, views: Sequence[PartitionView]) -> JsonPoint:
-        target = BeforeTime(settled(views, self._target.time))
+        time = self._target.time
+        target = BeforeTime(time if isinstance(time, int) else time.before(newest_ms(views)))
 
         def last(view: PartitionView) -> _Last:
             """NotFound if the partition has none."""
